@@ -417,7 +417,7 @@ def test_a_missing_interval_is_told_by_its_own_cause():
     assert "no interval for tpr, tnr, fpr, fnr, bacc, ppr, gap: fewer than two clusters" in audits["rates"][0]["reason"]
     assert audits["differences"][0]["reason"] == "no interval for difference: fewer than two clusters of a class"
     lone = run(judged(of(label=lambda i: int(i > 0)), *EVALUATORS), names=["discrimination"])["discrimination"]
-    assert "no interval for auc, average_precision: a single claim of one class" in lone[0]["reason"]
+    assert "all claims of one class are of one document" in lone[0]["reason"]
     same = [row for row in run(judged(of(24, e=1), *EVALUATORS))["adjusted_bias"] if row["evaluator"] == "e"]
     still = [row for row in same if row["adjusted_error_rate"] == 0 and row["method"] == "none"]
     assert still

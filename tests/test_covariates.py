@@ -79,22 +79,11 @@ def test_what_is_undefined_is_null_with_its_reason(rows: list[Row], options: Row
     assert reason in found["reason"]
 
 
-def test_own_family_is_told_by_the_users_column_alone() -> None:
-    rows = draw_rows(4, 0.0)
-    table = judged([row | {"f": row["e"]} for row in rows], "e", "f")
-    assert not [row for row in compute_covariates(table) if "family" in row["covariate"] and row["value"] == "its own"]
-    found = compute_covariates(table, columns=[], family="family", families={"e": "X"})
-    assert {(row["evaluator"], row["value"]) for row in found} == {("e", "its own"), ("e", "another")}
-    own = pd.DataFrame(rows).query("family == 'X' and label == 0")
-    assert find(found, value="its own", rate="tnr")["right"] == (own["e"] == 0).mean()
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"columns": ["knd"]}, "no column 'knd'"),
         ({"columns": ["doc_id"]}, "sorts no labelled claims"),
-        ({"family": "family", "families": {"g": "X"}}, "no evaluator 'g'"),
         ({"bins": 1}, "at least 2 bins"),
     ],
 )

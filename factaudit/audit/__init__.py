@@ -27,7 +27,7 @@ AUDIT_ENTRY_POINTS = "factaudit.audits"
 REPORT_ORDER = (
     *("estimate_summary", "estimates", "estimate_ranks", "estimate_differences", "factscore", "dfactscore"),
     *("dfactscore_gap", "dfactscore_linking", "dfactscore_elsewhere", "dfactscore_people", "factscore_agreement"),
-    *("annotator_agreement", "citations", "decomposition", "sensitivity", "retrieval", "rates"),
+    *("citations", "decomposition", "sensitivity", "retrieval", "rates"),
     *("differences", "discrimination", "triage", "consistency", "quantification", "headroom", "ranking"),
     *("ranking_pairs", "surface_bias", "covariates", "chunking", "chunking_rates", "adjustment", "adjusted_bias"),
     *("invariance", "stability", "ceiling", "grades"),

@@ -37,6 +37,7 @@ from factaudit.audit.quantification import BIAS_CHECK
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.calibration import CORRECTION_METHODS, mean_of_calibrations, remaining_bias
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap, ClusterDraws
+from factaudit.stats.undefined_values import none_if_undefined
 
 #: The calibration_system of a row that is the mean over all calibrations.
 MEAN_OVER_CALIBRATIONS = "__cv__"
@@ -286,37 +287,25 @@ def correct_system_error_rates(
 def _correct_by_each_method(claims: CalibrationClaims, keys: Row, bootstrap: ClusterBootstrap | None) -> list[Row]:
     """The error rate of system 1 after a calibration on system 0."""
     found, resampled = correct_rates(claims, CORRECTION_METHODS), None
-    labelled = found.labelled[1]
     if bootstrap is not None:
         draws = bootstrap.draw(claims.cluster, keys["dataset"])
         resampled = resample_corrected_rates(claims, CORRECTION_METHODS, draws)
-    rows = []
+    systems, rows = (keys["calibration_system"], keys["system"]), []
+    refusals = {method: claims.explain_refusals(method) for method in CORRECTION_METHODS}
+    both = Calibration(systems, keys, claims, found, refusals)
     for method in CORRECTION_METHODS:
-        why, sizes = claims.explain_refusals(method)[0], claims.count_usable(method)
+        corrected = next(
+            row
+            for row in _tabulate_each_bias(both, method, resampled, bootstrap)
+            if (row["calibration_system"], row["system"]) == systems
+        )
+        sizes = claims.count_usable(method)
         unusable, usable = sizes[1].sum(0).tolist()
-        adjusted = np.full(1, np.nan) if why or not usable else found.corrected[method][0, 1]
-        figures = {
-            "threshold": Figure(found.thresholds[method][0]),
-            "predicted_error_rate": Figure(found.corrected["none"][0, 1]),
-            "adjusted_error_rate": Figure(adjusted),
-            "labelled_error_rate": Figure(labelled),
-            "bias": Figure(adjusted - labelled),
-        }
-        if bootstrap is not None:
-            points = np.full((2, 3, 2), np.nan)
-            points[:, 0, 1] = adjusted[0], adjusted[0] - labelled[0]
-            ends = estimate_corrected_intervals(bootstrap, resampled, method, [0], points)[:, :, 0, 1]
-            for at, key in enumerate(CORRECTED_FIGURES):
-                figures[key] = replace(figures[key], interval=(ends[0, [at]], ends[1, [at]]))
-        counts = {"n": [usable], "n_unscored": [unusable], "n_labels": [int(sizes[1, :2].sum())]}
-        counts["n_calibration_labels"] = [int(sizes[0, :2, 1].sum())]
-        reasons = {
-            f"calibration system: {why}": [bool(why)],
-            "no claim that the method can use": [not usable],
-            "no label": np.isnan(labelled),
-            "the method has no threshold": [method not in THRESHOLD_METHODS],
-        }
-        rows += tabulate([keys | {"method": method}], counts, figures, reasons, _NO_INTERVAL)
+        row = keys | {"method": method, "n": usable, "n_unscored": unusable, "n_labels": corrected.pop("n_labelled")}
+        row["n_calibration_labels"] = int(sizes[0, :2, 1].sum())
+        row["threshold"] = none_if_undefined(found.thresholds[method][0, 0])
+        row["predicted_error_rate"] = none_if_undefined(found.corrected["none"][0, 1, 0])
+        rows.append(row | {key: value for key, value in corrected.items() if key not in row})
     return rows
 
 

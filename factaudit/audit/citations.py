@@ -15,17 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_means import average_bounds, average_responses, explain_missing_mean_intervals
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
-from factaudit.audit.core.checks import Count
+from factaudit.arrays.response_means import average_bounds, average_responses
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_MEAN
 from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.text.display_text import join_reasons
 
 CitedDocuments = tuple[int, ...]
-#: From this share of empty outputs on, recall without them says too little of a system.
-MANY_EMPTY_SHARE = 0.01
 
 
 def compute_citation_audit(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
@@ -57,9 +54,8 @@ def compute_citation_audit(judgements: Judgements, *, intervals: ClusterBootstra
             if n_lacking:  # a mean of the others would be of those that cite little
                 row |= dict.fromkeys(("precision", "precision_low", "precision_high"))
             row["recall_all"] = row["recall"] * len(own) / (len(own) + n_empty)
-            why = [f"single documents were not judged in {n_lacking} responses: no precision" if n_lacking else ""]
-            why.append(explain_missing_mean_intervals(row, ("recall", "precision"), intervals))
-            rows.append(row | {"reason": join_reasons(why)})
+            why = "single documents were not judged in some responses: no precision" if n_lacking else ""
+            rows.append(explain_row(row, ("recall", "precision"), [why], "too few responses, or all have one value"))
     return rows
 
 
@@ -127,28 +123,6 @@ def _collect_sentences(
         yield *response[["dataset", "system"]].iloc[0], list(sentences.values())
 
 
-def _count_empty_responses(run: AuditedRun) -> Iterator[Row]:
-    for row in run.rows("citations"):
-        if row["recall"] is not None:
-            n = row["n_responses"] + row["n_empty"]
-            yield row | {"name": row["system"] or "the system", "n_all": n, "share_empty": row["n_empty"] / n}
-
-
-CHECK = Count(
-    id="empty_outputs",
-    title="Citation recall without empty responses",
-    rows=_count_empty_responses,
-    figure="share_empty",
-    limit=MANY_EMPTY_SHARE,
-    by=("dataset", "evaluator", "system"),
-    says=(
-        "The citation recall of {name} is {recall:percent} without {n_empty:number} of {n_all:number response} that "
-        "are empty, as ALCE computes it. With them it is {recall_all:percent}."
-    ),
-    beyond="many",
-)
-
-
 def _has_cited_sentences(judgements: Judgements) -> bool:
     return "cited" in judgements.claims and bool(judgements.claims["fact_id"].notna().any())
 
@@ -189,5 +163,4 @@ AUDIT = Audit(
     },
     compute=compute_citation_audit,
     applies=_has_cited_sentences,
-    checks=(CHECK,),
 )

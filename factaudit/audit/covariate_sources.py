@@ -1,4 +1,4 @@
-"""What is known about each claim that being right may depend on? Word overlap, lengths, place, columns, family.
+"""What is known about each claim that being right may depend on? Word overlap, lengths, place, columns.
 
 A covariate is a number or a category per claim. Texts give three (ROUGE-2 precision, the length of the claim and of its
 document) and long documents a fourth (the third in which the evidence lies); the claims' own columns give the others.
@@ -6,7 +6,7 @@ document) and long documents a fourth (the third in which the evidence lies); th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +41,8 @@ class Covariate:
     """Something known of each claim.
 
     codes: int64 (n,), the claim's place among ``names``, -1 for none. numbers: float64 (n,), NaN for none; None of a
-    category. per: over which change of the number its slope is said. evaluators: whose verdicts it is about; None: all.
+    category.
+    per: over which change of the number its slope is said.
     """
 
     name: str
@@ -49,21 +50,14 @@ class Covariate:
     codes: np.ndarray
     numbers: np.ndarray | None = None
     per: str = ""
-    evaluators: Sequence[str] | None = None
 
 
-def list_covariates(
-    judgements: Judgements,
-    columns: Sequence[str] | None,
-    bins: int,
-    family: str | None,
-    families: Mapping[str, str] | None,
-) -> Iterator[Covariate]:
+def list_covariates(judgements: Judgements, columns: Sequence[str] | None, bins: int) -> Iterator[Covariate]:
     """Those that some labelled claims differ in. columns: of the claims; by default all that sort claims."""
     labelled = judgements.label >= 0
     if columns is None:
         yield from _list_text_covariates(judgements, labelled, bins)
-    for column in (*(columns or ()), *([family] if family else [])):
+    for column in columns or ():
         if column not in judgements.claims:
             hint = suggest_known_name(column, [str(each) for each in judgements.claims])
             raise UsageError(f"covariates: the claims have no column {column!r}{hint}")
@@ -76,8 +70,6 @@ def list_covariates(
                 f"covariates: column {column!r} sorts no labelled claims: expected numbers, or 2 to {MOST_VALUES} "
                 "different values"
             )
-    if family is not None:
-        yield from _list_family_covariates(judgements, family, families or {})
 
 
 def has_covariates(judgements: Judgements) -> bool:
@@ -89,7 +81,7 @@ def has_covariates(judgements: Judgements) -> bool:
 
 
 def _list_text_covariates(judgements: Judgements, labelled: np.ndarray, bins: int) -> Iterator[Covariate]:
-    rouge2 = measure_surface_overlap(judgements).rouge2
+    rouge2 = measure_surface_overlap(judgements)
     lengths = [_count_characters(judgements.claims[column]) for column in ("claim", "doc")]
     for name, values, per in (
         ("ROUGE-2 precision", rouge2, "from no overlap to full overlap"),
@@ -169,15 +161,3 @@ def _cut_into_bins(values: np.ndarray, bins: int) -> tuple[np.ndarray, list[str]
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[known] = places
     return codes, [f"{numbers[places == at].min():.4g} to {numbers[places == at].max():.4g}" for at in range(len(used))]
-
-
-def _list_family_covariates(judgements: Judgements, column: str, families: Mapping[str, str]) -> Iterator[Covariate]:
-    if unknown := set(families) - set(judgements.evaluators):
-        raise UsageError(f"covariates: no evaluator {', '.join(sorted(map(repr, unknown)))}")
-    given = judgements.claims[column]
-    for family in sorted(set(families.values())):
-        own = (given == family).fillna(False).to_numpy(dtype=bool)
-        codes = np.where(given.notna().to_numpy(), own, -1).astype(np.int64)
-        kin = [name for name, its in families.items() if its == family]
-        if own.any():
-            yield Covariate("system's family", ("another", "its own"), codes, evaluators=kin)

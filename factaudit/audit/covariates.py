@@ -1,4 +1,4 @@
-"""Is being right associated with X? X is word overlap, a length, the place of the evidence, own family or any column.
+"""Is being right associated with X? X is word overlap, a length, the place of the evidence or any column.
 
 A number gives bins and a slope, a category gives groups, each compared with all other claims. TPR and TNR are looked at
 apart, for what makes an evaluator pass more claims makes it right on correct ones and wrong on errors (VC §4.1).
@@ -53,8 +53,6 @@ def compute_covariates(
     columns: Sequence[str] | None = None,
     bins: int = 4,
     min_labels: int = 10,
-    family: str | None = None,
-    families: Mapping[str, str] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """How TPR and TNR differ with what is known of claims, within each task group.
@@ -70,14 +68,13 @@ def compute_covariates(
     confidence = None if intervals is None else intervals.confidence
     tasks = encode_task_groups(judgements)
     rows: list[Row] = []
-    for covariate in list_covariates(judgements, columns, bins, family, families):
+    for covariate in list_covariates(judgements, columns, bins):
         for rate in RATE_LABELS:
-            for place, evaluator in enumerate(judgements.evaluators):
-                if covariate.evaluators is None or evaluator in covariate.evaluators:
-                    part = _CovariatePart(judgements, covariate, rate, place, *tasks, confidence, min_labels)
-                    rows += part.tabulate_groups()
-                    if covariate.numbers is not None:
-                        rows += part.tabulate_slopes(covariate.numbers)
+            for place in range(len(judgements.evaluators)):
+                part = _CovariatePart(judgements, covariate, rate, place, *tasks, confidence, min_labels)
+                rows += part.tabulate_groups()
+                if covariate.numbers is not None:
+                    rows += part.tabulate_slopes(covariate.numbers)
     return sorted(rows, key=lambda row: (row["task"], row["covariate"]))
 
 
@@ -293,8 +290,6 @@ AUDIT = Audit(
         "columns": "columns of the claims; by default properties of the texts and all columns that form groups",
         "bins": "number of bins of a numeric column",
         "min_labels": "labels needed of a class, both inside and outside a group",
-        "family": "the column with the model family of each system",
-        "families": "`{EVALUATOR: family}`",
     },
     compute=compute_covariates,
     applies=has_covariates,

@@ -20,13 +20,12 @@ from factaudit.audit.core.checks import Count
 from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
-from factaudit.audit.core.tabulate import pick_figure
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row, pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.text.content_words import WordVocabulary
 from factaudit.text.demonstrations import read_fact_demonstrations
-from factaudit.text.display_text import join_reasons
 from factaudit.text.fact_faults import find_fact_faults
 
 #: What may be wrong with a fact; and what of the text facts cover.
@@ -63,11 +62,10 @@ def compute_decomposition_faults(
         for at, name in enumerate(_SHARES):
             ends = None if intervals is None else (low[:, at], high[:, at])
             row |= pick_figure(name, Figure(shares.point[:, at], None, ends), 0)
-        lacking = [name for name in _SHARES if row[name] is None]
         has_facts = facts.is_decomposed[inside[facts.response]].any()
         why = "the text of the responses is not known" if has_facts else "no response has an atomic fact"
-        told = [f"{why}: {', '.join(lacking)}" if lacking else "", explain_missing_row_intervals(row, FEW_CLUSTERS)]
-        rows.append(row | {"reason": join_reasons(told)})
+        is_lacking = any(row[name] is None for name in _SHARES)
+        rows.append(explain_row(row, _SHARES, [why] if is_lacking else []))
     return rows
 
 

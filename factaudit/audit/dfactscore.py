@@ -208,13 +208,6 @@ def _list_unmeasured_gaps(run: AuditedRun) -> Iterator[Row]:
             yield row | {"severity": "warn"}
 
 
-def _list_errors_of_others(run: AuditedRun) -> Iterator[Row]:
-    """Labelled errors that FActScore passes: some person's page supports them, not that of whom they are told."""
-    for row in run.per_dataset("rates", "tnr"):
-        if row["evaluator"] == "FActScore":
-            yield row | {"n_passed": round((1 - row["tnr"]) * row["n_unattributable"])}
-
-
 CHECKS = (
     Check(
         id="merged_facts",
@@ -242,17 +235,6 @@ CHECKS = (
             "is not known how often the verifier is wrong."
         ),
         advice="Let it judge facts that are known to be false (decoys) before you rely on this.",
-    ),
-    Count(
-        id="errors_of_others",
-        title="Errors that are true of somebody else",
-        rows=_list_errors_of_others,
-        figure="n_passed",
-        says=(
-            "{n_passed:number} of {n_unattributable:number error} are true of another person with the same name. "
-            "FActScore counts them as supported."
-        ),
-        on_screen=True,
     ),
 )
 

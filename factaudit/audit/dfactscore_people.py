@@ -1,15 +1,12 @@
-"""Do people and the machine give the same FActScore and D-FActScore, and do people agree? (MF §4.2, §4.3, §5.2, App. B)
+"""Do people and the machine give the same FActScore and D-FActScore? (MF §4.2, §4.3, §5.2)
 
 An annotation is a mapping with system, response_id, annotator, fact, biography, entity, label and page, as
-`factaudit.datasets.biography_annotations.BiographyFactAnnotation` says. Both tables are written by the D-FActScore
-engine.
+`factaudit.datasets.biography_annotations.BiographyFactAnnotation` says. The table is written by the D-FActScore engine.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,17 +15,16 @@ import pandas as pd
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.response_means import (
     average_changes,
-    explain_missing_mean_intervals,
     mean_of_defined,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_CHANGE, RESPONSE_INFLUENCE
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.agreement import correlation_interval, krippendorff_alpha, pearson
+from factaudit.audit.core.tabulate import explain_row
+from factaudit.stats.agreement import correlation_interval, pearson
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.rank_correlation import kendall_tau
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
-from factaudit.text.display_text import join_reasons
 
 #: Of each figure, its key in a machine's response row.
 MACHINE_KEYS = {
@@ -118,86 +114,19 @@ def _compare_pairs(pairs: pd.DataFrame, intervals: ClusterBootstrap | None) -> R
     """The figures of responses with what people (``NAME_human``) and the machine (``NAME_machine``) give them."""
     row: Row = {"n": len(pairs)}
     for name in MACHINE_KEYS:
-        both = pairs[[f"{name}_human", f"{name}_machine"]].astype(float).dropna().to_numpy()
-        row[f"human_{name}"], row[name] = both.mean(axis=0).tolist() if len(both) else (None, None)
-        correlation = pearson(both[:, 0], both[:, 1])
-        row[f"{name}_pearson_r"] = none_if_undefined(correlation.point)
-        ends = (np.nan, np.nan)
+        people, machine = (pairs[f"{name}_{side}"].to_numpy(dtype=float) for side in ("human", "machine"))
+        correlation, ends = pearson(people, machine), (np.nan, np.nan)
         if intervals is not None:
-            ends = correlation_interval(correlation, np.arange(len(both)), intervals.confidence)
+            ends = correlation_interval(correlation, np.arange(len(pairs)), intervals.confidence)
+        row |= {f"human_{name}": mean_of_defined(people), name: mean_of_defined(machine)}
+        row[f"{name}_pearson_r"] = none_if_undefined(correlation.point)
         row |= name_ends(f"{name}_pearson_r", ends)
     # People's scores are of the same facts, so that no gap is below 0; the machine's may not be.
     for prefix, side, least in (("human_", "human", 0), ("", "machine", -1)):
         gaps = pairs[f"factscore_{side}"] - pairs[f"dfactscore_{side}"]
         row |= average_changes(f"{prefix}gap", gaps, intervals, least)
-    undefined = [name for name in MACHINE_KEYS if row[f"{name}_pearson_r"] is None]
-    why = [f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else ""]
-    row["reason"] = join_reasons([*why, explain_missing_mean_intervals(row, ("human_gap", "gap"), intervals)])
-    return row
-
-
-def compute_annotator_agreement(annotations: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Agreement on labels of facts, numbers of biographies, and entities of biographies: of all systems, and of each.
-
-    Over what at least two annotators judged: n_units, n_annotators, ``percent`` (the share of pairs of judgements that
-    agree), Cohen's ``kappa`` (two annotators only) and Krippendorff's ``alpha`` (nominal; any number).
-    """
-    systems = list(dict.fromkeys(one["system"] for one in annotations))
-    rows = []
-    for system in [ALL_TOGETHER, *systems] if len(systems) > 1 else systems:
-        own = [one for one in annotations if system in (ALL_TOGETHER, one["system"])]
-        for judgement, units in _list_annotated_units(own).items():
-            rows.append({"system": system, "judgement": judgement, **_measure_agreement(list(units.values()))})
-    return rows
-
-
-def _list_annotated_units(
-    annotations: Sequence[Mapping[str, Any]],
-) -> dict[str, dict[Hashable, dict[str, Hashable]]]:
-    """By kind of judgement what each annotator said of each unit: of facts, responses and biographies."""
-    found: dict[str, dict[Hashable, dict[str, Hashable]]] = {
-        "fact label": {},
-        "number of biographies": {},
-        "entity": {},
-    }
-    repeated: Counter[Any] = Counter()
-    for one in annotations:
-        name, response = one["annotator"], (one["system"], one["response_id"])
-        # The same words may be a fact twice: told apart by their order.
-        repeated[response, one["fact"], name] += 1
-        unit = (*response, one["fact"], repeated[response, one["fact"], name])
-        found["fact label"].setdefault(unit, {})[name] = one["label"]
-        if one["entity"] is not None:
-            found["entity"].setdefault((*response, one["biography"]), {})[name] = one["entity"]
-    numbers = found["number of biographies"]
-    for row in compute_human_dfactscores(annotations):
-        numbers.setdefault((row["system"], row["response_id"]), {})[row["annotator"]] = row["n_biographies"]
-    return found
-
-
-def _measure_agreement(units: Sequence[Mapping[str, Hashable]]) -> Row:
-    shared = [unit for unit in units if len(unit) > 1]
-    pairs = [one == other for unit in shared for one, other in combinations(unit.values(), 2)]
-    annotators = sorted({name for unit in shared for name in unit})
-    values = np.array([str(value) for unit in shared for value in unit.values()])
-    numbers = np.repeat(np.arange(len(shared)), [len(unit) for unit in shared])
-    row: Row = {
-        "n_units": len(shared),
-        "n_annotators": len(annotators),
-        "percent": mean_of_defined(pairs),
-        "kappa": None,
-        "alpha": none_if_undefined(krippendorff_alpha(values, numbers, len(shared)).point),
-    }
-    if not pairs:
-        return row | {"reason": "nothing was judged by two annotators"}
-    if len(annotators) != 2:
-        return row | {"reason": "Cohen's κ is for two annotators"}
-    first, second = ([str(unit[name]) for unit in shared] for name in annotators)
-    if len({*first, *second}) < 2:
-        return row | {"reason": "only one value was given: κ and α are undefined"}
-    from sklearn.metrics import cohen_kappa_score  # slow to import
-
-    return row | {"kappa": float(cohen_kappa_score(first, second)), "reason": None}
+    figures = [f"{name}_pearson_r" for name in MACHINE_KEYS] + ["human_gap", "gap"]
+    return explain_row(row, figures, few_clusters="too few responses, or all have the same value")
 
 
 _MEANS_DESCRIPTION = "mean over responses, human and computed"
@@ -230,41 +159,17 @@ _PEOPLE_COLUMNS |= {
     **pick_shared_columns("reason"),
 }
 
-AUDITS = (
-    Audit(
-        name="dfactscore_people",
-        title="People and the machine",
-        question="Do human FActScores, D-FActScores and numbers of people agree with the computed ones?",
-        source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
-        text="The same scores, once from annotators and once computed, over the responses that have both.",
-        formula=(
-            "Human D-FActScore = facts supported by the page of the person whom their biography is about / facts. "
-            "Human FActScore = facts found on any page / facts. Irrelevant facts are left out. Pearson's r is over "
-            "responses."
-        ),
-        columns=_PEOPLE_COLUMNS,
-        compute=None,
+AUDIT = Audit(
+    name="dfactscore_people",
+    title="People and the machine",
+    question="Do human FActScores, D-FActScores and numbers of people agree with the computed ones?",
+    source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
+    text="The same scores, once from annotators and once computed, over the responses that have both.",
+    formula=(
+        "Human D-FActScore = facts supported by the page of the person whom their biography is about / facts. "
+        "Human FActScore = facts found on any page / facts. Irrelevant facts are left out. Pearson's r is over "
+        "responses."
     ),
-    Audit(
-        name="annotator_agreement",
-        title="How far annotators agree",
-        question="How well do annotators agree on facts, on numbers of biographies, and on whom these are about?",
-        source="MF §4.2, App. B",
-        text="Annotators' agreement is the most that computed scores can reach.",
-        formula=(
-            "Percent: share of pairs of judgements that agree; κ is Cohen's (two annotators), α is Krippendorff's "
-            "(nominal)."
-        ),
-        columns={
-            **pick_shared_columns("system"),
-            "judgement": Column("judgement", "text", "what was judged", key=True),
-            "n_units": Column("judged twice", "count", "units judged by at least two annotators"),
-            "n_annotators": Column("annotators", "count", "number of annotators"),
-            "percent": Column("agree", "percent", "share of pairs of judgements that agree"),
-            "kappa": Column("Cohen's κ", "number", "Cohen's κ of two annotators", digits=2),
-            "alpha": Column("Krippendorff's α", "number", "Krippendorff's α of any number of annotators", digits=2),
-            **pick_shared_columns("reason"),
-        },
-        compute=None,
-    ),
+    columns=_PEOPLE_COLUMNS,
+    compute=None,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,6 @@ from factaudit.stats.undefined_values import divide_or_undefined
 
 #: The figures that have a mean over data sets.
 AVERAGED_FIGURES = ("auc", "average_precision", "tuned_tpr", "tuned_tnr", "tuned_bacc", "bacc")
-#: Claims of this split tune a threshold for the others, where a data set has them.
-DEV_SPLIT = "dev"
 
 
 def compute_score_discrimination(
@@ -42,11 +39,10 @@ def compute_score_discrimination(
 
     A row per dataset and evaluator over its n labelled claims with a score (n_unscored: labelled, without one): auc,
     average_precision (of finding errors, the least score first), error_rate (the share of errors: what guessing gets as
-    average precision), bacc (of the predictions as they are, of the same claims), tuned_threshold (of best BAcc), tuned
-    (``dev``: on the claims whose split is dev, tried on the others; else ``cross-validation``: each claim by the
-    threshold of the other folds), tuned_tpr, tuned_tnr and tuned_bacc there. Figures have ``_min`` and ``_max`` (what
-    they could be, whatever the missing scores) and, where there are intervals, ``_low`` and ``_high``. Row
-    ``__macro__``: the means over datasets. An evaluator has no row of a dataset where it gives no score.
+    average precision), bacc (of the predictions as they are, of the same claims), tuned_threshold (of best BAcc),
+    tuned_tpr, tuned_tnr and tuned_bacc (each claim by the threshold of the other folds). Figures have ``_min`` and
+    ``_max`` (what they could be, whatever the missing scores) and, where there are intervals, ``_low`` and ``_high``.
+    Row ``__macro__``: the means over datasets. An evaluator has no row of a dataset where it gives no score.
     """
     if folds < 2:
         raise UsageError(f"discrimination: expected at least 2 folds, found {folds}")
@@ -74,16 +70,16 @@ def _tabulate_evaluator(
     inside = np.flatnonzero((judgements.label >= 0) & ~np.isnan(score))
     numbers = np.stack([np.bincount(dataset[inside[judgements.label[inside] == at]], minlength=size) for at in (0, 1)])
     figures = _measure_ranking(judgements, score, inside, lacks, confidence)
-    single = np.where(numbers.min(0) == 1, "a single claim of one class", "all claims of one class are of one document")
-    figures = {key: replace(figure, cause=single) for key, figure in figures.items()}
     as_is = np.where(np.isnan(score), MISSING, prediction)
     figures["bacc"] = _measure_predictions(judgements, judgements.label, as_is, lacks, confidence)["bacc"]
-    tuned = [_tune_threshold(judgements, score, inside[dataset[inside] == at], folds, intervals) for at in range(size)]
     tried, predicted = np.full_like(judgements.label, MISSING), np.full_like(judgements.label, MISSING)
-    for at, (_, how, rows, predictions) in enumerate(tuned):
-        if len(rows):  # else nothing was tried, so nothing is known of what is missing either
-            mine = (dataset == at) & ((how != DEV_SPLIT) | ~_find_dev_claims(judgements))
-            tried[mine], predicted[rows] = judgements.label[mine], predictions
+    thresholds = []
+    for at in range(size):
+        rows = inside[dataset[inside] == at]
+        threshold, predicted[rows] = _tune_threshold(judgements, score, rows, folds, intervals)
+        thresholds.append(threshold)
+        if threshold is not None:  # else nothing was tried, so nothing is known of what is missing either
+            tried[dataset == at] = judgements.label[dataset == at]
     rates = _measure_predictions(judgements, tried, predicted, lacks, confidence)
     figures |= {f"tuned_{key}": rates[key] for key in ("tpr", "tnr", "bacc")}
     if is_constant_evaluator(evaluator):
@@ -95,7 +91,7 @@ def _tabulate_evaluator(
     n = numbers.sum(0)
     unscored = np.bincount(dataset[(judgements.label >= 0) & np.isnan(score)], minlength=size)
     counts: dict[str, Any] = {"n": n, "n_unscored": unscored, "n_datasets": np.ones_like(n)}
-    counts |= {"tuned": [how for _, how, *_ in tuned], "tuned_threshold": [threshold for threshold, *_ in tuned]}
+    counts["tuned_threshold"] = thresholds
     keys = [{"dataset": name, "evaluator": evaluator} for name in judgements.dataset_names]
     reasons = {
         "no labelled claim has a score": n == 0,
@@ -103,7 +99,7 @@ def _tabulate_evaluator(
         "too few documents of each class to tune on some and try on others": numbers.all(0)
         & np.isnan(figures["tuned_bacc"].point),
     }
-    table = tabulate(keys, counts, figures, reasons)
+    table = tabulate(keys, counts, figures, reasons, "all claims of one class are of one document")
     is_silent = np.bincount(dataset, ~np.isnan(score), size) == 0
     return [row for row, silent in zip(table, is_silent, strict=True) if not silent]
 
@@ -150,31 +146,17 @@ def _measure_predictions(
     return compute_rates(judgements.tally_values(datasets, (label, prediction), stated), confidence)
 
 
-def _find_dev_claims(judgements: Judgements) -> np.ndarray:
-    found: np.ndarray = (judgements.claims["split"] == DEV_SPLIT).fillna(False).to_numpy(bool)
-    return found
-
-
 def _tune_threshold(
     judgements: Judgements, score: np.ndarray, rows: np.ndarray, folds: int, intervals: ClusterBootstrap | None
-) -> tuple[float | None, str, np.ndarray, np.ndarray]:
-    """Of the labelled claims of a dataset that have a score: the threshold, how it was tuned, and the claims that did
-    not tune it, with what it predicts of them."""
-    label, is_dev = judgements.label, _find_dev_claims(judgements)[rows]
-    dev, rest = rows[is_dev], rows[~is_dev]
-    nothing = rows[:0], np.zeros(0, dtype=np.int8)
-    if len(dev) and len(rest):
-        threshold = best_bacc_threshold(label[dev], score[dev])
-        if threshold is None:
-            return None, DEV_SPLIT, *nothing
-        return threshold, DEV_SPLIT, rest, (score[rest] > threshold).astype(np.int8)
-    how, seed = "cross-validation", 0 if intervals is None else intervals.seed
-    clusters = judgements.cluster_codes[rows]
-    threshold = best_bacc_threshold(label[rows], score[rows])
-    prediction = cross_validate_threshold(label[rows], score[rows], clusters, folds=folds, seed=seed)
-    if threshold is None or (prediction < 0).any():  # some documents hold a class alone
-        return None, how, *nothing
-    return threshold, how, rows, prediction
+) -> tuple[float | None, np.ndarray]:
+    """Of the labelled claims of a dataset that have a score: the threshold, and what those of the other folds predict
+    of them, `MISSING` where some documents hold a class alone."""
+    label, seed = judgements.label[rows], 0 if intervals is None else intervals.seed
+    threshold = best_bacc_threshold(label, score[rows])
+    prediction = cross_validate_threshold(label, score[rows], judgements.cluster_codes[rows], folds=folds, seed=seed)
+    if threshold is None or (prediction < 0).any():
+        return None, np.full(len(rows), MISSING, dtype=np.int8)
+    return threshold, prediction
 
 
 # ----------------------------------------------------------------------------------------------------------- checks
@@ -213,8 +195,7 @@ AUDIT = Audit(
     formula=(
         "AUC = probability that a supported claim scores higher than an error (ties count half). Average "
         "precision is for finding errors, the lowest score first. The tuned threshold maximises BAcc on other "
-        "documents than those it is tested on (cross-validation, or the split dev), so it can be worse than the"
-        " original threshold."
+        "documents than those it is tested on (cross-validation), so it can be worse than the original threshold."
     ),
     text=(
         "Balanced accuracy depends on one threshold. An evaluator whose scores rank claims well can still have a "
@@ -244,11 +225,6 @@ AUDIT = Audit(
                 "score is above it"
             ),
             digits=3,
-        ),
-        "tuned": Column(
-            "tuned on",
-            "text",
-            f"`{DEV_SPLIT}` (the claims of this split, if the data set has some) or `cross-validation`",
         ),
     },
     options={"folds": "number of folds of the cross-validation; claims of one document stay in one fold"},

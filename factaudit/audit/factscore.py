@@ -35,6 +35,7 @@ from factaudit.audit.core.interval_methods import (
 )
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.agreement import correlation_interval, pearson, spearman
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS
@@ -137,37 +138,29 @@ def compute_factscore_agreement(
 def compare_with_human_scores(score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None) -> Row:
     """How near predicted scores come to people's; pairs (human, predicted): float64 (n, 2).
 
-    human and predicted means, bias (predicted - human), mae, rmse; pearson_r and spearman_r with p-values, None of
-    fewer than three responses, or of a constant.
+    human and predicted means, bias (predicted - human), mae; pearson_r and spearman_r, None of fewer than three
+    responses, or of a constant.
     """
-    from scipy import stats  # slow to import
-
     human, predicted = score_pairs.T
-    error = predicted - human
     row: Row = {}
-    for name, values in (("human", human), ("predicted", predicted), ("mae", np.abs(error)), ("rmse", error**2)):
+    for name, values in (("human", human), ("predicted", predicted), ("mae", np.abs(predicted - human))):
         row |= average_responses(name, values, intervals)
-    row |= average_changes("bias", error, intervals)
-    row |= {name: None if row[name] is None else row[name] ** 0.5 for name in ("rmse", "rmse_low", "rmse_high")}
-    for name in ("pearson", "spearman"):
-        row |= dict.fromkeys((f"{name}_r", f"{name}_r_low", f"{name}_r_high", f"{name}_p"))
-    n = len(score_pairs)
-    if not n:
-        return row | {"reason": "no response has both scores"}
-    why = explain_missing_mean_intervals(row, ("human", "predicted", "bias", "mae", "rmse"), intervals)
-    if n < 3 or not np.ptp(score_pairs, axis=0).all():
-        few = "correlations: fewer than three responses, or one score is constant"
-        return row | {"reason": join_reasons([few, why])}
-    row["pearson_p"] = float(stats.pearsonr(human, predicted).pvalue)
-    row["spearman_p"] = float(stats.spearmanr(human, predicted).pvalue)
-    for name, correlation in (("pearson_r", pearson(human, predicted)), ("spearman_r", spearman(human, predicted))):
-        row[name] = correlation.point
-        if intervals is not None:
-            row |= name_ends(name, correlation_interval(correlation, np.arange(n), intervals.confidence))
-    if intervals is not None and n < MIN_CLUSTERS:
-        few = f"no interval of correlations: fewer than {MIN_CLUSTERS} responses"
-        return row | {"reason": join_reasons([why, few])}
-    return row | {"reason": why or None}
+    row |= average_changes("bias", predicted - human, intervals)
+    for name, measure in (("pearson_r", pearson), ("spearman_r", spearman)):
+        row |= dict.fromkeys((name, f"{name}_low", f"{name}_high"))
+        if len(score_pairs) > 2:
+            correlation = measure(human, predicted)
+            row[name] = none_if_undefined(correlation.point)
+            if intervals is not None:
+                ends = correlation_interval(correlation, np.arange(len(score_pairs)), intervals.confidence)
+                row |= name_ends(name, ends)
+    reasons = [] if len(score_pairs) else ["no response has both scores"]
+    if len(score_pairs) and row["pearson_r"] is None:
+        reasons.append("correlations: fewer than three responses, or one score is constant")
+    figures = ("human", "predicted", "bias", "mae", "pearson_r", "spearman_r")
+    if intervals is None:
+        return row | {"reason": join_reasons(reasons)}
+    return explain_row(row, figures, reasons, f"too few responses (of correlations {MIN_CLUSTERS}), or all are alike")
 
 
 # ---------------------------------------------------------------------------------------------------- declarations
@@ -247,7 +240,7 @@ AUDITS = (
         question="How close are predicted FActScores to human ones?",
         source="Min et al. 2023, §4.2",
         text="Only responses with both scores count. Human scores have no length penalty.",
-        formula="Bias = predicted − human score. The p-values test for zero correlation.",
+        formula="Bias = predicted − human score; MAE = mean |bias|; r and ρ are over responses.",
         remedy=(
             "If r is low or the bias is large, do not compare systems by this FActScore: use another verifier, "
             "or labels."
@@ -264,11 +257,8 @@ AUDITS = (
             "predicted": Column("predicted", "percent", "mean scores", interval=RESPONSE_MEAN),
             "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_CHANGE),
             "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
-            "rmse": Column("RMSE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
             "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
             "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
-            "pearson_p": Column("Pearson p", "p", "p-value of zero correlation", shown=False),
-            "spearman_p": Column("Spearman p", "p", "p-value of zero correlation", shown=False),
             "n_responses": Column("responses", "count", _ANNOTATED_DESCRIPTION, shown=False),
             "n_annotated": Column("annotated", "count", _ANNOTATED_DESCRIPTION, shown=False),
             "human_annotated": Column("people's, all annotated", "percent", _ANNOTATED_DESCRIPTION, shown=False),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import explain_row
-from factaudit.errors import UsageError, suggest_known_name
+from factaudit.errors import UsageError
 from factaudit.stats.agreement import correlation_interval, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS, interval, mean
@@ -37,21 +37,20 @@ Scale = tuple[float, float]
 def compute_grade_agreement(
     judgements: Judgements,
     *,
-    order: Sequence[str] | None = None,
     scale: Scale | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """How an evaluator's grades agree with people's: a row per dataset with grades of people and evaluator.
 
-    order: people's grades from the lowest to the highest where they are words. scale: the lowest and highest grade of
+    scale: the lowest and highest grade of
     people and evaluators alike; by default that of their grades, where both have the same ends. Raises `UsageError` for
-    a word that order lacks, and for grades of people outside of the scale.
+    grades that are words, and for grades of people outside of the scale.
 
     measure: ``grade``, or ``score`` of an evaluator that gives no grade. A grade whose status is not ok is none. n:
     claims with a grade of both; n_unscored: those that people alone graded. rho: Spearman's ρ. kappa (quadratic
     weights) and difference (the mean of grade - people's) need one scale, of which lowest and highest are the ends.
     """
-    people = _collect_people_grades(judgements, order)
+    people = _collect_people_grades(judgements)
     grades = np.full(judgements.score.shape, np.nan) if judgements.grade is None else judgements.grade
     is_ok = judgements.status == STATUSES.index("ok")
     rows = []
@@ -137,42 +136,30 @@ def has_people_grades(judgements: Judgements) -> bool:
     return bool(numbers.notna().all()) and numbers.nunique() > 2
 
 
-def _collect_people_grades(judgements: Judgements, order: Sequence[str] | None) -> np.ndarray:
-    """float64 (n,): the claim's grade, else the lower median of its annotators', so that a cut of it is their majority.
-
-    Words count 1, 2, 3, ... in ``order``. Raises `UsageError` for a word that it lacks.
-    """
+def _collect_people_grades(judgements: Judgements) -> np.ndarray:
+    """float64 (n,): the claim's grade, else the lower median of its annotators'."""
     people = np.full(len(judgements.claims), np.nan)
     annotations = judgements.annotations
     if annotations is not None and GRADE_COLUMN in annotations:
         table = annotations.dropna(subset=GRADE_COLUMN)
         at = find_claim_positions_in_table(judgements.claims, table["claim_id"])
-        by_claim = pd.Series(_parse_grades(table[GRADE_COLUMN], order)).groupby(at)
+        by_claim = pd.Series(_parse_grades(table[GRADE_COLUMN])).groupby(at)
         median = by_claim.quantile(0.5, interpolation="lower")
         people[median.index.to_numpy(dtype=np.int64)] = median
     if GRADE_COLUMN in judgements.claims:
-        own = _parse_grades(judgements.claims[GRADE_COLUMN], order)
+        own = _parse_grades(judgements.claims[GRADE_COLUMN])
         people = np.where(np.isnan(own), people, own)
     return people
 
 
-def _parse_grades(values: pd.Series, order: Sequence[str] | None) -> np.ndarray:
-    """float64 (n,): numbers, or the places of words in ``order``; NaN where there is none."""
-    codes, different = pd.factorize(values)
-    numbers = []
-    for value in different:
-        if order:
-            if str(value) not in order:
-                raise UsageError(f"grades: {str(value)!r} is not in order{suggest_known_name(str(value), list(order))}")
-            numbers.append(list(order).index(str(value)) + 1.0)
-            continue
-        try:
-            numbers.append(float(value))
-        except ValueError:
-            known = f"order: [{', '.join(sorted(map(str, different)))}]"
-            message = f"grades: people's grades are words ({str(value)!r}): name them from the lowest to the highest"
-            raise UsageError(f"{message}, as an option ({known}, in the right order)") from None
-    return np.array([*numbers, np.nan])[codes]
+def _parse_grades(values: pd.Series) -> np.ndarray:
+    """float64 (n,): NaN where there is none."""
+    numbers = pd.to_numeric(values, errors="coerce")
+    words = values[numbers.isna() & values.notna()]
+    if len(words):
+        found = f"expected people's grades as numbers, found {words.iloc[0]!r}"
+        raise UsageError(f"grades: {found}; number them from the lowest to the highest in your file")
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 # ----------------------------------------------------------------------------------------------------------- checks
@@ -261,7 +248,6 @@ AUDIT = Audit(
         "highest": Column("highest", "number", "ends of the scale that both use", shown=False),
     },
     options={
-        "order": "human grades from the lowest to the highest, if they are words",
         "scale": (
             "the lowest and the highest grade, the same for people and evaluators; by default it is known if both have "
             "the same ends"

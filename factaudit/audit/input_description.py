@@ -57,8 +57,7 @@ _MAX_LISTED_GRADES = 6
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:
     rows = []
-    told = ["language"] if "language" in judgements.claims else []
-    read = judgements.claims[["task", "system", "response_id", "label", *told]]
+    read = judgements.claims[["task", "system", "response_id", "label"]]
     for dataset, code in sorted((str(name), code) for code, name in enumerate(judgements.dataset_names)):
         members = np.flatnonzero(judgements.dataset_codes == code)
         part = read.iloc[members]
@@ -76,7 +75,6 @@ def _describe_input_claims(judgements: Judgements) -> list[Row]:
                 # What the bootstrap resamples: documents, else responses, else claims.
                 "n_clusters": len(np.unique(judgements.cluster_codes[members])),
             }
-            | ({"languages": ", ".join(sorted(map(str, part["language"].dropna().unique())))} if told else {})
         )
     return rows
 

@@ -127,7 +127,6 @@ def _build_invariance_row(
         "n_left_out": int(is_wrong.sum()),
         "n_clusters": len(np.unique(clusters[counted])),
         "n_guessed": int((is_pair & ((stated[0] == MISSING) | (stated[1] == MISSING))).sum()),
-        "worst": _find_worst_variant(variants, chosen[counted & failed], shift[failed[counted]]),
     }
     reasons = {
         "no pair counts: it is unscored, or was rejected or labelled an error before": [not row["n"]],
@@ -150,17 +149,6 @@ def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) ->
     lowering = (missing_before & (after != 1)).sum()
     could = sure + ((before == 1) & missing_after).sum()
     return divide_or_undefined(sure, n + lowering), divide_or_undefined(could + raising, n + raising)
-
-
-def _find_worst_variant(variants: Judgements, failed: np.ndarray, shift: np.ndarray) -> str | None:
-    """The id of the variant that should be looked at first: of those judged wrongly the one whose score moved most
-    (where it should have stayed) or rose most (where it should have fallen)."""
-    if not len(failed):
-        return None
-    must_change = str(variants.claims["expected"].iloc[failed[0]]) == "changed"
-    telling = np.nan_to_num(shift if must_change else np.abs(shift), nan=-2.0)
-    ids = variants.claims["claim_id"].astype(object).to_numpy()[failed]
-    return str(min(zip(-telling, ids, strict=True))[1])
 
 
 # ----------------------------------------------------------------------------------------------------------- checks
@@ -290,11 +278,6 @@ AUDIT = Audit(
             "mean of the variant's score − its claim's score, over the pairs behind the rate that have two scores",
             interval=JACKKNIFE,
             digits=3,
-        ),
-        "worst": Column(
-            "look at",
-            "text",
-            "claim_id of the misjudged variant with the largest change of score; null if there is none",
         ),
         **pick_shared_columns("reason"),
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
     share_column,
 )
-from factaudit.audit.core.checks import Check, Opposite, is_within, per_dataset, scale_figure, subtract_figures
+from factaudit.audit.core.checks import Check, Opposite, is_within, per_dataset
 from factaudit.audit.core.decision_limits import has_interval, is_mostly_open
 from factaudit.audit.core.decisions import Answer, Decision, decide
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
@@ -129,18 +129,6 @@ def list_tested_biases(run: AuditedRun) -> list[Row]:
     return found
 
 
-def _list_excess_of_responses(run: AuditedRun) -> Iterator[Row]:
-    """How much farther the bias of responses is from 0 than that of claims, where responses have several claims."""
-    rows = [row for row in run.per_dataset("quantification", "bias") if row["system"] == ALL_TOGETHER]
-    claims = {(row["dataset"], row["evaluator"]): row for row in rows if row["level"] == "claim"}
-    for row in rows:
-        claim = claims.get((row["dataset"], row["evaluator"]))
-        if row["level"] == "response" and claim is not None and row["n"] != claim["n"]:
-            sizes = [scale_figure("size", one, "bias", 1 if one["bias"] >= 0 else -1) for one in (row, claim)]
-            excess = subtract_figures("excess", sizes[0], "size", sizes[1], "size")
-            yield row | excess | {"bias_of_claims": claim["bias"], "p_excess": row.get("p_bias")}
-
-
 BIAS_CHECK = Check(
     id="bias",
     title="Predicted error rates that are wrong",
@@ -169,18 +157,6 @@ CHECKS = (
         "on {other_dataset} ({other_bias:signed}).",
         advice="No single correction fits both.",
         null="no evaluator's error rate is too high on one data set and too low on another",
-    ),
-    Check(
-        id="level",
-        title="More bias for responses than for claims",
-        rows=_list_excess_of_responses,
-        figure="excess",
-        says="{evaluator}'s error rate{on} is off by {bias:signed} points for responses and by {bias_of_claims:signed} "
-        "for claims, {verdict}.",
-        beyond="farther for responses",
-        advice="One wrong claim makes a response wrong, so check the level that you report.",
-        severity="warn",
-        null="on no data set is the bias of responses farther from 0 than that of claims",
     ),
 )
 

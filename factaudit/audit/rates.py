@@ -20,8 +20,8 @@ from factaudit.audit.core.decision_limits import (
 )
 from factaudit.audit.core.decisions import Answer, Decision, decide
 from factaudit.audit.core.evaluator_comparison import (
-    find_least_review_evaluator_row,
     find_overall_evaluator_rows,
+    find_review_row,
     is_constant_evaluator,
     list_evaluators_alike_by_bacc,
 )
@@ -215,7 +215,7 @@ def _may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     if all(is_significantly_above(tuned, f"tuned_{key}", least) for key in ("tpr", "tnr")):
         why = "With a threshold tuned to each data set, TPR is {tuned_tpr:percent} and TNR {tuned_tnr:percent}."
         return Answer("with a correction", figure, fill(why, tuned))
-    if (review := find_least_review_evaluator_row(run, [evaluator])) is not None:
+    if (review := find_review_row(run, evaluator)) is not None:
         why = "If people review {review_share:percent} of the claims, at most {max_error:limit} % of the others are "
         return Answer("with review", figure, fill(why + "errors ({confidence:limit} % confidence).", review))
     return found

@@ -14,10 +14,9 @@ from factaudit.arrays.response_facts import has_response_facts
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
-from factaudit.audit.core.tabulate import pick_figure
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row, pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.text.display_text import join_reasons
 
 #: The variant that reads whole pages, as `factaudit score --vary retrieval=all` calls it.
 PAGE_VARIANT = "retrieval=all"
@@ -62,9 +61,7 @@ def compute_retrieval_recall(
             for name, among, is_hit in zip(_SHARES, (whole_page, ~passages), (passages, whole_page), strict=True):
                 confidence = None if intervals is None else intervals.confidence
                 row |= pick_figure(name, share_units(is_hit, among, cluster[both], confidence), 0)
-            lacking = [name for name in _SHARES if row[name] is None]
-            why = [f"no such fact: {', '.join(lacking)}" if lacking else ""]
-            rows.append(row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])})
+            rows.append(explain_row(row, _SHARES))
     return sorted(rows, key=lambda row: (row["dataset"], row["evaluator"], row["variant"]))
 
 

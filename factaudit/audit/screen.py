@@ -25,8 +25,8 @@ from factaudit.audit.core.decision_limits import (
     widen_interval_for_decision_limits,
 )
 from factaudit.audit.core.evaluator_comparison import (
-    find_least_review_evaluator_row,
     find_overall_evaluator_rows,
+    find_review_row,
     rank_evaluators_by_bacc,
 )
 from factaudit.audit.core.figure_formatting import format_limit_in_points
@@ -384,7 +384,7 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
 
 
 def _promise_after_review(run: AuditedRun, evaluator: str) -> str:
-    row = find_least_review_evaluator_row(run, [evaluator])
+    row = find_review_row(run, evaluator)
     if row is None:
         return ""
     text = " If people review the lowest {review_share:whole}, at most {max_error:limit} % of the claims that are left "

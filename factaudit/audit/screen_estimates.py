@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-import numpy as np
-
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.audit.core.significance import compute_p_values
 from factaudit.audit.core.wording import fill, join_names
 from factaudit.audit.estimates import DISTANCE_PER_WIDTH, add_labelled_rates_to_audit_estimates
-from factaudit.stats.multiplicity import holm_adjusted_p
 from factaudit.text.display_text import format_count
 
 
@@ -83,17 +79,12 @@ def word_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
         text = f"the estimated rates: {n_labels} give {100 * run.confidence:.3g} % CIs of {width}"
         yield "Use", text + f"{' on average' * (len(quoted) > 1)}."
     predicted = _list_predicted(run)
-    beside = []
-    for row in quoted:
-        if _place(row) in predicted:
-            rate = predicted[_place(row)]["rate"]
-            ends = {"off_low": rate - row["rate_high"], "off_high": rate - row["rate_low"]}
-            beside.append(row | {"off": rate - row["rate"]} | ends)
-    p = holm_adjusted_p(np.array(compute_p_values(run, beside, "off", 0.0, "off")))
-    if n_off := int((p < 1 - run.confidence).sum()):
+    beside = [(row, predicted[_place(row)]["rate"]) for row in quoted if _place(row) in predicted]
+    n_off = sum(not row["rate_low"] <= rate <= row["rate_high"] for row, rate in beside)
+    if n_off:
         mains = list(dict.fromkeys(str(row["main"]) for row in quotable))
         text = f"the rates that {join_names(mains)} {'predicts' if len(mains) == 1 else 'predict'}: {n_off} of "
-        yield "Avoid", text + f"{len(beside)} {'differs' if n_off == 1 else 'differ'} significantly from the estimates."
+        yield "Avoid", text + f"{len(beside)} {'is' if n_off == 1 else 'are'} outside the interval of the estimate."
     estimated = {(row["dataset"], row["level"], row["method"]) for row in run.rows("estimates")}
     for row in run.rows("estimate_summary"):
         if (row["dataset"], row["level"], row.get("quote")) not in estimated:

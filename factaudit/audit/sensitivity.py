@@ -20,11 +20,11 @@ from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval, mean
 from factaudit.stats.undefined_values import name_ends
-from factaudit.text.display_text import join_reasons
 
 #: What the pipeline that the others are compared with is called.
 BASE_VARIANT = "base"
@@ -90,21 +90,19 @@ def _compare_with_base(responses: pd.DataFrame, is_base: bool, intervals: Cluste
     row |= {"n_unscored": int(is_open.sum()), **average_responses("score", responses["score"], intervals)}
     row |= {key: mean_of_defined(responses[key]) for key in ("score_min", "score_max")}
     row |= dict.fromkeys(f"change{end}" for end in ("", "_low", "_high", "_min", "_max"))
-    why = [] if row["score"] is not None else ["no response has a scored fact"]
     both = responses[responses["score"].notna() & responses["base_score"].notna()]
-    if is_base or not len(both):
-        return row | {"reason": join_reasons([*why, "no response is scored by both a variant and the base: change"])}
-    change = mean((both["score"] - both["base_score"]).to_numpy(dtype=float))
-    cluster = pd.factorize(both["cluster"], sort=True)[0]
-    base_is_open = both["base_score_max"] - both["base_score_min"] > 1e-12
-    row["n_unscored"] += int((base_is_open & ~is_open[both.index]).sum())
-    row |= {"n": len(both), "n_clusters": len(set(cluster)), "change": change.point}
-    row["change_min"] = min(change.point, float((both["score_min"] - both["base_score_max"]).mean()))
-    row["change_max"] = max(change.point, float((both["score_max"] - both["base_score_min"]).mean()))
-    if intervals is not None:
-        row |= name_ends("change", interval(change, cluster, confidence=intervals.confidence))
-    why.append(explain_missing_row_intervals(row, "its responses are fewer than two, or all alike"))
-    return row | {"reason": join_reasons(why)}
+    if not is_base and len(both):
+        change = mean((both["score"] - both["base_score"]).to_numpy(dtype=float))
+        cluster = pd.factorize(both["cluster"], sort=True)[0]
+        base_is_open = both["base_score_max"] - both["base_score_min"] > 1e-12
+        row["n_unscored"] += int((base_is_open & ~is_open[both.index]).sum())
+        row |= {"n": len(both), "n_clusters": len(set(cluster)), "change": change.point}
+        row["change_min"] = min(change.point, float((both["score_min"] - both["base_score_max"]).mean()))
+        row["change_max"] = max(change.point, float((both["score_max"] - both["base_score_min"]).mean()))
+        if intervals is not None:
+            row |= name_ends("change", interval(change, cluster, confidence=intervals.confidence))
+    why = "no response is scored by both a variant and the base" if row["change"] is None else ""
+    return explain_row(row, ("score", "change"), [why], "its responses are fewer than two, or all alike")
 
 
 def _list_changes(run: AuditedRun) -> Iterator[Row]:

@@ -6,14 +6,12 @@ ones that copy the document's wording (TNR falls with overlap).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from factaudit.arrays.claim_groups import ClaimGroups, encode_claim_group_column
 from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.plot_specs import LinePlot
 from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
@@ -22,12 +20,11 @@ from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
-from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_precision
+from factaudit.text.rouge_overlap import rouge2_precision
 
 #: Each rate with the label of its class.
 RATE_LABELS = {"tpr": 1, "tnr": 0}
 RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
-OTHER_SCRIPT = "the claims are in another script than their documents"
 
 
 def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
@@ -35,18 +32,6 @@ def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
     task, dataset = (judgements.claims[column].astype(object) for column in ("task", "dataset"))
     named = task.where(task.notna(), dataset)
     return encode_claim_group_column(named.to_frame("task"), "task")
-
-
-@dataclass(frozen=True)
-class SurfaceOverlap:
-    """The labelled claims' overlap with their documents.
-
-    rouge2: float64 (n,), ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens, no
-    document or one in another script. other_script: bool (n,), the labelled claims of the last kind.
-    """
-
-    rouge2: np.ndarray
-    other_script: np.ndarray
 
 
 def compute_surface_bias(
@@ -60,25 +45,21 @@ def compute_surface_bias(
 
     A row per task group, evaluator and bin: task (the dataset's name where the claims have no task), evaluator, bin
     (1..bins), r2_low, r2_high (the edges), n (scored claims), n_unscored, n_no_r2 (the group's labelled claims that
-    have no ROUGE-2 precision, so no bin), n_other_script (those of them in another script than their document), n_pos,
-    n_neg, tpr, tnr, each rate with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``
-    (bin edges are held fixed).
+    have no ROUGE-2 precision, so no bin), n_pos, n_neg, tpr, tnr, each rate with ``_min`` and ``_max`` and, with
+    intervals, ``_low`` and ``_high`` (bin edges are held fixed).
     """
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
-    overlap = measure_surface_overlap(judgements)
-    codes, tasks = encode_task_groups(judgements)
-    is_lost = (judgements.label >= 0) & np.isnan(overlap.rouge2)
-    lost, other = (np.bincount(codes[mask], minlength=len(tasks)) for mask in (is_lost, overlap.other_script))
+    rouge2, (codes, tasks) = measure_surface_overlap(judgements), encode_task_groups(judgements)
+    lost = np.bincount(codes[(judgements.label >= 0) & np.isnan(rouge2)], minlength=len(tasks))
     bin_codes, keys = np.full(len(codes), -1, dtype=np.int64), []
     for at, task in enumerate(tasks):
-        inside = np.flatnonzero((codes == at) & ~np.isnan(overlap.rouge2))
-        edges = _compute_surface_bin_edges(overlap.rouge2[inside], bins)
-        bin_codes[inside] = at * bins + np.searchsorted(edges[1:-1], overlap.rouge2[inside], side="left")
-        counts = {"n_no_r2": int(lost[at]), "n_other_script": int(other[at])}
+        inside = np.flatnonzero((codes == at) & ~np.isnan(rouge2))
+        edges = _compute_surface_bin_edges(rouge2[inside], bins)
+        bin_codes[inside] = at * bins + np.searchsorted(edges[1:-1], rouge2[inside], side="left")
         for place in range(bins):
             ends = {"r2_low": none_if_undefined(edges[place]), "r2_high": none_if_undefined(edges[place + 1])}
-            keys.append({"task": task, "bin": place + 1, **ends, **counts})
+            keys.append({"task": task, "bin": place + 1, **ends, "n_no_r2": int(lost[at])})
     groups, confidence = ClaimGroups(bin_codes, keys), None if intervals is None else intervals.confidence
     is_empty = np.array([key["r2_low"] is None for key in keys], dtype=bool)
     rows: list[Row] = []
@@ -106,21 +87,18 @@ def compute_surface_bias(
 # ------------------------------------------------------------------------------------------------------- overlap
 
 
-def measure_surface_overlap(judgements: Judgements) -> SurfaceOverlap:
-    """The overlap, computed once for all audits of these claims: it takes most of their time."""
+def measure_surface_overlap(judgements: Judgements) -> np.ndarray:
+    """float64 (n,): ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens, no document or
+    one in another script. Computed once for all audits of these claims: it takes most of their time."""
     return judgements.compute_once(("overlap",), lambda: _compute_surface_overlap(judgements))
 
 
-def _compute_surface_overlap(judgements: Judgements) -> SurfaceOverlap:
-    labelled = np.flatnonzero(judgements.label >= 0)
-    r2 = np.full(len(judgements.claims), np.nan)
+def _compute_surface_overlap(judgements: Judgements) -> np.ndarray:
+    labelled, rouge2 = np.flatnonzero(judgements.label >= 0), np.full(len(judgements.claims), np.nan)
     some = judgements.claims[["claim", "doc"]].iloc[labelled]
-    other_script = np.zeros(len(r2), dtype=bool)
     for rows, docs in iterate_document_blocks(some["doc"]):
-        claims = some["claim"].iloc[rows].tolist()
-        r2[labelled[rows]] = found = rouge2_precision(claims, docs)
-        other_script[labelled[rows]] = find_overlaps_lost_to_script(claims, docs, found)
-    return SurfaceOverlap(r2, other_script)
+        rouge2[labelled[rows]] = rouge2_precision(some["claim"].iloc[rows].tolist(), docs)
+    return rouge2
 
 
 def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
@@ -167,7 +145,6 @@ AUDITS = (
             "n_no_r2": Column(
                 "no R2", "count", "labelled claims of the task group that have no ROUGE-2 precision, and so no bin"
             ),
-            "n_other_script": SHARED_COLUMNS["n_other_script"],
             "n_pos": Column("label 1", "count", _CLASS_SIZES_DESCRIPTION),
             "n_neg": Column("label 0", "count", _CLASS_SIZES_DESCRIPTION),
             "r2_low": Column("ROUGE-2 from", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3),

@@ -17,7 +17,6 @@ from factaudit.audit.core.figure_formatting import format_figure_range, format_p
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
-    compute_annotator_agreement,
     compute_human_dfactscores,
 )
 from factaudit.audit.sensitivity import BASE_VARIANT
@@ -164,7 +163,6 @@ class DFactScoreExperiment(RunSettings):
                 results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
                     compute_human_dfactscores(people), rows, intervals=intervals
                 )
-                results.audits["annotator_agreement"] = compute_annotator_agreement(people)
             by_first = [row for row in results.audits.get("dfactscore", []) if row["evaluator"] == scorer.names[0]]
             lines = [format_dfactscore(row) for row in by_first if row["system"] != ALL_TOGETHER]
             return _finish(run, self, scorer, results, calls, "dfactscore", lines)

@@ -128,12 +128,6 @@ SHARED_COLUMNS: dict[str, Column] = {
         "predictions in n that were guessed, because the reply does not state one; the bounds treat them as unscored",
         shown="any",
     ),
-    "n_other_script": Column(
-        "other script",
-        "count",
-        "claims without ROUGE-2 precision because they are in another script than their document",
-        shown="any",
-    ),
     "n_unlabelled": Column(
         "unlabelled", "count", "claims without a label; they are not counted where labels are needed", shown="any"
     ),
@@ -313,8 +307,7 @@ def list_declared_columns(declared_columns: Mapping[str, Column], rows: Sequence
         elif values and all(isinstance(value, str) for value in values):
             groups[key] = Column(key.replace("_", " "), "text", key=True)
         else:
-            share = key.endswith(("_rate", "_share"))
-            others[key] = Column(key.removeprefix("n_").replace("_", " "), "percent" if share else "number")
+            others[key] = Column(key.replace("_", " "))
     known = {key: column for key, column in declared_columns.items() if key in present}
     return {key: known[key] for key in known if key == "dataset"} | groups | known | others
 

@@ -54,11 +54,8 @@ def list_evaluators_alike_by_bacc(audited_run: AuditedRun) -> list[tuple[str, st
     return [(a["evaluator"], b["evaluator"]) for a, b in alike]
 
 
-def find_least_review_evaluator_row(audited_run: AuditedRun, evaluators: Sequence[str]) -> Row | None:
-    """Of these evaluators the overall row with the least review; None where more must be reviewed than the limit says,
-    or nothing: then errors are so rare that no evaluator is needed.
-    """
-    rows = find_overall_evaluator_rows(audited_run.rows("triage"))
-    able = [rows[name] for name in evaluators if name in rows]
-    able = [row for row in able if 0 < row["review_share"] <= audited_run.limits.max_review]
-    return min(able, key=lambda row: row["review_share"], default=None)
+def find_review_row(audited_run: AuditedRun, evaluator: str) -> Row | None:
+    """The evaluator's overall row of `triage`; None where more must be reviewed than the limit says, or nothing: then
+    errors are so rare that no evaluator is needed."""
+    row = find_overall_evaluator_rows(audited_run.rows("triage")).get(evaluator)
+    return row if row is not None and 0 < row["review_share"] <= audited_run.limits.max_review else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
@@ -26,18 +26,6 @@ def explain_missing_labels(level: str) -> str:
     'no response has labels for all its claims'
     """
     return "no claim is labelled" if level == "claim" else f"no {level} has labels for all its claims"
-
-
-def explain_missing_row_intervals(row: Row, cause: str, keys: Iterable[str] | None = None) -> str:
-    """Says which figures of a row (of ``keys``) are defined and yet have no interval, and the cause that the caller
-    knows; "" where there are none.
-
-    >>> explain_missing_row_intervals({"tpr": 0.5, "tpr_low": None, "tnr": None, "tnr_low": None}, FEW_CLUSTERS)
-    'no interval for tpr: fewer than two clusters'
-    """
-    ended = [key.removesuffix("_low") for key, value in row.items() if key.endswith("_low") and value is None]
-    lacking = [key for key in ended if row.get(key) is not None and (keys is None or key in keys)]
-    return f"no interval for {', '.join(lacking)}: {cause}" if lacking else ""
 
 
 #: Why figures of an evaluator that says the same of every claim have no interval.

@@ -79,11 +79,6 @@ class Tests:
         return p
 
 
-def compute_p_values(run: AuditedRun, rows: Sequence[Row], figure: str, limit: float, side: Side) -> list[float]:
-    """Of each row alone, "the figure is not beyond the limit": for rows that a check makes of several."""
-    return [float(p) for p in Tests(run, rows, figure).compute(limit, side)]
-
-
 def count_degrees_of_freedom(run: AuditedRun, row: Row) -> float:
     """One less than the clusters that a row rests on: its own number of them, else what its data set has at most."""
     if row.get("n_clusters") is not None:
