@@ -65,7 +65,7 @@ def test_macro_is_the_unweighted_mean_of_what_is_defined():
     assert (macro["n"], macro["n_datasets"]) == (6, 2)
     assert macro["tpr"] == pytest.approx((1 + 0.25) / 2)
     assert macro["tnr"] == 0.0
-    assert macro["reason"].startswith("undefined in 1 of 2 data sets: tnr, fpr, bacc, gap")
+    assert macro["reason"].startswith("undefined in a data set: tnr, fpr, bacc, gap")
     only_positive = find(rows, dataset="b")
     assert only_positive["tnr"] is None
     assert only_positive["bacc"] is None

@@ -13,11 +13,11 @@ import numpy as np
 from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
-from factaudit.audit.core.checks import Check, group_rows
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import Row, group_rows
 from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.agreement import krippendorff_alpha

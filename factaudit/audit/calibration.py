@@ -27,11 +27,11 @@ from factaudit.arrays.calibration import (
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
-from factaudit.audit.core.checks import Check, Count, group_rows
+from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row
+from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row, group_rows
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification import BIAS_CHECK
 from factaudit.errors import UsageError, suggest_known_name

@@ -17,12 +17,12 @@ from factaudit.arrays.figures import Figure, Figures, Tally
 from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
-from factaudit.audit.core.checks import Check, group_rows, subtract_figures
+from factaudit.audit.core.checks import Check, subtract_figures
 from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import interleave, pick_figure, tabulate
+from factaudit.audit.core.result_rows import Row, group_rows
+from factaudit.audit.core.tabulate import pick_figure, tabulate
 from factaudit.audit.rates import RATES_COLUMNS, compute_evaluator_rates
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import estimate_clustered_proportions
@@ -91,9 +91,8 @@ def compute_chunking_flips(
             "no claim is scored by both": (n == 0) & (total > 0),
             "no such claim about a document longer than a chunk": total == 0,
         }
-        table = tabulate(keys, counts, _measure_flips(tally, intervals), reasons)
-        tables.append([table[at : at + 2] for at in range(0, len(table), 2)])
-    return [row for pair in interleave(tables) for row in pair]
+        tables.append(tabulate(keys, counts, _measure_flips(tally, intervals), reasons))
+    return [row for at in range(0, len(keys), 2) for table in tables for row in table[at : at + 2]]
 
 
 def _measure_flips(tally: Tally, intervals: ClusterBootstrap | None) -> Figures:
@@ -203,10 +202,10 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
 
     That is a fault unless the labels show no harm: then many of the claims that are now rejected are errors.
     """
-    rates = {
-        (row["dataset"], row.get("chunk_size"), row["evaluator"]): row
+    changes = {
+        (row["dataset"], row["evaluator"]): row
         for row in run.rows("chunking_rates")
-        if row.get("bacc") is not None
+        if row.get("bacc_change") is not None
     }
     rows = run.per_dataset("chunking", "flip_1_to_0")
     for group in group_rows(rows, "dataset", "evaluator", "chunked_evaluator").values():
@@ -220,12 +219,11 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
         row["of_others"] = whole["flip_1_to_0"]
         if row["extra"] <= MAX_EXTRA_FLIPS or split["flip_1_to_0"] <= split["flip_0_to_1"]:
             row["p_extra"] = 1.0  # too few to matter, or as many turn the other way
-        place = split["dataset"], size
-        cut, uncut = (rates.get((*place, split[key])) for key in ("chunked_evaluator", "evaluator"))
+        change = changes.get((split["dataset"], split["chunked_evaluator"]))
         row["harm"] = ""
-        if cut is not None and uncut is not None:
-            high = cut.get("bacc_change_high")
-            is_fault = high < 0 if high is not None else cut["bacc"] < uncut["bacc"]
+        if change is not None:
+            high = change.get("bacc_change_high")
+            is_fault = (change["bacc_change"] if high is None else high) < 0
             row["harm"] = "Its BAcc is lower with chunks." if is_fault else "The labels show no harm."
             row["severity"] = "fail" if is_fault else "warn"
         yield row

@@ -16,7 +16,7 @@ from typing import Any
 
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_means import average_bounds, average_responses
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.interval_methods import RESPONSE_MEAN
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import explain_row
@@ -156,8 +156,8 @@ AUDIT = Audit(
         "n_citations": Column("citations", "count", _SENTENCES_DESCRIPTION),
         "n_malformed": Column("malformed", "count", "citations that name no document", shown="any"),
         "n_unscored": Column("unscored", "count", "judgements without a verdict", shown="any"),
-        "recall": Column("recall", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-        "precision": Column("precision", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
+        "recall": share_column("recall", _MEANS_DESCRIPTION, RESPONSE_MEAN),
+        "precision": share_column("precision", _MEANS_DESCRIPTION, RESPONSE_MEAN),
         "recall_all": Column("recall, empty as 0", "percent", "recall if empty responses count as 0", shown=False),
         **pick_shared_columns("reason"),
     },

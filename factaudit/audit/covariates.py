@@ -185,7 +185,7 @@ class _CovariatePart:
         }
         nothing = np.full(len(keys), np.nan)
         right = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
-        return self._tabulate(keys, *counts, right, parts, reasons)
+        return self._tabulate(keys, counts[0], counts[1], right, parts, reasons)
 
     def _fit_line(self, rows: np.ndarray, numbers: np.ndarray) -> list[float]:
         judgements, label = self.judgements, RATE_LABELS[self.rate]
@@ -278,12 +278,11 @@ AUDIT = Audit(
         "n_clusters": Column("clusters", "count", "clusters behind the interval of the difference", shown=False),
         "per": Column("per", "text", "the change of the number that the slope refers to"),
         "right": share_column("right", "rate within the group"),
-        "difference": Column(
+        "difference": share_column(
             "difference",
-            "points",
             "the slope, or the rate of the group − the rate of all others",
-            bounds=True,
-            interval=f"{MOVER}; of a slope {JACKKNIFE}",
+            f"{MOVER}; of a slope {JACKKNIFE}",
+            "points",
         ),
     },
     options={

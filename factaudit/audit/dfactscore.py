@@ -25,7 +25,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, share_interval
 from factaudit.arrays.support_matrix import LINKING_RULES, NARROW_MARGIN, SupportMatrix
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.interval_methods import (
     RESPONSE_BOOTSTRAP,
@@ -276,20 +276,12 @@ _COUNT_COLUMNS: dict[str, Column] = {
     "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
 }
 _FIGURE_COLUMNS: dict[str, Column] = {
-    "init_factscore": Column("FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-    "factscore": Column(
-        "FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN, shown=False
-    ),
-    "init_dfactscore": Column("D-FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-    "dfactscore": Column(
-        "D-FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN, shown=False
-    ),
-    "gap": Column(
-        "gap",
-        "points",
-        "FActScore − D-FActScore, paired, without the length penalty",
-        bounds=True,
-        interval=RESPONSE_CHANGE,
+    "init_factscore": share_column("FActScore", _SCORES_DESCRIPTION, RESPONSE_MEAN),
+    "factscore": share_column("FActScore, penalised", _SCORES_DESCRIPTION, RESPONSE_MEAN, shown=False),
+    "init_dfactscore": share_column("D-FActScore", _SCORES_DESCRIPTION, RESPONSE_MEAN),
+    "dfactscore": share_column("D-FActScore, penalised", _SCORES_DESCRIPTION, RESPONSE_MEAN, shown=False),
+    "gap": share_column(
+        "gap", "FActScore − D-FActScore, paired, without the length penalty", RESPONSE_CHANGE, "points"
     ),
     "n_dfactscore_higher": Column(
         "D-FActScore higher",
@@ -301,7 +293,7 @@ _FIGURE_COLUMNS: dict[str, Column] = {
         shown="any",
     ),
     "n_merged": Column("merged", "count", _MERGED_DESCRIPTION, shown=False),
-    "share_merged": Column("merged responses", "percent", _MERGED_DESCRIPTION, bounds=True, interval=RESPONSE_WILSON),
+    "share_merged": share_column("merged responses", _MERGED_DESCRIPTION, RESPONSE_WILSON),
     "merged_floor": Column("noise floor", "percent", _FLOOR_DESCRIPTION, interval=RESPONSE_BOOTSTRAP),
     "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=SHARE_BEYOND_FLOOR),
     "false_positive_rate": Column(

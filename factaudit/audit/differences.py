@@ -10,7 +10,7 @@ import numpy as np
 from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.result_rows import (
@@ -23,6 +23,9 @@ from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts
 from factaudit.stats.hypothesis_tests import permutation_p
+
+#: More would change a p-value of 0.05 by less than 0.01.
+MOST_PERMUTATIONS = 1000
 
 
 def compute_evaluator_differences(
@@ -85,7 +88,7 @@ def _compute_permutation_p(
     if figure == "bias":
         gains, sizes, weights = gains.sum(1, keepdims=True), sizes.sum(1, keepdims=True), np.array([-1.0])
     seed = (intervals.seed, int(hash_texts(dataset, figure, "permutation"), 16))
-    return permutation_p(gains, sizes, weights, seed, intervals.replicates, times)
+    return permutation_p(gains, sizes, weights, seed, min(intervals.replicates, MOST_PERMUTATIONS), times)
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -119,12 +122,8 @@ AUDIT = Audit(
             values={"bacc": "BAcc", "bias": "bias"},
         ),
         **pick_shared_columns("evaluator_a", "evaluator_b", "n", "n_unscored", "reason", "n_datasets"),
-        "difference": Column(
-            "difference",
-            "points",
-            _DIFFERENCE_DESCRIPTION + " (the interval is paired)",
-            bounds=True,
-            interval=DISCORDANT,
+        "difference": share_column(
+            "difference", _DIFFERENCE_DESCRIPTION + " (the interval is paired)", DISCORDANT, "points"
         ),
         "p_permutation": Column(
             "p permutation",

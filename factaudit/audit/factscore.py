@@ -27,7 +27,7 @@ from factaudit.arrays.response_means import (
     explain_missing_mean_intervals,
     mean_of_defined,
 )
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.interval_methods import (
     RESPONSE_CHANGE,
     RESPONSE_INFLUENCE,
@@ -180,8 +180,8 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     "n_abstained": Column("abstained", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_without_facts": Column("without facts", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "n_unscored_responses": Column("not asked", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
-    "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
-    "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_MEAN),
+    "score": share_column("FActScore", _SCORE_DESCRIPTION, RESPONSE_MEAN),
+    "init_score": share_column("without penalty", _SCORE_DESCRIPTION, RESPONSE_MEAN),
     "respond_ratio": Column("respond ratio", "percent", "share of all responses that state a fact"),
     "num_facts_per_response": Column(
         "facts per response",

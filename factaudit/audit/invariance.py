@@ -11,11 +11,11 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.figures import Figure, share_units
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
 from factaudit.audit.core.figure_formatting import format_whole_percent
-from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
+from factaudit.audit.core.interval_methods import JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row
 from factaudit.audit.core.tabulate import tabulate
@@ -264,13 +264,8 @@ AUDIT = Audit(
             shown="any",
         ),
         "n_clusters": Column("documents", "count", "clusters of claims behind the rate", shown=False),
-        "failure_rate": Column(
-            "failures",
-            "percent",
-            "share of pairs that are not judged as they should be",
-            bounds=True,
-            interval=WILSON,
-            claims="contrary",
+        "failure_rate": share_column(
+            "failures", "share of pairs that are not judged as they should be", claims="contrary"
         ),
         "score_shift": Column(
             "score's shift",

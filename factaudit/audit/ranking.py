@@ -23,12 +23,12 @@ from factaudit.arrays.system_rankings import (
     resample_system_errors,
 )
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
-from factaudit.audit.core.checks import Check, Count, group_rows
+from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.decisions import Answer, Decision
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import Row, group_rows
 from factaudit.audit.core.tabulate import explain_row, pick_figure
 from factaudit.audit.core.wording import fill
 from factaudit.audit.ranking_pairs import (

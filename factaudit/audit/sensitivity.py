@@ -15,7 +15,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, has_response_facts, score_response_facts
 from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, mean_of_defined
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
@@ -158,15 +158,10 @@ AUDITS = (
                 "open", "count", "responses in which a fact is unscored or guessed by either", shown="any"
             ),
             "n_clusters": Column("topics", "count", "their topics or, without topics, responses", shown=False),
-            "score": Column(
-                "FActScore",
-                "percent",
-                "score of the variant, with its length penalty",
-                bounds=True,
-                interval=RESPONSE_MEAN,
-                counted_in="n_scored",
+            "score": share_column(
+                "FActScore", "score of the variant, with its length penalty", RESPONSE_MEAN, counted_in="n_scored"
             ),
-            "change": Column("change", "points", "change from the base", bounds=True, interval=JACKKNIFE),
+            "change": share_column("change", "change from the base", JACKKNIFE, "points"),
             **pick_shared_columns("reason"),
         },
         options=_OPTIONS,

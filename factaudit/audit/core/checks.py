@@ -37,7 +37,7 @@ from factaudit.audit.core.decision_limits import (
     is_mostly_open,
     widen_interval_for_decision_limits,
 )
-from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row, group_rows, is_total_key
 from factaudit.audit.core.significance import Side, Tests
 from factaudit.audit.core.wording import fill, format_share_of, list_cited_fields
 
@@ -323,14 +323,6 @@ def per_dataset(audit: str, **wanted: str) -> Callable[[AuditedRun], Iterator[Ro
                 yield row
 
     return select
-
-
-def group_rows(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows by the values of some keys, in order of first appearance."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    return groups
 
 
 def subtract_figures(name: str, row: Row, figure: str, other: Row, other_figure: str) -> Row:

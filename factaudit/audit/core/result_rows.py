@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
@@ -50,3 +50,11 @@ def is_total_key(key_value: Any) -> bool:
 def is_redundant_macro_row(row: Row) -> bool:
     """Whether a row is the mean over a single dataset, which has a row of its own."""
     return row.get("dataset") == MACRO_MEAN and row.get("n_datasets") == 1
+
+
+def group_rows(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by the values of some keys, in order of first appearance."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    return groups

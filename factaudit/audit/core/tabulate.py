@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.figures import Figure
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, MACRO_MEAN, Row
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, MACRO_MEAN, Row, group_rows
 from factaudit.stats.mover import mover_weighted_sum
 from factaudit.text.display_text import join_reasons
 
@@ -99,23 +99,15 @@ def average_datasets(
     interval is MOVER's, the data sets being independent; it is null where a defined figure has none. remark: what the
     reason says of each mean.
     """
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     means = []
-    for values, group in groups.items():
+    for values, group in group_rows(rows, *keys).items():
         mean = dict.fromkeys(rows[0]) | {"dataset": MACRO_MEAN, **dict(zip(keys, values, strict=True))}
         mean |= {name: sum(row[name] for row in group) for name in counts}
-        lacking: dict[int, list[str]] = {}
         for key in figures:
             mean |= _average_figure(group, key)
-            lacking.setdefault(sum(row[key] is None for row in group), []).append(key)
-        undefined = [
-            f"undefined in {n} of {len(group)} data sets: {', '.join(names)}" for n, names in lacking.items() if n
-        ]
-        missing = [key for key in figures if mean[key] is not None and mean.get(f"{key}_low", 0) is None]
-        no_interval = f"no interval for {', '.join(missing)}: a data set has none" if missing else ""
-        means.append(mean | {"reason": join_reasons([*undefined, remark, no_interval])})
+        lacking = [key for key in figures if any(row[key] is None for row in group)]
+        why = f"undefined in a data set: {', '.join(lacking)}" if lacking else ""
+        means.append(explain_row(mean, figures, [why, remark], "a data set has none"))
     return means
 
 
