@@ -40,16 +40,6 @@ def test_auc_and_average_precision_are_those_of_scikit_learn() -> None:
     assert mean["auc"] == pytest.approx(np.mean([row["auc"] for row in found if row["dataset"] != MACRO_MEAN]))
 
 
-def test_a_split_named_dev_tunes_and_is_not_tried() -> None:
-    rows = [row | {"split": "dev" if at < 200 else "test"} for at, row in enumerate(claims(600))]
-    row = find(compute_score_discrimination(judged(rows, "e")), dataset="d")
-    assert (row["tuned"], row["n"]) == ("dev", 600)
-    test = rows[200:]
-    passed = [each for each in test if each["label"] == 1]
-    assert row["tuned_tpr"] == pytest.approx(np.mean([each["e"] > row["tuned_threshold"] for each in passed]))
-    assert find(compute_score_discrimination(judged(claims(600), "e")), dataset="d")["tuned"] == "cross-validation"
-
-
 def test_bounds_hold_whatever_the_missing_scores_had_been() -> None:
     rows = claims(14, seed=3)
     for at in (0, 5, 9):

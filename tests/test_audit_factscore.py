@@ -187,7 +187,6 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     assert (found["n_annotated"], found["human_respond_ratio"]) == (31, 31 / 32)
     assert found["human_annotated"] == pytest.approx((human.sum() + 0.5) / 31)
     assert found["mae"] == pytest.approx(np.abs(predicted - human).mean())
-    assert found["rmse"] == pytest.approx(np.sqrt(((predicted - human) ** 2).mean()))
     assert found["bias"] == pytest.approx((predicted - human).mean())
     for key, reference in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         assert found[f"{key}_r"] == pytest.approx(reference(human, predicted).statistic)
@@ -207,10 +206,7 @@ def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, root:
     for one in printed["metrics_by_threshold"].values():
         for theirs, ours in (
             ("mae", "mae"),
-            ("rmse", "rmse"),
             ("pearson_correlation", "pearson_r"),
-            ("pearson_p_value", "pearson_p"),
             ("spearman_correlation", "spearman_r"),
-            ("spearman_p_value", "spearman_p"),
         ):
             assert found[ours] == pytest.approx(one[theirs], rel=1e-9)

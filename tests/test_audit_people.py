@@ -11,7 +11,6 @@ from scipy import stats
 
 from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
-    compute_annotator_agreement,
     compute_human_dfactscores,
 )
 from factaudit.datasets.biography_annotations import BiographyFactAnnotation, read_biography_fact_annotations
@@ -61,32 +60,6 @@ def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
     file.write_text("system,response_id,biography,fact,label\ns,1,1,He sang.,yes\n")
     with pytest.raises(InputError, match="row 1, column 'label'"):
         read_biography_fact_annotations(file)
-
-
-def test_agreement_of_two_annotators() -> None:
-    labels = {"x": ["S", "S", "S", "NS", "NS", "S", "IR", "S"], "y": ["S", "S", "NS", "NS", "S", "S", "IR", "S"]}
-    notes = [
-        note(f"fact {n}", label, annotator=name, entity="A" if name == "x" else "B")
-        for name, own in labels.items()
-        for n, label in enumerate(own)
-    ]
-    rows = {row["judgement"]: row for row in compute_annotator_agreement(notes)}
-    facts = rows["fact label"]
-    assert (facts["n_units"], facts["n_annotators"], facts["percent"]) == (8, 2, 6 / 8)
-    # Cohen by hand: expected = (5*5 + 2*2 + 1*1) / 64.
-    expected = 30 / 64
-    assert facts["kappa"] == pytest.approx((6 / 8 - expected) / (1 - expected))
-    assert rows["number of biographies"]["percent"] == 1.0
-    assert rows["number of biographies"]["kappa"] is None
-    assert rows["entity"]["percent"] == 0.0
-    # Per system, and of all together where there are several.
-    other = [one | {"system": "t", "label": "S"} for one in notes]
-    both = {(row["system"], row["judgement"]): row["percent"] for row in compute_annotator_agreement([*notes, *other])}
-    assert both["s", "fact label"] == 6 / 8
-    assert both["t", "fact label"] == 1
-    assert both["__all__", "fact label"] == 14 / 16
-    alone = compute_annotator_agreement([note("a", "S")])
-    assert all(row["percent"] is None and row["reason"] for row in alone)
 
 
 def test_people_beside_the_machine() -> None:

@@ -24,7 +24,7 @@ from findings import (
 #: Checks that test nothing: they count unscored claims, documents, labelled errors, empty responses or faulty facts, or
 #: compare two scores of the same responses.
 COUNTING_CHECKS = {"unscored", "clusters", "calibration", "empty_outputs"}
-COUNTING_CHECKS |= {"faulty_facts", "uncovered_text", "merged_facts_unmeasured", "errors_of_others"}
+COUNTING_CHECKS |= {"faulty_facts", "uncovered_text", "merged_facts_unmeasured"}
 #: A check is simulated in so many worlds or more in which nothing is wrong.
 FEWEST_NULL_WORLDS = 4
 #: So many runs of a world are drawn here; `tests/validity/findings.py` draws 200.
