@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="RULE",
     help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0),"
-    " all_attributable (1 only if all say 1 and nobody is undecided) or the name of an annotator. If you "
-    "repeat the option, the first rule makes the labels and the others are compared with it.  [default: majority]",
+    " all_attributable (1 only if all say 1 and nobody is undecided) or the name of an annotator.  "
+    "[default: majority]",
 )
 @click.option("--split", help="Use only the claims of this split (column split).")
 def audit_command(

@@ -135,8 +135,7 @@ def compare(
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
         annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
-        label_rules: the first makes the claims' labels of the annotations; figures under all of them stand beside each
-            other in the audit of that name. By default the labels are the claims' own.
+        label_rules: the first makes the claims' labels of the annotations. By default the labels are the claims' own.
     """
     known = list_computable_audits()
     chosen = read_audit_names_and_options(audits)
