@@ -190,7 +190,6 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     assert found["bias"] == pytest.approx((predicted - human).mean())
     for key, reference in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         assert found[f"{key}_r"] == pytest.approx(reference(human, predicted).statistic)
-        assert found[f"{key}_p"] == pytest.approx(reference(human, predicted).pvalue)
         assert found[f"{key}_r_low"] < found[f"{key}_r"] < found[f"{key}_r_high"]
     assert found == compute_factscore_agreement(both, intervals=ClusterBootstrap(replicates=500))[0]
 

@@ -51,4 +51,4 @@ def test_nothing_is_told_without_the_whole_page_or_without_such_a_fact() -> None
     assert compute("retrieval", judged(make_facts("base", "sn"), "e")) == []
     (row,) = compute("retrieval", judged([*make_facts("base", "ss"), *make_facts("retrieval=all", "nn")], "e"))
     assert (row["recall"], row["not_in_passages"], row["n_only_passages"]) == (None, None, 2)
-    assert row["reason"] == "no such fact: recall, not_in_passages"
+    assert row["reason"] == "undefined: recall, not_in_passages"

@@ -81,7 +81,7 @@ def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothi
     assert (row["change"], row["change_min"], row["change_max"], row["n_unscored"]) == (0, 0, 0.25, 1)
     (row,) = compute("sensitivity", judged(make_facts("v", "a", "x", 2), "e"), gamma=0)
     assert row["change"] is None
-    assert row["reason"] == "no response is scored by both a variant and the base: change"
+    assert row["reason"].startswith("no response is scored by both a variant and the base")
     without = [{key: value for key, value in each.items() if key != "variant"} for each in make_facts("v", "a", "x", 2)]
     assert compute("sensitivity", judged(without, "e")) == []
 

@@ -307,7 +307,8 @@ def list_declared_columns(declared_columns: Mapping[str, Column], rows: Sequence
         elif values and all(isinstance(value, str) for value in values):
             groups[key] = Column(key.replace("_", " "), "text", key=True)
         else:
-            others[key] = Column(key.replace("_", " "))
+            share = key.endswith(("_rate", "_share"))
+            others[key] = Column(key.removeprefix("n_").replace("_", " "), "percent" if share else "number")
     known = {key: column for key, column in declared_columns.items() if key in present}
     return {key: known[key] for key in known if key == "dataset"} | groups | known | others
 
