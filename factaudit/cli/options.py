@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli.json_output import ARGUMENTS_KEY, ColumnOption, JsonOutputCommand
+from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
 
 if TYPE_CHECKING:
-    from factaudit.tables.questions import PossibleReading
+    from factaudit.tables.questions import AmbiguousReadingError, PossibleReading
 
 
 class _CommandFilePathType(click.Path):
@@ -118,7 +120,8 @@ def add_mapping_options(command_function: Any) -> Any:
     """The options that say how files are to be read whose columns have other names: the verb gets ``mapping``.
 
     A verb whose parameter ``evaluators`` is something else (those that judge) keeps its own ``--evaluator``. Where
-    files can be read in two ways it fails, and says the command of each reading.
+    files can be read in two ways the verb is asked again with the answer; without a terminal it fails, and says the
+    commands.
     """
     has_own_evaluators = "evaluators" in inspect.signature(command_function).parameters
     wanted = [name for name in _MAPPING_PARAMETERS if name != "evaluator" or not has_own_evaluators]
@@ -126,14 +129,19 @@ def add_mapping_options(command_function: Any) -> Any:
     @functools.wraps(command_function)
     def with_mapping(**given: Any) -> Any:
         from factaudit.tables.mapping_options import parse_column_mapping_options
-        from factaudit.tables.questions import AmbiguousReadingError
+        from factaudit.tables.questions import AmbiguousReadingError, merge_mapping_data
 
         settings = {name: given.pop(name) for name in wanted}
         mapping = parse_column_mapping_options(**settings)
-        try:
-            return command_function(mapping=mapping, **given)
-        except AmbiguousReadingError as error:
-            raise UsageError(error.format_message(_format_command_with_chosen_reading)) from None
+        while True:
+            try:
+                return command_function(mapping=mapping, **given)
+            except AmbiguousReadingError as error:
+                if not (sys.stdin.isatty() and sys.stdout.isatty()):
+                    raise UsageError(error.format_message(_format_command_with_chosen_reading)) from None
+                chosen = _ask_for_reading(error)
+                data = merge_mapping_data(mapping.model_dump(exclude_defaults=True, mode="json"), chosen.mapping)
+                mapping = type(mapping).from_source(data)
 
     for name, option in reversed([*zip(_MAPPING_PARAMETERS, _MAPPING_OPTIONS, strict=True)]):
         if name in wanted:
@@ -150,6 +158,13 @@ def _format_command_with_chosen_reading(reading: PossibleReading) -> str:
     known = [list(typed[at : at + 2]) for at in range(len(typed))]
     more = [part for pair in pairs if pair not in known for part in pair]
     return shlex.join(["factaudit", *verb.split(), *typed, *more])
+
+
+def _ask_for_reading(error: AmbiguousReadingError) -> PossibleReading:
+    print_line(error.format_questions())
+    for number, reading in enumerate(error.readings, start=1):
+        print_line(f"  {number}  {reading.description}")
+    return error.readings[click.prompt("which", type=click.IntRange(1, len(error.readings))) - 1]
 
 
 _column_option = functools.partial(click.option, cls=ColumnOption)
