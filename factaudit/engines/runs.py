@@ -90,7 +90,7 @@ class FactScoreExperiment(RunSettings):
             judged = _write_facts(scored, scorer, out, say)
             _write_responses(out, responses, list_factscore_responses(judged, block.gamma))
             gamma = {"gamma": block.gamma}
-            audits = {
+            audits: dict[str, Row] = {
                 "factscore": gamma,
                 "discrimination": {},
                 "factscore_agreement": {"irrelevant": block.irrelevant, **gamma},
@@ -140,7 +140,7 @@ class DFactScoreExperiment(RunSettings):
                 tables = make_score_verdicts(scored.claims, judged, scorer.names, block.rule)
             _write_responses(out, responses, rows)
             link, figures = {"link": block.rule}, {"gamma": block.gamma, "narrow": block.narrow}
-            audits = {
+            audits: dict[str, Row] = {
                 "dfactscore": link | figures,
                 "dfactscore_gap": link,
                 "dfactscore_linking": figures,
