@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from audit_tables import compute, join
 
-from factaudit.arrays.judgements import Judgements
-from factaudit.audit.citations import compute_citation_audit
 from factaudit.engines.citations import judge_citations, parse_cited_sentences
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
@@ -34,7 +33,7 @@ def test_sentences_with_their_citations() -> None:
 
 
 def cited(output: str) -> dict[str, Any]:
-    (row,) = compute_citation_audit(Judgements.join(*judge_citations([response(output)], "unigram:threshold=0.9")))
+    (row,) = compute("citations", join(*judge_citations([response(output)], "unigram:threshold=0.9")))
     return row
 
 
@@ -59,7 +58,7 @@ def test_malformed_citations_are_reported_and_not_judged() -> None:
 
 def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out() -> None:
     rows = [response("He sang."), Response("q", "N", "", "s", docs=DOCS), Response("p", "N", "No documents.", "s")]
-    (row,) = compute_citation_audit(Judgements.join(*judge_citations(rows, "unigram")))
+    (row,) = compute("citations", join(*judge_citations(rows, "unigram")))
     assert (row["recall"], row["n_responses"], row["n_empty"]) == (0, 1, 1)
     with pytest.raises(UsageError, match="no response has documents"):
         judge_citations(rows[2:], "unigram")
@@ -107,7 +106,7 @@ def test_nothing_is_asked_in_vain_and_what_is_missing_bounds_precision(
     evaluator = Scripted(yes, silent)
     one = response("He sang and danced [1][2][3].")
     claims, verdicts = judge_citations([one], NamedEvaluator("scripted", evaluator))
-    (row,) = compute_citation_audit(Judgements.join(claims, verdicts))
+    (row,) = compute("citations", join(claims, verdicts))
     assert evaluator.asked == asked
     assert len(claims) == len(asked)
     assert row["precision"] == pytest.approx(bounds[0])

@@ -16,9 +16,9 @@ from conftest import run_command
 from estimate_data import World, annotated, tables
 from llm_server import FaultServer, Plan
 
+from factaudit import write_table
 from factaudit.cli import cli
 from factaudit.cli.json_output import _convert_to_json_output_value
-from factaudit.tables import write_table
 
 #: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
 CASES = {

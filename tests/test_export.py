@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from factaudit import Results, compare, validate_claims, validate_verdicts, write_table
 from factaudit.export import export_run
 from factaudit.export.latex import escape_latex
 from factaudit.export.leaderboard import write_leaderboard
-from factaudit.results import Results, compare
-from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 
 @pytest.fixture(scope="module")

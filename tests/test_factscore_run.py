@@ -12,12 +12,12 @@ from llm_server import FaultServer, Plan
 from published_server import PublishedFilesServer, read_wiki_pages
 from scripted_llm import answer_two_facts
 
+from factaudit import Results
+from factaudit import run as run_experiment
 from factaudit.cli import main
 from factaudit.engines.runs import FactScoreExperiment
 from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import FactauditError
-from factaudit.experiment.run import run as run_experiment
-from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [

@@ -11,13 +11,13 @@ from urllib.parse import parse_qs
 import pytest
 import yaml
 
+from factaudit import Results
+from factaudit import run as run_experiment
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES
-from factaudit.experiment.run import run as run_experiment
 from factaudit.knowledge.person_names import find_titles_of_same_name
 from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
 from factaudit.report.document import build_report_document
 from factaudit.report.html import render_html_report
-from factaudit.results import Results
 
 
 @pytest.fixture(scope="module")

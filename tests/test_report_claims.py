@@ -15,13 +15,12 @@ from urllib.parse import parse_qs
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import join
 from conftest import run_command
 from test_estimate_page import CHROMIUM, DRIVER, HOSTILE, browser_test
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import compare, validate_claims, validate_verdicts, write_table
 from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
-from factaudit.results import compare
-from factaudit.tables import validate_claims, validate_verdicts, write_table
 from factaudit.tables.annotations import validate_annotations
 
 
@@ -77,7 +76,7 @@ def test_claims_without_text_are_not_shown(tmp_path: Path) -> None:
 
 def test_a_report_holds_the_most_telling_claims_that_fit() -> None:
     claims, verdicts = tables()
-    browser = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
+    browser = ClaimBrowser(join(claims, verdicts), verdicts)
     whole = unpacked(browser.pack_claims(2_000, 450_000))
     assert len(whole["claims"]) == whole["total"] == 120
     assert [row["claim"] for row in whole["claims"] if row["id"] in ("c0", "c3")] != []

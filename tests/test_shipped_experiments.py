@@ -14,9 +14,9 @@ from kills import answer
 from llm_server import FaultServer, Plan
 from test_audit_findings import assert_numbers_are_evidence
 
+from factaudit import Results
 from factaudit.llm.local_server import LocalModelServer
 from factaudit.publications import fetching, register
-from factaudit.results import Results
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yaml"))
