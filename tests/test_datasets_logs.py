@@ -44,12 +44,12 @@ def test_an_option_of_the_command_line_is_text(tmp_path: Path) -> None:
 
 def test_a_log_without_labels_of_people_says_so(tmp_path: Path) -> None:
     log = json.loads((LOGS / "promptfoo.json").read_text())
-    assert not any("labels  none" in note for note in convert("promptfoo", [LOGS / "promptfoo.json"]).notes)
+    assert not any("labels    none" in note for note in convert("promptfoo", [LOGS / "promptfoo.json"]).notes)
     for result in log["results"]["results"]:
         del result["vars"]["human"]
     (tmp_path / "log.json").write_text(json.dumps(log))
     notes = convert("promptfoo", [tmp_path / "log.json"]).notes
-    assert any(note.startswith("labels  none found") for note in notes)
+    assert any(note.startswith("labels    none found") for note in notes)
 
 
 def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:

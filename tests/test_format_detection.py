@@ -99,7 +99,7 @@ def test_a_nested_field_is_mapped_by_its_path(tmp_path: Path, capsys: pytest.Cap
     path = tmp_path / "log.json"
     path.write_text(json.dumps(log))
     assert run_command("inspect", path, "--label", "metadata.review.verdict") == 0
-    assert "metadata.review.verdict → label" in capsys.readouterr().out
+    assert "label: metadata.review.verdict" in capsys.readouterr().out
     assert run_command("audit", path, "--label", "metadata.review.verdit", "--out", tmp_path / "out") == 1
     assert "did you mean 'metadata.review.verdict'?" in capsys.readouterr().err
 

@@ -60,18 +60,15 @@ def inspect_command(
         _display_knowledge_source(files[0])
         return
     held = [one for path in files for one in _profile_file(path, mapping)]
-    print_line("")
     found: dict[str, Any] = {"files": held, "mapping": None, "notes": [], "written": write, "n_claims": None}
     if all(map(is_annotated_responses_file, files)) and not any(map(detect_dataset_format, files)):
         print_line("responses with the facts that people annotated (FActScore): no claims yet")
         commands = [suggest_score_command(path) for path in files]
     else:
-
-        def note(line: str) -> None:
-            found["notes"].append(" ".join(line.split()))
-            print_line(line)
-
-        loaded = load_input_tables(files, mapping, note, needs_verdicts=True)
+        notes: list[str] = []
+        loaded = load_input_tables(files, mapping, notes.append, needs_verdicts=True)
+        found["notes"] = [" ".join(line.split()) for line in notes]
+        _display_columns(held, loaded.mapping, notes)
         found |= _display_inspected_tables(loaded)
         if loaded.mapping is not None:
             found["mapping"] = loaded.mapping.model_dump(exclude_defaults=True, mode="json")
@@ -89,27 +86,48 @@ def inspect_command(
 def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
     """What a file holds, by its columns, shown and as JSON has it."""
     from factaudit.datasets.format_detection import detect_dataset_format
-    from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, profile_column_for_mapping
+    from factaudit.tables.column_profiles import profile_column_for_mapping
     from factaudit.tables.nested_columns import flatten_columns
     from factaudit.tables.questions import AmbiguousReadingError
     from factaudit.tables.table_files import read_tables
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     if (name := detect_dataset_format(path)) is not None:
-        print_titled_terminal_line(str(path), f"a file of the format {name}")
-        return [{"path": path, "format": name, "n_rows": None, "columns": []}]
+        return [{"path": path, "title": str(path), "format": name, "n_rows": None, "columns": []}]
     held = []
     with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # whoever reads the file asks for the sheet
         for title, whole in read_tables(path, mapping.sheet):
             table = flatten_columns(whole)
-            told = f"{len(table):,} rows, {len(table.columns)} columns"
-            told += f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (len(table) > MAX_PROFILED_ROWS)
-            print_titled_terminal_line(title, told)
-            columns = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
-            for column in columns:
-                print_line(f"    {column}")
-            held.append({"path": path, "format": None, "n_rows": len(table), "columns": columns})
+            profiles = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
+            columns = [{"name": one.name, "values": one.describe_values()} for one in profiles]
+            held.append({"path": path, "title": title, "format": None, "n_rows": len(table), "columns": columns})
     return held
+
+
+def _display_columns(held: Sequence[dict[str, Any]], mapping: ColumnMapping | None, notes: Sequence[str]) -> None:
+    """Each file's columns: what they are called, what they were taken for, and what they hold; then the notes."""
+    from factaudit.tables.column_mapping import ColumnMapping
+    from factaudit.tables.column_profiles import MAX_PROFILED_ROWS
+    from factaudit.tables.mapping_description import describe_roles
+
+    for one in held:
+        if one["format"] is not None:
+            print_titled_terminal_line(one["title"], f"a file of the format {one['format']}")
+            continue
+        told = f"{one['n_rows']:,} rows, {len(one['columns'])} columns"
+        told += f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (one["n_rows"] > MAX_PROFILED_ROWS)
+        print_titled_terminal_line(one["title"], told)
+        roles = describe_roles(mapping or ColumnMapping(), [column["name"] for column in one["columns"]])
+        for column in one["columns"]:
+            column["read_as"] = roles[column["name"]]
+        rows = [("column", "read as", "values")]
+        rows += [(column["name"], column["read_as"], column["values"]) for column in one["columns"]]
+        widths = [max(len(row[at]) for row in rows) for at in range(2)]
+        for name, role, values in rows:
+            print_line(f"  {name:<{widths[0]}}  {role:<{widths[1]}}  {values}")
+    print_line("")
+    for line in notes:
+        print_line(line)
 
 
 def _suggest_commands(

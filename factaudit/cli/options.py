@@ -139,8 +139,7 @@ def add_mapping_options(command_function: Any) -> Any:
             except AmbiguousReadingError as error:
                 if not (sys.stdin.isatty() and sys.stdout.isatty()):
                     raise UsageError(error.format_message(_format_command_with_chosen_reading)) from None
-                chosen = _ask_for_reading(error)
-                data = merge_mapping_data(mapping.model_dump(exclude_defaults=True, mode="json"), chosen.mapping)
+                data = merge_mapping_data(mapping.model_dump(exclude_defaults=True, mode="json"), _ask_user(error))
                 mapping = type(mapping).from_source(data)
 
     for name, option in reversed([*zip(_MAPPING_PARAMETERS, _MAPPING_OPTIONS, strict=True)]):
@@ -160,11 +159,20 @@ def _format_command_with_chosen_reading(reading: PossibleReading) -> str:
     return shlex.join(["factaudit", *verb.split(), *typed, *more])
 
 
-def _ask_for_reading(error: AmbiguousReadingError) -> PossibleReading:
+def _ask_user(error: AmbiguousReadingError) -> dict[str, Any]:
+    """What the user answers to each question, as a part of a mapping."""
+    from factaudit.tables.questions import PossibleReading, merge_mapping_data
+
     print_line(error.format_questions())
-    for number, reading in enumerate(error.readings, start=1):
-        print_line(f"  {number}  {reading.description}")
-    return error.readings[click.prompt("which", type=click.IntRange(1, len(error.readings))) - 1]
+    said: dict[str, Any] = {}
+    for question in error.questions:
+        if len(error.questions) > 1:
+            print_line(question.text)
+        for number, answer in enumerate(question.answers, start=1):
+            print_line(f"  {number}  {shlex.join(PossibleReading(answer).options)}")
+        chosen = click.prompt("which", type=click.IntRange(1, len(question.answers)))
+        said = merge_mapping_data(said, question.answers[chosen - 1])
+    return said
 
 
 _column_option = functools.partial(click.option, cls=ColumnOption)

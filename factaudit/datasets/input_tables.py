@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,11 +21,6 @@ from factaudit.tables.nested_lists import has_nested_paths
 from factaudit.tables.questions import (
     AmbiguousReadingError,
     OpenQuestion,
-    PossibleReading,
-    ignore_columns,
-    read_columns_as_evaluators,
-    read_columns_as_people,
-    settle_readings,
 )
 from factaudit.tables.table_files import ALL_SHEETS, read_table
 from factaudit.tables.table_loading import LoadedTables, OpenedTable, list_column_names, load_tables
@@ -57,30 +52,19 @@ def load_input_tables(
     return loaded
 
 
-def _ask_about_columns_beside_a_format(
-    sources: Sequence[Any], given: ColumnMapping, names: Sequence[str], n_claims: int
-) -> None:
+def _ask_about_columns_beside_a_format(sources: Sequence[Any], given: ColumnMapping, names: Sequence[str]) -> None:
     """Raise `AmbiguousReadingError` where files of a known format hold judgements that it has no place for, and the
-    mapping says nothing of them: whoever added them wants them read. Readings that do not work are not offered."""
+    mapping says nothing of them: whoever added them wants them read."""
     if not names or given.ignore or given.evaluator or "label" in given.columns:
         return
-    offers = [read_columns_as_people(names)] if len(names) > 1 else []
+    answers: list[dict[str, Any]] = [{"people": [*names]}] if len(names) > 1 else []
     for name in names:
-        said = f"{name}: people's labels, 1 and yes are not attributable"
-        turned = PossibleReading(said, {"columns": {"label": name}, "labels": {"1": 0, "0": 1}})
-        plain = read_columns_as_people([name])
-        offers += [turned, plain] if is_reversed_column_name(name) else [plain, turned]
-    offers += [read_columns_as_evaluators(names), ignore_columns(names)]
+        plain = {"columns": {"label": name}}
+        turned = {**plain, "high_is_error": [name]}
+        answers += [turned, plain] if is_reversed_column_name(name) else [plain, turned]
+    answers += [{"evaluator": [*names]}, {"ignore": [*names]}]
     text = f"{', '.join(names)}: by the name people or an evaluator judged there, and the format has no place for it"
-    question = OpenQuestion(text, offers)
-
-    def read_otherwise(settled: Mapping[str, Any]) -> LoadedTables:
-        with collect_unreadable_rows():
-            return _load_collected_input_tables(sources, settled, lambda line: None)
-
-    data = given.model_dump(exclude_defaults=True, mode="json")
-    readings = settle_readings([question], data, read_otherwise, n_claims)
-    raise AmbiguousReadingError(name_input_sources(sources), [question], readings)
+    raise AmbiguousReadingError(name_input_sources(sources), [OpenQuestion(text, answers)])
 
 
 def _is_tools_own_name(name: str) -> bool:
@@ -145,7 +129,7 @@ def _convert_published_data(
     for note in converted.notes:
         report_line(f"          {note}")
     unread = [column for column in converted.unread_judgements if not _is_tools_own_name(column)]
-    _ask_about_columns_beside_a_format(sources, given, unread, len(converted.claims))
+    _ask_about_columns_beside_a_format(sources, given, unread)
     judged = converted.verdicts
     known = [] if judged is None else [*map(str, judged["evaluator"].unique())]
     chosen = match_column_patterns(known, given.evaluator or ["*"])

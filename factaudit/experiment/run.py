@@ -60,7 +60,6 @@ from factaudit.signature import hash_texts
 from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.counts_table import read_counts
-from factaudit.tables.standard_columns import list_further_columns_of_scores
 from factaudit.tables.validation import find_claim_variants
 from factaudit.text.display_text import format_count
 
@@ -233,12 +232,10 @@ def _judge_and_audit_tables(
             judged = judge(claims, evaluators, journal=folder.work / "journal", progress=progress)
         verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
     if verdicts is None:
-        scores = list_further_columns_of_scores(claims)
-        hint = "; --evaluator NAME takes a column of scores for an evaluator: " + ", ".join(scores) if scores else ""
         work_to_do = "estimate from" if experiment.estimate is not None and not experiment.audits else "audit"
         raise UsageError(
             f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that brings verdicts"
-            f" (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts){hint}"
+            f" (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts)"
         )
     for one in evaluators:
         for part, _ in walk_evaluator_members(one.evaluator):

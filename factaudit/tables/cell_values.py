@@ -40,9 +40,6 @@ _SCORE_OUT_OF = re.compile(
     r"|[^\d/]{0,60}?(\d+(?:\.\d+)?\s*/\s*\d+)\W*)",
     re.IGNORECASE | re.DOTALL,
 )
-_STARS = re.compile(r"([★⭐]+)️?[☆✩]*")
-#: A cell of promptfoo's table: whether its check passed, before what the model wrote.
-_CHECKED_OUTPUT = re.compile(r"\[(?:PASS|FAIL)\]\s+(?:.*\n)?(\S[^\n]*)", re.DOTALL)
 #: A text as Python prints it, and a list of such texts as numpy prints it: with no comma between them.
 _PYTHON_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _NUMPY_TEXTS = re.compile(rf"\[\s*(?:{_PYTHON_TEXT.pattern})(?:\s*(?:{_PYTHON_TEXT.pattern}))+\s*\]", re.DOTALL)
@@ -94,18 +91,6 @@ def find_verdict_in_reply(text: Any) -> str | None:
     return None if verdict is None else verdict.words
 
 
-def drop_checks_of_outputs(table: pd.DataFrame) -> pd.DataFrame:
-    """The table without the marks of checks (``[PASS] supported``) where all that a column marks are verdicts: they are
-    a judge's, and the check says whether it agreed with somebody."""
-    found = {}
-    for name in table.columns[~table.columns.duplicated(keep=False)]:
-        texts = [cell for cell in table[name] if isinstance(cell, str) and cell.startswith("[")]
-        outputs = {text: match[1] for text in texts if (match := _CHECKED_OUTPUT.fullmatch(text))}
-        if texts and all(text in outputs and parse_label_word(outputs[text]) is not None for text in texts):
-            found[name] = [outputs.get(cell, cell) if isinstance(cell, str) else cell for cell in table[name]]
-    return table.assign(**found)
-
-
 def is_number_text(text: Any) -> bool:
     """Whether a cell is a plain number."""
     try:
@@ -154,8 +139,6 @@ def _parse_all_numbers(values: pd.Series) -> pd.Series:
 
 
 def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
-    if stars := _STARS.fullmatch(text):
-        return float(len(stars[1]))
     if len(text) <= _MAX_REPLY_PART and (said := _SCORE_OUT_OF.fullmatch(text)):
         text = said[1] or said[2]
     elif not _FAILED_CALL.match(text) and (named := _NAMED_NUMBER.fullmatch(text)):
@@ -163,14 +146,11 @@ def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
     fraction = _FRACTION.fullmatch(text)
     if fraction and float(fraction[2]):
         return float(fraction[1]) / float(fraction[2])
-    share = 100 if text.endswith("%") else 1
-    text = _SPREAD.sub("", text).rstrip("% ").lstrip("<>≤≥~≈ ")
-    if _DECIMAL_COMMA.fullmatch(text):
-        if not has_decimal_comma:
-            return float("nan")
-        text = text.replace(",", ".")
+    number = _SPREAD.sub("", text).rstrip("% ").lstrip("<>≤≥~≈ ")
+    if _DECIMAL_COMMA.fullmatch(number) and has_decimal_comma:
+        number = number.replace(",", ".")
     try:
-        return float(text) / share
+        return float(number) / (100 if text.endswith("%") else 1)
     except ValueError:
         return float("nan")
 

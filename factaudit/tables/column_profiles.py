@@ -1,4 +1,4 @@
-"""What the columns of a table hold, whatever they are called."""
+"""What the columns of a table hold, whatever they are called: what validates a role that a name has."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
-    BARE_WORDS,
     COLUMN_NAMES,
     INTERMEDIATE_WORDS,
     has_name_of_error,
+    has_no_blanks,
     normalise_label_word,
     normalise_vocabulary_words,
     parse_label_word,
 )
 
 #: More different values than this are no words of a scale.
-_MAX_SCALE_WORDS = 12
+MAX_WORDS = 12
 #: The rows that are looked at for the kind of a column.
 MAX_PROFILED_ROWS = 20_000
 #: So many of a column's words are shown.
@@ -48,47 +48,46 @@ _EPOCHS = ((1e9, 3e9), (1e12, 3e12))
 class ColumnProfile:
     """What one column holds.
 
-    ``kind``: ``empty``, ``binary`` (words or 0 / 1), ``share`` (numbers in [0, 1]), ``grade`` (whole numbers on a
-    scale), ``number``, ``list``, ``name`` (few different texts), ``text``, or ``id`` (all different).
-    ``is_whole``: whole numbers. ``counts_up``: such as grow by the same step from row to row. ``has_questions``: most
-    texts are. ``unreadable``: of a column of numbers, the few cells that are none ("timeout"). ``blanks``: the
-    words that were taken for no value ("n/a").
+    ``kind``: ``empty``, ``binary`` (words of labels, or 0 / 1), ``share`` (numbers in [0, 1]), ``grade`` (few whole
+    numbers), ``number``, ``id`` (whole numbers, all different), ``list`` or ``text``. ``words``: the different values
+    where they are few. ``counts_up``: numbers that grow by the same step from row to row.
     """
 
     name: str
     kind: str
-    n_different: int
-    n_missing: int
+    n_different: int = 0
+    n_present: int = 0
+    n_missing: int = 0
     words: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
     mean_length: float = 0.0
     is_time: bool = False
     counts_up: bool = False
-    has_questions: bool = False
-    n_present: int = 0
     is_whole: bool = False
-    unreadable: tuple[str, ...] = ()
-    blanks: tuple[str, ...] = ()
+    has_questions: bool = False
+    has_sentences: bool = False
 
-    def __str__(self) -> str:
-        held = ""
-        if self.kind in ("binary", "name"):
-            held = ", ".join(map(repr, self.words[:_MAX_SHOWN_WORDS])) or f"{self.n_different:,} different"
-            held += f" and {len(self.words) - _MAX_SHOWN_WORDS} more" * (len(self.words) > _MAX_SHOWN_WORDS)
-        elif self.low is not None:
-            held = f"{self.low:g} to {self.high:g}"
-        elif self.kind in ("text", "id"):
-            held = f"about {self.mean_length:.0f} characters"
-        kind = "words" if self.kind == "binary" and self.n_different > 2 else self.kind
-        missing = f"{self.n_missing:,} without a value" if self.n_missing else ""
-        missing += f" ({', '.join(map(repr, self.blanks))})" if self.blanks else ""
-        return f"{self.name:<24} {kind:<7} {', '.join(filter(None, (held, missing)))}"
+    def describe_values(self) -> str:
+        """What it holds, for people: its words, the range of its numbers, or how long its texts are."""
+        missing = f", {self.n_missing:,} blank" if self.n_missing and self.kind != "empty" else ""
+        if self.has_few_words and (self.low is None or len(self.words) <= 3):
+            more = f" and {len(self.words) - _MAX_SHOWN_WORDS} more" * (len(self.words) > _MAX_SHOWN_WORDS)
+            return ", ".join(self.words[:_MAX_SHOWN_WORDS]) + more + missing
+        if self.low is not None and self.kind != "id":
+            return f"{self.low:g} to {self.high:g}{missing}"
+        if self.kind in ("empty", "list"):
+            return {"empty": "nothing", "list": f"lists{missing}"}[self.kind]
+        return f"{self.n_different:,} texts of about {self.mean_length:.0f} characters{missing}"
 
     @property
-    def is_judgement(self) -> bool:
-        """Whether it could hold what somebody or something said of claims, by its values."""
-        return self.kind in ("binary", "share", "grade", "number") and not self.is_time and not self.counts_up
+    def is_unique(self) -> bool:
+        return self.n_different == self.n_present > 1
+
+    @property
+    def has_few_words(self) -> bool:
+        """Whether its values are few and short enough to be words of labels."""
+        return len(self.words) > 0 and self.mean_length <= 40
 
     @property
     def has_both_verdicts(self) -> bool:
@@ -96,106 +95,74 @@ class ColumnProfile:
         return self.kind == "binary" and {0, 1} <= {parse_label_word(word) for word in self.words}
 
     @property
-    def has_opposite_verdicts(self) -> bool:
-        """Whether words such as "grounded" and "hallucinated" say what is judged, whatever the column is called; no
-        yes and no."""
-        return self.has_both_verdicts and any(normalise_label_word(word) not in BARE_WORDS for word in self.words)
+    def has_words_of_labels(self) -> bool:
+        """Whether a column of texts has few words, one of which at least is a label's."""
+        return self.kind == "text" and self.has_few_words and any(parse_label_word(w) is not None for w in self.words)
 
     @property
-    def is_fine_score(self) -> bool:
-        """Whether it holds numbers between the values that people, or the mean of some, give."""
-        return self.kind in ("share", "number") and not self.words_are_coarse
+    def can_hold_labels(self) -> bool:
+        """Whether a column that is called a label may hold labels."""
+        is_judged = self.kind in ("binary", "share", "grade", "number") or (self.kind == "text" and self.has_few_words)
+        return is_judged and not self.is_time and not self.counts_up
 
     @property
-    def words_are_coarse(self) -> bool:
-        """Whether each number is a multiple of a half, a third, a quarter or a fifth."""
-        if not self.words:
-            return False
-        numbers = parse_judgement_numbers(pd.Series(self.words, dtype="object")).to_numpy()
-        parts = np.outer((2, 3, 4, 5), numbers)
-        return bool((np.abs(parts - np.round(parts)) < 0.006 * np.array([[2], [3], [4], [5]])).any(axis=0).all())
+    def looks_judged(self) -> bool:
+        """Whether its values could be what somebody said of claims: words for a label, or varying numbers."""
+        is_grade = self.kind == "grade" and (self.low or 0) >= -1 and (self.high or 0) <= 10
+        is_judged = self.kind in ("binary", "share") or is_grade or self.has_words_of_labels
+        return is_judged and self.n_different > 1 and not self.is_time and not self.counts_up
 
 
 def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:
     """What a column holds, from at most 20,000 of its rows."""
     values = values.iloc[:MAX_PROFILED_ROWS]
-    reverse = has_name_of_error(column_name)  # an error of the kind "none" is no error
+    is_error = has_name_of_error(column_name)  # an error of the kind "none" is no error
     is_named = normalise_vocabulary_words(column_name) in _NAMES_OF_TEXTS
-    said = [
-        one for one in values.tolist() if not is_missing_value(one) and not (isinstance(one, str) and not one.strip())
-    ]
-    present = [
-        one
-        for one in said
-        if is_named or not has_no_value(one) or (reverse and isinstance(one, str) and one.strip().lower() == "none")
-    ]
-    n_missing = len(values) - len(present)
-    blanks = () if len(said) == len(present) else _list_blanks(said, present)
+
+    def says_something(cell: Any) -> bool:
+        if isinstance(cell, str) and (is_named or (is_error and cell.strip().lower() == "none")):
+            return bool(cell.strip())
+        return not (is_missing_value(cell) if is_named else has_no_value(cell))
+
+    present = [cell for cell in values.tolist() if says_something(cell)]
+    held: dict[str, Any] = {"n_present": len(present), "n_missing": len(values) - len(present)}
     if not present:
-        return ColumnProfile(column_name, "empty", 0, n_missing, blanks=blanks)
+        return ColumnProfile(column_name, "empty", **held)
     if any(isinstance(value, list | tuple | np.ndarray | dict) for value in present):
-        return ColumnProfile(column_name, "list", len(present), n_missing)
+        return ColumnProfile(column_name, "list", len(present), **held)
     texts = [str(value).strip() for value in present]
-    different = list(dict.fromkeys(texts))
-    length = float(np.mean([len(text) for text in texts]))
-    words = tuple(different) if len(different) <= _MAX_SCALE_WORDS else ()
-    shared = {
-        "n_different": len(different),
-        "n_missing": n_missing,
-        "words": words,
-        "mean_length": length,
-        "n_present": len(present),
-        "blanks": blanks,
-    }
-    if _can_words_be_read_as_labels(words, reverse):
-        return ColumnProfile(column_name, "binary", **shared)  # type: ignore[arg-type]
     numbers = parse_judgement_numbers(pd.Series(present, dtype="object")).to_numpy(dtype=np.float64)
-    unreadable = tuple(text for text, number in zip(texts, numbers, strict=True) if not np.isfinite(number))
-    if (
-        0 < len(unreadable) <= MAX_UNREADABLE_SHARE * len(present)
-        and not np.isin(numbers[np.isfinite(numbers)], (0, 1)).all()
-    ):
-        texts = [text for text, number in zip(texts, numbers, strict=True) if np.isfinite(number)]
-        different, numbers = list(dict.fromkeys(texts)), numbers[np.isfinite(numbers)]
-        words = tuple(different) if len(different) <= _MAX_SCALE_WORDS else ()
-        shared |= {"n_different": len(different), "words": words, "unreadable": unreadable}
-    if np.isfinite(numbers).all():
-        low, high = float(numbers.min()), float(numbers.max())
-        whole = bool((numbers == np.round(numbers)).all())
-        steps = np.diff(numbers)
-        counts_up = whole and len(steps) >= _MIN_COUNTED_ROWS - 1 and bool((steps == steps[0]).all()) and steps[0] != 0
-        is_id = whole and len(different) == len(texts) and len(texts) > _MAX_SCALE_WORDS
-        is_id = is_id and not (low >= 0 and high <= 100 and high - low + 1 > len(texts))  # scores in percent
-        kind = "id" if is_id else "grade" if whole and len(different) <= _MAX_SCALE_WORDS else "number"
-        kind = "share" if kind != "id" and low >= 0 and high <= 1 else kind
-        is_time = any(a <= low and high < b for a, b in _EPOCHS)
-        shared |= {"low": low, "high": high, "is_whole": whole}
-        return ColumnProfile(column_name, kind, counts_up=counts_up, is_time=is_time, **shared)  # type: ignore[arg-type]
-    asked = sum(text.endswith(("?", "？")) for text in texts) > 0.6 * len(texts)
-    is_time = all(_DATE_PATTERN.fullmatch(text) for text in texts)
-    if (
-        len(different) == len(texts)
-        and length < 40
-        and not any(" " in text for text in texts[:50])
-        and not _are_sentences(texts)
-    ):
-        return ColumnProfile(column_name, "id", is_time=is_time, **shared)  # type: ignore[arg-type]
-    kind = "name" if len(different) <= max(2, len(texts) // 3) and length < 60 else "text"
-    return ColumnProfile(column_name, kind, is_time=is_time, has_questions=asked, **shared)  # type: ignore[arg-type]
+    is_number = np.isfinite(numbers)
+    n_words = int((~is_number).sum())
+    is_tolerated = 0 < n_words <= MAX_UNREADABLE_SHARE * len(texts) and not np.isin(numbers[is_number], (0, 1)).all()
+    if is_tolerated:  # a few cells of a column of numbers are none: "timeout"
+        texts = [text for text, known in zip(texts, is_number, strict=True) if known]
+        numbers = numbers[is_number]
+    different = list(dict.fromkeys(texts))
+    words = tuple(different) if len(different) <= MAX_WORDS else ()
+    held |= {"n_different": len(different), "words": words, "mean_length": float(np.mean([*map(len, texts)]))}
+    if _are_words_of_labels(words, is_error):
+        return ColumnProfile(column_name, "binary", **held)
+    if n_words and not is_tolerated:
+        is_time = all(_DATE_PATTERN.fullmatch(text) for text in texts)
+        n_questions = sum(text.endswith(("?", "？")) for text in texts)
+        held["has_sentences"] = held["mean_length"] >= 15 or any(" " in one or has_no_blanks(one) for one in different)
+        return ColumnProfile(column_name, "text", is_time=is_time, has_questions=n_questions > 0.6 * len(texts), **held)
+    low, high = float(numbers.min()), float(numbers.max())
+    is_whole = bool((numbers == np.round(numbers)).all())
+    steps = np.diff(numbers)
+    held["counts_up"] = is_whole and len(numbers) >= _MIN_COUNTED_ROWS and bool((steps == steps[0]).all() and steps[0])
+    held["is_time"] = any(start <= low and high < end for start, end in _EPOCHS)
+    may_be_percent = low >= 0 and high <= 100 and high - low + 1 > len(texts)
+    kind = "grade" if is_whole and words else "number"
+    if is_whole and not words and len(different) == len(texts) and not may_be_percent:
+        kind = "id"
+    elif low >= 0 and high <= 1:
+        kind = "share"
+    return ColumnProfile(column_name, kind, low=low, high=high, is_whole=is_whole, **held)
 
 
-def _list_blanks(said: list[Any], present: list[Any]) -> tuple[str, ...]:
-    """The first words among cells that are no values."""
-    known = {str(one) for one in present if not isinstance(one, list | dict)}
-    return tuple(dict.fromkeys(one for one in said if isinstance(one, str) and one not in known))[:3]
-
-
-def _can_words_be_read_as_labels(words: tuple[str, ...], reverse: bool) -> bool:
-    known = {normalise_label_word(word) for word in words} - ({"none"} if reverse else set())
+def _are_words_of_labels(words: tuple[str, ...], is_error: bool) -> bool:
+    known = {normalise_label_word(word) for word in words} - ({"none"} if is_error else set())
     said = {word for word in known if parse_label_word(word) is not None}
     return bool(said) and known <= said | INTERMEDIATE_WORDS
-
-
-def _are_sentences(texts: list[str]) -> bool:
-    """Whether texts without blanks are sentences: those of Chinese and Japanese are."""
-    return any(text.endswith(("。", "！", "？")) for text in texts)

@@ -1,23 +1,18 @@
-"""Whether evaluators point the way that the labels do, once tables are read."""
+"""The net below the names: do an evaluator's scores point the way that the labels, or its own predictions, do?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from factaudit.tables import find_claim_positions_in_table
-from factaudit.tables.cell_values import parse_judgement_numbers
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.meanings import Scale, describe_scale
-from factaudit.tables.questions import OpenQuestion, PossibleReading, ignore_columns
-from factaudit.tables.vocabulary import (
-    has_vocabulary_word_in_column_name,
-    normalise_vocabulary_words,
-)
+from factaudit.tables.meanings import Scale
+from factaudit.tables.questions import OpenQuestion, merge_mapping_data
+from factaudit.tables.vocabulary import has_vocabulary_word_in_column_name
 
 #: A direction contradicts the labels where chance would do so less often than this.
 _LEVEL = 0.025
@@ -30,83 +25,80 @@ _MIN_OF_EITHER = 3
 
 
 def ask_about_directions(
-    claims: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    mapping: ColumnMapping,
-    chosen: ColumnMapping,
+    claims: pd.DataFrame, verdicts: pd.DataFrame, mapping: ColumnMapping, chosen: ColumnMapping
 ) -> tuple[list[OpenQuestion], list[str]]:
     """Questions about evaluators that say the opposite of the labels, or whose words the labels may be; and lines about
     what is no question.
 
     chosen: what the user said, which is not asked again. Where no evaluator agrees with the labels, these may say the
-    opposite, and that is offered first.
+    opposite.
     """
     labels = claims["label"].astype("float64").to_numpy()
     names = [*map(str, verdicts["evaluator"].unique())]
-    questions, lines = [], []
-    directions: list[tuple[str, list[PossibleReading]]] = []
+    label = mapping.columns.get("label", "label")
+    said, lines = [], []
+    turned: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    questions = []
     for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
+        if len(names) == 1 and not mapping.evaluators and not has_vocabulary_word_in_column_name("people", str(label)):
+            questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
         key, scale = _find_scale_option(name, mapping, len(names), bool(rows["score"].notna().any()))
         own = mapping.evaluators.get(name)
-        called = {name, key} | (set() if own is None else {own.score, own.prediction})
-        is_said = bool(called & {*chosen.scale, *chosen.high_is_error})
+        score, prediction = (mapping.columns.get(ours) for ours in ("score", "prediction"))
+        if own is not None:
+            score, prediction = own.score, own.prediction
+        called = {name, key, score, prediction}
+        is_told = bool(called & {*chosen.scale, *chosen.high_is_error})
+        is_both = isinstance(score, str) and prediction is not None and "evaluator" not in mapping.columns
+        if is_both and not is_told and (unsure := _ask_whether_scores_are_of_support(rows, name, str(score), scale)):
+            questions += unsure
+            continue
         auc, p = _test_auc_below_half(rows, truth)
-        if auc is not None and p < _LEVEL:
-            text = f"{name!r} is high where the labels say not attributable (AUC {auc:.2f})"
-            if key is None or is_said or auc > _LARGEST_REVERSED_AUC:
-                lines.append(f"note  {text}: --scale {key or name}=1:0 turns it round")
-            else:
-                directions.append((text, _list_score_scale_directions(name, key, scale)[::-1]))
-                continue
-        if len(names) == 1 and not mapping.evaluators:
-            questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
-    label = mapping.columns.get("label", "label")
-    if directions and len(directions) == len(names) and isinstance(label, str) and label not in chosen.high_is_error:
-        turned = PossibleReading(f"1 and yes in {label} mean an error", {"high_is_error": [label]})
-        kept, opposite = (_join_readings([ways[at] for _, ways in directions]) for at in (1, 0))
-        ways = [turned, opposite] if len(names) > 1 else [opposite, turned]
-        return [OpenQuestion("; ".join(text for text, _ in directions), [*ways, kept]), *questions], lines
-    return [*(OpenQuestion(text, ways) for text, ways in directions), *questions], lines
-
-
-def _join_readings(readings: Sequence[PossibleReading]) -> PossibleReading:
-    scales = {name: scale for one in readings for name, scale in one.mapping["scale"].items()}
-    return PossibleReading("; ".join(one.description for one in readings), {"scale": scales})
+        if p >= _LEVEL:
+            continue
+        text = f"{name!r} is high where the labels say not attributable (AUC {auc:.2f})"
+        if key is None or is_told or auc > _LARGEST_REVERSED_AUC:
+            lines.append(f"note  {text}: --scale {key or name}=1:0 turns it round")
+        else:
+            said.append(text)
+            kept = merge_mapping_data(kept, {"scale": {key: [*scale] if isinstance(scale, tuple) else scale}})
+            turned = merge_mapping_data(turned, _turn(key, scale))
+    answers: list[Mapping[str, Any]] = [turned, kept]
+    if len(said) == len(names) and isinstance(label, str) and label not in chosen.high_is_error:
+        labels_turned = {"high_is_error": [label]}
+        answers = [labels_turned, turned, kept] if len(names) > 1 else [turned, labels_turned, kept]
+    return [*([OpenQuestion("; ".join(said), answers)] if said else []), *questions], lines
 
 
 def _find_scale_option(
     name: str, mapping: ColumnMapping, n_evaluators: int, has_scores: bool
-) -> tuple[str | None, Scale | None]:
+) -> tuple[str | None, Scale]:
     """What ``--scale`` calls an evaluator, and its scale; None where unknown."""
+    upright: Scale = (0.0, 1.0)
     own = mapping.evaluators.get(name)
     if own is not None and own.score is not None:
-        return name, own.scale
+        return name, own.scale or upright
     if own is not None:
-        return own.prediction, (1.0, 0.0) if own.prediction in mapping.words else None
+        return own.prediction, (1.0, 0.0) if own.prediction in mapping.words else upright
     column = mapping.columns.get("score", "score")
     if mapping.evaluators or not isinstance(column, str) or not has_scores:
-        return None, None
+        return None, upright
     key = column if n_evaluators == 1 else name
-    return key, mapping.scale.get(key)
+    return key, mapping.scale.get(key, upright)
 
 
-def _list_score_scale_directions(name: str, key: str, scale: Scale | None) -> list[PossibleReading]:
-    """The way in which scores are read, and the opposite."""
-    ways: list[Scale] = [scale or (0.0, 1.0)]
-    if isinstance(scale, str) and "logit" in scale:
-        ways.append("logit" if scale == "-logit" else "-logit")
-    elif not isinstance(ways[0], str):
-        ways.append(ways[0][::-1])
-    kept = [
-        PossibleReading(f"{name} {describe_scale(one)}", {"scale": {key: one if isinstance(one, str) else [*one]}})
-        for one in ways
-    ]
-    return [*kept, *([ignore_columns([key])] if len(ways) < 2 else [])]
+def _turn(key: str, scale: Scale) -> dict[str, Any]:
+    """The part of a mapping that reads scores the other way round."""
+    if isinstance(scale, str):
+        opposite = scale.removeprefix("-") if scale.startswith("-") else f"-{scale}"
+        return {"scale": {key: opposite}} if "logit" in scale else {"ignore": [key]}
+    return {"scale": {key: [*scale[::-1]]}}
 
 
-def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float | None, float]:
+def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float, float]:
     """The AUC of an evaluator, and the probability of one so small by chance; 1 for one that is not below one half."""
     values: Any = rows["score"].astype("float64").to_numpy()
     has_scores = bool(np.isfinite(values).any())
@@ -114,9 +106,7 @@ def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float |
         values = rows["prediction"].astype("float64").to_numpy()
     known = np.isfinite(values) & np.isfinite(truth)
     ones, zeros = values[known & (truth == 1)], values[known & (truth == 0)]
-    if not len(ones) or not len(zeros):
-        return None, 1.0
-    auc = _compute_auc(ones, zeros)
+    auc = compute_auc(ones, zeros) if len(ones) and len(zeros) else 1.0
     if auc >= 0.5:
         return auc, 1.0
     from scipy.stats import fisher_exact, mannwhitneyu
@@ -127,42 +117,23 @@ def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float |
     return auc, float(fisher_exact(table, alternative="less").pvalue)
 
 
-def _compute_auc(ones: np.ndarray, zeros: np.ndarray) -> float:
+def compute_auc(ones: np.ndarray, zeros: np.ndarray) -> float:
     """The share of pairs of a 1 and a 0 in which the 1 has the higher score, ties counting one half."""
     ranks = pd.Series(np.concatenate([ones, zeros])).rank().to_numpy()[: len(ones)]
     return float((ranks.sum() - len(ones) * (len(ones) + 1) / 2) / (len(ones) * len(zeros)))
 
 
-def ask_whether_scores_are_of_support(
-    name: str,
-    columns: Mapping[str, ColumnProfile],
-    rows: pd.DataFrame,
-    words: Mapping[str, int | None],
-    scale: Scale | None,
-) -> list[OpenQuestion]:
+def _ask_whether_scores_are_of_support(rows: pd.DataFrame, name: str, column: str, scale: Scale) -> list[OpenQuestion]:
     """Asks, where an evaluator's predictions do not follow from its scores, whether these say how sure it is, or run
-    the other way.
-
-    columns: ``score`` and ``prediction``. words: what those of predictions mean. scale: of the scores.
-    """
-    score, predicted = columns["score"].name, rows[columns["prediction"].name].astype("str")
-    meanings = {normalise_vocabulary_words(word): value for word, value in words.items()}
-    said = predicted.map({one: meanings.get(normalise_vocabulary_words(one)) for one in predicted.unique()})
-    numbers = parse_judgement_numbers(rows[score])
-    ones, zeros = numbers[said == 1].dropna().to_numpy(), numbers[said == 0].dropna().to_numpy()
-    if not len(ones) or not len(zeros):
+    the other way."""
+    scores = rows["score"].astype("float64")
+    ones, zeros = (scores[rows["prediction"] == value].dropna().to_numpy() for value in (1, 0))
+    if not len(ones) or not len(zeros) or (auc := compute_auc(ones, zeros)) > _CLOSE_AUC:
         return []
-    auc = _compute_auc(ones, zeros)
-    auc = 1 - auc if scale in ("-logit", "-log") or (isinstance(scale, tuple) and scale[0] > scale[1]) else auc
-    if auc > _CLOSE_AUC:
-        return []
-    directions = _list_score_scale_directions(name, score, scale)
-    sure = PossibleReading(f"{score} says how sure {name} is: only what it predicts is read", {"ignore": [score]})
-    if auc == 0:
-        text = f"{name!r} predicts attributable where its scores, {score!r}, say the opposite"
-        return [OpenQuestion(text, [*directions[::-1], sure])]
-    text = f"{name!r}: what it predicts does not follow from its scores, {score!r}, by any threshold"
-    return [OpenQuestion(text, [sure, *directions])]
+    kept: dict[str, Any] = {"scale": {column: [*scale] if isinstance(scale, tuple) else scale}}
+    answers: list[Mapping[str, Any]] = [{"ignore": [column]}, kept, _turn(column, scale)]
+    text = f"{name!r}: what it predicts does not follow from its scores, {column!r}, by any threshold"
+    return [OpenQuestion(text, answers[::-1] if auc == 0 else answers)]
 
 
 def _ask_whether_label_is_of_judge(
@@ -172,20 +143,18 @@ def _ask_whether_label_is_of_judge(
     either word, or one that a threshold turns into the label."""
     label, score = (mapping.columns.get(ours, ours) for ours in ("label", "score"))
     scores: Any = rows["score"].astype("float64").to_numpy()
-    is_own = {"label", "score", "prediction", "evaluator"} & {*chosen.columns} or "evaluator" in mapping.columns
-    if is_own or not isinstance(label, str) or not isinstance(score, str) or np.isnan(scores).any():
+    is_said = {"label", "score", "prediction", "evaluator"} & {*chosen.columns} or "evaluator" in mapping.columns
+    if is_said or not isinstance(label, str) or not isinstance(score, str) or np.isnan(scores).any():
         return []
     ones, zeros = scores[truth == 1], scores[truth == 0]
     follows_from_score = (rows["prediction"].astype("float64").to_numpy() == (scores > 0.5)).all()
-    if min(len(ones), len(zeros)) < _MIN_OF_EITHER or has_vocabulary_word_in_column_name("people", label):
+    if min(len(ones), len(zeros)) < _MIN_OF_EITHER or not follows_from_score:
         return []
-    if not follows_from_score or not (scores.min() >= 0.5 or ones.min() > zeros.max()):
+    if scores.min() < 0.5 and ones.min() <= zeros.max():
         return []
-    own = {"columns": {"prediction": label}, "ignore": [score]}
-    own = own if scores.min() >= 0.5 else {"columns": {"prediction": label, "score": score}}
-    readings = [
-        PossibleReading(f"{label} is people's", {"columns": {"label": label, "score": score}}),
-        PossibleReading(f"{label} is the evaluator's: no labels of people", own),
-        PossibleReading(f"{label} is people's; ignore {score}", {"columns": {"label": label}, "ignore": [score]}),
-    ]
-    return [OpenQuestion(f"{label!r} may be people's, or what the evaluator of {score!r} says", readings)]
+    own: dict[str, Any] = {"columns": {"prediction": label, "score": score}}
+    if scores.min() >= 0.5:
+        own = {"columns": {"prediction": label}, "ignore": [score]}
+    people = {"columns": {"label": label, "score": score}}
+    text = f"{label!r} may be people's, or what the evaluator of {score!r} says"
+    return [OpenQuestion(text, [people, own, {"columns": {"label": label}, "ignore": [score]}])]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -36,35 +34,32 @@ def parse_label_words(table_name: str, mapping: ColumnMapping, values: pd.Series
 
     A judge's reply is what it begins or ends with; a few replies without a verdict are null.
     """
-    meanings: dict[str, int | None] = {"1": 1, "0": 0, "true": 1, "false": 0}
+    meanings: dict[str, int | None] = {"": None, "1": 1, "0": 0, "true": 1, "false": 0}
     own = mapping.labels | mapping.words.get(column, {})
     meanings |= {normalise_vocabulary_words(word): value for word, value in own.items()}
     is_reversed = is_column_reversed(column, mapping)
-    said: dict[Any, int | None] = {}
-    unknown, replies = set[str](), set[str]()
-    different = dict.fromkeys(None if is_missing_value(value) else str(value) for value in values)
-    for text in different:
-        word = "" if text is None else normalise_vocabulary_words(text)
-        is_blank = text is None or (is_blank_cell(text) and word not in meanings)
-        word = "" if is_blank else word
-        verdict = None if is_blank or word in meanings else find_verdict_in_reply(text)
+    texts = values.map(lambda value: "" if is_missing_value(value) else str(value))
+    said: dict[str, int | None] = {}
+    unknown, replies = list[str](), list[str]()
+    for text in texts.unique():
+        word = normalise_vocabulary_words(text)
+        verdict = find_verdict_in_reply(text)
         value = None if verdict is None else parse_label_word(verdict)
-        if value is not None:
-            turned = is_reversed and normalise_vocabulary_words(verdict) in BARE_WORDS
-            said[text] = 1 - value if turned else value
-            replies.add(str(text))
+        if word in meanings or is_blank_cell(text):
+            said[text] = meanings.get(word, meanings[""])
+        elif value is not None:
+            is_turned = is_reversed and normalise_vocabulary_words(verdict) in BARE_WORDS
+            said[text] = 1 - value if is_turned else value
+            replies.append(text)
         else:
-            said[text] = meanings.get(word)
-            if word and word not in meanings:
-                unknown.add(str(text))
-    keys = values.map(lambda value: None if is_missing_value(value) else str(value))
-    is_unknown = keys.isin(list(unknown))
-    if not replies or is_unknown.sum() > MAX_UNREADABLE_SHARE * keys.notna().sum():
+            said[text] = None
+            unknown.append(text)
+    is_unknown = texts.isin(unknown)
+    if not replies or is_unknown.sum() > MAX_UNREADABLE_SHARE * (texts != "").sum():
         shown = ", ".join(map(repr, sorted(unknown)[:5])) + (" ..." if len(unknown) > 5 else "")
         message = f"expected 1, 0 or a word that the mapping knows, found {shown} in {int(is_unknown.sum()):,} rows"
         _raise_at_first(table_name, column, is_unknown, f"{message}; say --labels WORD=1,WORD=0")
-    labels = [said[None if is_missing_value(key) else key] for key in keys]
-    return pd.Series(labels, index=values.index, dtype="Int8")
+    return pd.Series([said[text] for text in texts], index=values.index, dtype="Int8")
 
 
 def check_cells(table_name: str, column: str, values: pd.Series, is_wrong: pd.Series, expected: str) -> None:

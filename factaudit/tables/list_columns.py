@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factaudit.tables.nested_lists import flatten_nested_objects, join_words_of_claim, list_parallel_lists
-from factaudit.tables.questions import OpenQuestion, PossibleReading, ignore_columns
+from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.table_roles import TableRoles
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
@@ -46,11 +46,11 @@ def ask_about_lists(table: TableRoles, mapped_columns: Mapping[str, str | Sequen
         if readings:
             table.questions = table.questions if claims is None else []  # all else is asked of the claims
             text = f"{name!r} is a list that may hold claims, labels of people or what evaluators said"
-            table.questions.append(OpenQuestion(text, [*readings, ignore_columns([name])]))
+            table.questions.append(OpenQuestion(text, [*readings, {"ignore": [name]}]))
             return
 
 
-def _read_as_claims(table: TableRoles, name: str, lists: Objects, has_claims: bool) -> PossibleReading | None:
+def _read_as_claims(table: TableRoles, name: str, lists: Objects, has_claims: bool) -> dict[str, Any] | None:
     """The reading by which each item of a list is a claim: texts beside other lists of as many values, or objects with
     a text each that is called a claim; where the rows have claims, texts only of a list that is called so."""
     last = normalise_vocabulary_words(name.rpartition(".")[2]).split()[-1:]
@@ -63,11 +63,11 @@ def _read_as_claims(table: TableRoles, name: str, lists: Objects, has_claims: bo
         is_meant = is_named if key else may_be_texts and bool(list_parallel_lists(table.rows, name))
         if is_text and is_meant and all(len({*cell}) == len(cell) for cell in texts):
             path = f"{name}[].{key}".removesuffix(".")
-            return PossibleReading(f"each of {name} is a claim", {"columns": {"claim": path}})
+            return {"columns": {"claim": path}}
     return None
 
 
-def _read_as_judged(name: str, lists: Objects, sides: Sequence[str], is_told: bool) -> list[PossibleReading]:
+def _read_as_judged(name: str, lists: Objects, sides: Sequence[str], is_told: bool) -> list[dict[str, Any]]:
     """The readings by which each item of a list is what people, or evaluators, said of the row's claim."""
     objects = [one for cell in lists for one in cell]
     keys = [*dict.fromkeys(key for one in objects for key in one)]
@@ -83,12 +83,11 @@ def _read_as_judged(name: str, lists: Objects, sides: Sequence[str], is_told: bo
         return []
     is_number = all(isinstance(one.get(judged), int | float) for one in objects)
     roles = {"people": ("label", "annotator"), "judges": ("score" if is_number else "prediction", "evaluator")}
-    said = {"people": "labels of people", "judges": "judgements of evaluators"}
     readings = []
     for side in sides:
         paths = zip(roles[side], (judged, owner), strict=True)
         columns = {ours: f"{name}[].{key}".removesuffix(".") for ours, key in paths if key is not None}
-        readings.append(PossibleReading(f"{name} has {said[side]}", {"columns": columns}))
+        readings.append({"columns": columns})
     return readings
 
 

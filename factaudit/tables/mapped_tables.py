@@ -275,7 +275,7 @@ class _MappedTable:
         read |= {*ANNOTATION_COLUMNS} if self.has_annotator_rows else set()
         for one in self.evaluators.values():
             read |= {*one.columns, one.raw or "", one.status or "", one.repeat or ""}
-        made |= {column: table[column] for column in table.columns if column not in read}
+        made |= {column: table[column] for column in table.columns if column not in (*read, *CLAIM_COLUMNS)}
         return validate_claims(pd.DataFrame(made), source=self.name, has_own_dataset="dataset" in self.columns)
 
     def _parse_labels(self, values: pd.Series) -> pd.Series:
@@ -374,8 +374,6 @@ class _MappedTable:
         if is_long:
             own = [ours for ours in ("chunk_scores", GRADE_COLUMN) if ours in self.columns and ours not in made]
             made = made.assign(**{ours: rows[self.columns[ours]] for ours in own})
-            further = [str(name) for name in rows if name not in {*self.columns.values(), *made}]
-            made[further] = rows[further]  # one may tell runs of an evaluator apart
         return made
 
     def _take_verdicts_once(self, verdicts: pd.DataFrame) -> pd.DataFrame:

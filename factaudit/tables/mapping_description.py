@@ -1,54 +1,61 @@
-"""A mapping in lines for people: what was taken for what."""
+"""A mapping in words: what was taken for what."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping
+from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
+
+
+def list_placed_columns(mapping: ColumnMapping, own_names: Sequence[str] = ()) -> list[str]:
+    """What the columns were taken for: ``doc: context``, ``evaluator gpt4: gpt4_score``.
+
+    own_names: columns that have our names already.
+    """
+    placed = [*own_names]
+    for ours, theirs in mapping.columns.items():
+        placed.append(f"{ours}: {theirs if isinstance(theirs, str) else ' / '.join(theirs)}")
+    for name, one in mapping.evaluators.items():
+        held = " + ".join(one.columns) + ("" if one.scale is None else f" ({_describe_scale(one.scale)})")
+        placed.append(f"evaluator {name}" + (f": {held}" if held != name else ""))
+    return placed + [f"annotator {column}" for column in mapping.annotators.values()]
 
 
 def describe_mapping(mapping: ColumnMapping, own_names: Sequence[str] = ()) -> list[str]:
-    """What was taken for what, in lines. own_names: columns that have our names already."""
+    """What was taken for what, and what words and numbers mean, in lines."""
     lines = []
-    named = {ours: [names] if isinstance(names, str) else names for ours, names in mapping.columns.items()}
-    told = [*own_names, *(f"{' / '.join(names)} → {ours}" for ours, names in named.items())]
-    if told:
-        lines.append("columns  " + ", ".join(told))
-    labels = mapping.columns.get("label", "label")
-    own = {*mapping.evaluators, *([labels] if isinstance(labels, str) else labels)}
-    evaluators = [_describe_evaluator_mapping(name, one, mapping) for name, one in mapping.evaluators.items()]
-    evaluators += [f"{name} ({_describe_scale(one)})" for name, one in mapping.scale.items() if name not in own]
-    if evaluators:
-        lines.append("evaluators  " + ", ".join(evaluators))
-    words = [mapping.labels, *mapping.words.values()]
-    meant = [
-        f"{word or 'blank'} = {'nothing' if value is None else value}" for one in words for word, value in one.items()
-    ]
-    graded = [
-        name
-        for name in mapping.threshold
-        if name in (*own, *mapping.annotators.values()) and name not in mapping.evaluators
-    ]
-    meant += [f"{name} above {mapping.threshold[name]:g} = 1" for name in graded]
+    if placed := list_placed_columns(mapping, own_names):
+        lines.append(f"columns   {', '.join(placed)}")
+    words = [item for one in (mapping.labels, *mapping.words.values()) for item in one.items()]
+    meant = [f"{word or 'blank'} = {'nothing' if value is None else value}" for word, value in words]
+    meant += [f"{name} above {limit:g} = 1" for name, limit in mapping.threshold.items()]
     if meant:
-        lines.append("labels  " + ", ".join(dict.fromkeys(meant)))
+        lines.append(f"labels    {', '.join(dict.fromkeys(meant))}")
+    alone = {name: scale for name, scale in mapping.scale.items() if name not in mapping.evaluators}
+    if alone:
+        lines.append(f"scales    {', '.join(f'{name} ({_describe_scale(scale)})' for name, scale in alone.items())}")
     people = [*mapping.annotators, *mapping.people_evaluators]
     if people or "annotator" in mapping.columns:
-        who = f"{', '.join(people)} are people" if people else f"{mapping.columns['annotator']} says who"
-        has_own_labels = bool(mapping.annotators) and "label" in mapping.columns
-        rule = "majority for theirs" if has_own_labels else "any_unattributable for another"
-        made = "beside the labels" if has_own_labels else "labels by majority"
-        lines.append(f"annotators  {who}: {made} (--label-rule {rule})")
+        who = f"the column {mapping.columns.get('annotator')} says who"
+        who = f"{', '.join(people)} are people" if people else who
+        if mapping.annotators and "label" in mapping.columns:
+            lines.append(f"people    {who}; their labels stand beside the label (--label-rule majority uses theirs)")
+        else:
+            lines.append(f"people    {who}; the label is the majority's (--label-rule any_unattributable for another)")
     return lines
 
 
-def _describe_evaluator_mapping(name: str, evaluator: EvaluatorColumnMapping, mapping: ColumnMapping) -> str:
-    columns = " + ".join(filter(None, (evaluator.score, evaluator.prediction)))
-    scale = evaluator.scale
-    limit = evaluator.threshold
-    told = [columns, *([] if scale is None else [_describe_scale(scale)])]
-    told += [] if limit is None or evaluator.score is None else [f"support beyond {limit:g}"]
-    return name if told == [name] else f"{name} ({', '.join(told)})"
+def describe_roles(mapping: ColumnMapping, columns: Sequence[str]) -> dict[str, str]:
+    """For each of a table's columns what it was taken for; ``ignored`` where for nothing."""
+    own = (*CLAIM_COLUMNS, *VERDICT_COLUMNS, GRADE_COLUMN, "annotator")
+    found = {name: name for name in columns if name in own and name not in mapping.ignore}
+    for ours, theirs in mapping.columns.items():
+        found |= dict.fromkeys([theirs] if isinstance(theirs, str) else theirs, ours)
+    for name, one in mapping.evaluators.items():
+        found |= dict.fromkeys(one.columns, f"evaluator {name}")
+    found |= dict.fromkeys(mapping.annotators.values(), "annotator")
+    return {name: found.get(name, "ignored") for name in columns}
 
 
 def _describe_scale(scale: tuple[float, float] | str) -> str:

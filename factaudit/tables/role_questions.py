@@ -1,293 +1,204 @@
-"""Questions about columns whose names do not say for certain what they hold, or whose judgements these are."""
+"""The one question about columns: whose judgements those hold whose names do not say it for certain."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from factaudit.tables.cell_values import find_verdict_in_reply
-from factaudit.tables.column_kinds import (
-    MAX_LABEL_WORDS,
-    REASONS,
-    find_known_form,
-    has_words_of_labels,
-    is_name_of_model,
-    list_name_forms,
-    looks_judged,
-)
+from factaudit.tables.column_kinds import REASONS, find_known_form, list_name_forms
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.questions import (
-    OpenQuestion,
-    PossibleReading,
-    ignore_columns,
-    read_columns_as_evaluators,
-    read_columns_as_people,
-)
+from factaudit.tables.meanings import ask_about_label, ask_about_prediction, find_score_scale
+from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.table_roles import TableRoles
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    find_vocabulary_words_in_column_name,
+    find_vocabulary_words,
     has_name_of_error,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
 
-#: First words of the name of a property that a claim has or has not.
-_PROPERTY_WORDS = ("is", "has", "contains", "needs", "was")
-
-
 #: Names of a label that may say whether an evaluator was right.
 _NAMES_OF_BEING_RIGHT = {"correct", "is correct", "right", "incorrect", "is incorrect", "wrong", "is wrong"}
-
-
-#: Words of an annotator who accepts, or rejects, a label that was suggested.
-_ACCEPTANCE_NAMES = {
-    "accepted",
-    "acceptance",
-    "approved",
-    "approval",
-    "agreed",
-    "agrees",
-    "confirmed",
-    "endorsed",
-    "upheld",
-}
+#: What an annotator says who accepts, or rejects, a label that was suggested; and what such a column is called.
 _ACCEPTANCE_WORDS = {"accept", "accepted", "reject", "rejected", "agree", "disagree", "ignore"}
-
-
+_ACCEPTANCE_NAMES = {"accepted", "acceptance", "approved", "approval", "agreed", "agrees", "confirmed", "endorsed"}
+#: First words of the name of a property that a claim has or has not.
+_PROPERTY_WORDS = ("is", "has", "contains", "needs", "was")
 #: So many replies of a judge are looked at for a verdict.
 _N_REPLIES = 50
+#: Of more columns the user says by hand which is which.
+_MAX_OFFERED = 3
 
 
 def states_verdicts(table: TableRoles, column: ColumnProfile, share: float = 1.0) -> bool:
     """Whether all of a column's texts are a judge's replies that begin with a verdict, or a share of them state one."""
     texts = [one for one in table.rows[column.name].head(_N_REPLIES) if isinstance(one, str) and one.strip()]
-    stated = []
+    stated = 0
     for text in texts:
         verdict = find_verdict_in_reply(text)
         is_first = verdict is not None and (share < 1 or text.strip(" \"'*").startswith(verdict))
-        stated += [text] if is_first or parse_label_word(text) is not None else []
-    return column.kind in ("name", "text", "id") and bool(texts) and len(stated) >= share * len(texts)
+        stated += is_first or parse_label_word(text) is not None
+    return column.kind == "text" and bool(texts) and stated >= share * len(texts)
 
 
-def ask_about_annotators_like_models(table: TableRoles, given: ColumnMapping) -> None:
-    """Ask where a column of annotators names what looks like a model."""
-    column, label = table.roles["annotator"], table.roles["label"]
-    values = table.list_values(column)
-    models = [one for one in values if is_name_of_model(one)]
-    if not models or given.people:
-        return
-    kind = "prediction" if label.kind == "binary" else "score"
-    people = [one for one in values if one not in models]
-    apart = {"columns": {"evaluator": column.name, kind: label.name}} | ({"people": people} if people else {})
-    ways = [
-        PossibleReading(f"{', '.join(models)}: evaluators" + ", the others people" * bool(people), apart),
-        PossibleReading("all are people", {"columns": {"annotator": column.name, "label": label.name}}),
-    ]
-    text = f"{column.name!r} names {', '.join(map(repr, models))}: a model, or a person"
-    table.questions.append(OpenQuestion(text, ways))
+def doubt_columns_about_other_judgements(table: TableRoles) -> None:
+    """Doubt columns that may say whether an evaluator was right, or whether somebody accepted what another one says."""
+    label = table.roles.get("label")
+    if label is not None and table.is_judged and list_name_forms(label.name)[-1] in _NAMES_OF_BEING_RIGHT:
+        table.doubt([label], "may say whether the claim is supported, or whether the evaluator was right")
+    for column in table.profiles.values():
+        words = {normalise_vocabulary_words(word) for word in column.words}
+        is_called = {*normalise_vocabulary_words(column.name).split()} & _ACCEPTANCE_NAMES
+        if (words and words <= _ACCEPTANCE_WORDS) or (column.kind == "binary" and is_called):
+            what = "may say whether somebody agreed with another column"
+            table.doubt([column], f"{what}: then write a column of the labels that follow")
 
 
-def ask_which_is_the_label(table: TableRoles, columns: Sequence[ColumnProfile]) -> None:
-    names = [one.name for one in columns]
-    ways = [
-        PossibleReading(
-            f"{one} holds the labels", {"columns": {"label": one}, "ignore": [n for n in names if n != one]}
-        )
-        for one in names
-    ]
-    if all(one.kind == columns[0].kind for one in columns):
-        ways.insert(0, read_columns_as_people(names))
-    table.questions.append(OpenQuestion(f"{' and '.join(map(repr, names))} may hold the labels", ways))
-
-
-def ask_about_unplaced_columns(
+def ask_about_unclear_columns(
     table: TableRoles, given: ColumnMapping, kinds: Mapping[str, str], has_labels: bool
 ) -> None:
-    """Ask about columns that look judged, where nobody says by whom.
+    """Ask about the columns that are in doubt, and those that look judged where nobody says by whom.
 
-    Where the labels, or the evaluators, are missing, more columns may be theirs: whose words are few, whatever they
-    are, and measures such as "severity".
+    kinds: of the columns that had no role, what `classify_column` says.
     """
-    is_labelled = "label" in table.roles or bool(table.people or table.people_evaluators) or has_labels
-    is_judged = bool(table.evaluators or given.evaluators or {"score", "prediction"} & {*table.roles})
-    asked = {name for one in table.questions for way in one.readings for name in _list_named_columns(way.mapping)}
-    if is_labelled and (given.evaluator or given.evaluators):
-        return
-    unplaced = []
-    for column in table.profiles.values():
-        kind = kinds.get(column.name, "unknown")
-        if column.name in asked or column.name not in kinds or kind in ("time", "counter", "constant", "reason"):
-            continue
-        if "label" in given.columns and kind in ("label", "people"):
-            continue
-        is_left_out = column.name in table.ignored and kind in REASONS
-        if not table.is_free(column.name) and not is_left_out:
-            continue
-        is_reply = kind == "judge" and not is_judged and states_verdicts(table, column, 0.5)
-        if is_reply or _may_be_judged(column, kind, is_labelled, is_judged):
-            unplaced.append(column)
-    if unplaced:
-        for column in unplaced:
-            table.ignored.pop(column.name, None)
-        table.questions.append(_ask_whose_they_are(table, unplaced, is_labelled, is_judged))
+    is_labelled, is_judged = table.is_labelled or has_labels, table.is_judged or bool(given.evaluators)
+    if not (is_labelled and (given.evaluator or given.evaluators)):
+        for name, kind in kinds.items():
+            column = table.profiles[name]
+            is_left_out = kind in REASONS and table.ignored.get(name) == REASONS[kind]
+            if not (table.is_free(name) or is_left_out) or kind in ("time", "counter", "reason"):
+                continue
+            if "label" in given.columns and kind in ("label", "people"):
+                continue
+            is_reply = kind == "judge" and not is_judged and states_verdicts(table, column, 0.5)
+            if is_reply or _may_be_judged(column, kind, is_labelled, is_judged):
+                table.doubt([column], "labels of people, what an evaluator said, or neither")
+    if table.unclear:
+        columns = [table.profiles[name] for name in table.unclear]
+        for why in dict.fromkeys(table.unclear.values()):
+            own = [one for one in columns if table.unclear[one.name] == why]
+            _ask_whose_they_are(table, own, why, given, (is_labelled, is_judged))
+        table.ignored = {name: why for name, why in table.ignored.items() if name not in table.unclear}
 
 
 def _may_be_judged(column: ColumnProfile, kind: str, is_labelled: bool, is_judged: bool) -> bool:
-    """Whether a column that has no role may hold labels or what an evaluator said."""
-    is_plausible = looks_judged(column) or has_words_of_labels(column)
-    is_telling = kind in ("people", "both", "judge", "support", "label", "plain") or has_name_of_error(column.name)
+    """Whether a column that has no role may hold labels or what an evaluator said.
+
+    Where both are there, it must look judged; where one is missing, few words of any kind may be it, and so may a
+    measure that can be one of support ("accuracy").
+    """
+    name = column.name
+    varies = column.n_different > 1 or (column.n_present > 0 and column.n_missing > 0)
+    has_few_words = column.has_few_words and column.n_different < column.n_present and not column.has_questions
+    is_number = column.low is not None
     if kind in ("measure", "quality", "answer"):
-        is_doubtful = has_vocabulary_word_in_column_name("doubtful_measures", column.name) or kind == "answer"
-        if not is_labelled and is_judged:
-            counted = {"n", "num", "number", "count", "counts"}
-            hard = find_vocabulary_words_in_column_name("measures", column.name) - counted
-            hard -= find_vocabulary_words_in_column_name("doubtful_measures", column.name)
-            is_doubtful = is_doubtful or column.n_different == 2 or has_name_of_error(column.name)
-            is_doubtful = is_doubtful and (not hard or kind == "answer")
-            return is_doubtful and column.n_different > 1 and (is_plausible or column.low is not None)
-        is_of_judge = has_vocabulary_word_in_column_name("judges", column.name) and not is_judged
-        is_answer = kind == "answer" and column.kind == "binary"
-        return (is_answer and is_plausible) or (is_of_judge and (is_plausible or column.low is not None))
-    has_few_words = 0 < len(column.words) <= MAX_LABEL_WORDS and column.mean_length <= 40
-    has_few_words = has_few_words and column.n_different < column.n_present and not column.has_questions
-    varies = column.n_different > 1 or column.n_missing > 0
+        is_doubtful = has_vocabulary_word_in_column_name("doubtful_measures", name) or kind == "answer"
+        if is_labelled:
+            is_of_judge = has_vocabulary_word_in_column_name("judges", name) and not is_judged
+            return (is_of_judge and (column.looks_judged or is_number)) or (
+                kind == "answer" and column.kind == "binary" and column.n_different > 1
+            )
+        is_doubtful = is_doubtful or column.n_different == 2 or has_name_of_error(name)
+        is_surely_none = find_vocabulary_words("measures", name) - find_vocabulary_words("doubtful_measures", name)
+        is_doubtful = is_doubtful and (not is_surely_none or kind == "answer" or has_name_of_error(name))
+        return is_doubtful and column.n_different > 1 and (column.looks_judged or is_number)
+    is_telling = kind != "unknown" or has_name_of_error(name)
     if is_labelled and is_judged:
-        if find_known_form(column.name, COLUMN_NAMES["label"]) and has_few_words and varies:
+        if find_known_form(name, COLUMN_NAMES["label"]) and has_few_words and varies:
             return True  # LABEL_0 and LABEL_1 beside how sure a classifier is
-        is_property = normalise_vocabulary_words(column.name).split()[:1] in [[word] for word in _PROPERTY_WORDS]
-        return is_plausible and (is_telling or (column.kind != "grade" and not is_property))
+        is_property = normalise_vocabulary_words(name).split()[0] in _PROPERTY_WORDS if name.strip() else False
+        return column.looks_judged and (is_telling or (column.kind != "grade" and not is_property))
     if not is_labelled and not is_judged:  # claims that nobody judged, or not in a way that we know
-        return (is_plausible and column.kind != "grade") or (is_telling and has_few_words and varies)
-    return is_plausible or (has_few_words and varies) or (is_telling and column.low is not None and varies)
+        return (column.looks_judged and column.kind != "grade") or (is_telling and has_few_words and varies)
+    return column.looks_judged or (has_few_words and varies) or (is_telling and is_number and varies)
 
 
 def _ask_whose_they_are(
-    table: TableRoles, unplaced: Sequence[ColumnProfile], is_labelled: bool, is_judged: bool
-) -> OpenQuestion:
-    """The question whose judgements some columns hold; the likeliest answer is the first."""
-    names = [one.name for one in unplaced]
-    people, evaluators, ignored = (
-        read_columns_as_people(names),
-        read_columns_as_evaluators(names),
-        ignore_columns(names),
-    )
-    label = table.roles.get("label")
-    if not is_labelled:
-        ways = [] if len(names) == 1 else [way for one in names[:3] for way in _read_as_label(one, names)]
-        ways = [*ways, people] if is_judged else [people, *ways]
-        ways += [evaluators, ignored]
-    elif is_judged:
-        ways = [ignored, evaluators, people]
+    table: TableRoles, columns: Sequence[ColumnProfile], why: str, given: ColumnMapping, has: tuple[bool, bool]
+) -> None:
+    """Ask whose judgements some columns hold; each answer says what their values mean, too.
+
+    has: whether there are labels, and judgements.
+    """
+    names = [one.name for one in columns]
+    is_labelled, is_judged = has
+    certain = [
+        column
+        for name, pair in table.evaluators.items()
+        for column in ([name] if name in table.declared else pair.values())
+        if column not in names
+    ]
+    has_claims = bool({"claim", "claim_id"} & {*table.roles, *given.columns})
+    labels: list[Mapping[str, Any]] = []
+    for name in names[:_MAX_OFFERED]:
+        others = [one for one in names if one != name]
+        judged = [] if is_judged else [one for one in others if one not in table.ignored or not has_claims]
+        left = [one for one in others if one not in judged]
+        rest = {key: own for key, own in (("evaluator", judged), ("ignore", left)) if own}
+        if has_claims or is_judged or others:  # without texts and ids a row is a claim where it is labelled and judged
+            labels.append({"columns": {"label": name}, **rest})
+    people = [{"people": names}] if len(names) > 1 and has_claims else []
+    ignored = [{"ignore": names}] if has_claims or (is_labelled and is_judged) else []
+    can_judge = (has_claims or is_labelled) and "annotator" not in table.roles
+    evaluators = [{"evaluator": [*certain, *names]}] if can_judge else []
+    is_fine = all(one.low is not None and not one.is_whole for one in columns)
+    if (is_labelled and is_judged) or table.questions:
+        answers = [*ignored, *evaluators, *labels, *people]
+    elif not is_judged and (is_labelled or is_fine):
+        answers = [*evaluators, *labels, *people, *ignored]
     else:
-        ways = [evaluators, ignored]
-    if label is not None and len(names) == 1:
-        both = [label.name, names[0]]
-        ways = [one for one in ways if one is not people]
-        if not is_judged and not has_vocabulary_word_in_column_name("people", label.name):
-            said = f"{names[0]} holds the labels, {label.name} is an evaluator"
-            ways.append(PossibleReading(said, {"columns": {"label": names[0]}, "evaluator": [label.name]}))
-        ways.append(PossibleReading(f"{both[0]} and {both[1]}: one annotator each", {"people": both}))
-    held = ", ".join(f"{one.name} ({_describe_values(one)})" for one in unplaced[:4])
-    return OpenQuestion(f"{held}: labels of people, what an evaluator said, or neither", ways)
+        answers = [*labels, *people, *evaluators, *ignored]
+    if answers:
+        held = ", ".join(f"{one.name} ({one.describe_values()})" for one in columns[:4])
+        complete = [_add_meanings(one, columns, given) for one in answers]
+        table.questions.append(OpenQuestion(f"{held}: {why}", complete))
 
 
-def _read_as_label(name: str, names: Sequence[str]) -> list[PossibleReading]:
-    """The readings by which one of several columns holds the labels, and the others nothing, or what judges said."""
-    rest = [one for one in names if one != name]
-    said, named = f"{name} holds the labels", {"columns": {"label": name}}
-    return [
-        PossibleReading(f"{said}; ignore {', '.join(rest)}", named | {"ignore": rest}),
-        PossibleReading(f"{said}, {', '.join(rest)} what evaluators said", named | {"evaluator": rest}),
-    ]
-
-
-def ask_whether_label_is_of_being_right(table: TableRoles) -> None:
-    """Ask where a column called just "correct" stands beside predictions: it may say whether these are right."""
-    label = table.roles.get("label")
-    judged = {*table.evaluators} | {"score", "prediction"} & {*table.roles}
-    if label is None or not judged or list_name_forms(label.name)[-1] not in _NAMES_OF_BEING_RIGHT:
-        return
-    ways = [
-        PossibleReading(f"{label.name} says whether the claim is correct", {"columns": {"label": label.name}}),
-        ignore_columns([label.name]),
-    ]
-    text = f"{label.name} may say whether the claim is supported, or whether the evaluator was right"
-    table.questions.append(OpenQuestion(text, ways))
-
-
-def ask_about_acceptance(table: TableRoles) -> None:
-    """Ask where a column may say whether somebody accepted what another one says: labels that were suggested (Prodigy's
-    ``answer``), or what a metric said. The labels follow from both then, and somebody has to write them down."""
-    said = {name: {normalise_vocabulary_words(word) for word in one.words} for name, one in table.profiles.items()}
-    accepted = [name for name, words in said.items() if words and words <= _ACCEPTANCE_WORDS]
-    accepted = accepted or [
-        one.name
-        for one in table.profiles.values()
-        if one.kind == "binary" and {*normalise_vocabulary_words(one.name).split()} & _ACCEPTANCE_NAMES
-    ]
-    labels = [name for name in table.profiles if name not in accepted and list_name_forms(name)[-1] == "label"]
-    judged = labels or [name for name, one in table.profiles.items() if one.kind == "binary" and name not in accepted]
-    if len(accepted) == len(judged) == 1 and (labels or "label" not in table.roles):
-        (answer,), (verdict,) = accepted, judged
-        others = "ignore" if labels else "evaluator"
-        apart = {"columns": {"label": answer}, others: judged}
-        kept = {"columns": {"label": verdict}, "ignore": accepted}
-        ways = [
-            PossibleReading(f"{answer} holds the labels, whatever {verdict} says", apart),
-            PossibleReading(f"{verdict} holds the labels; ignore {answer}", kept),
-        ]
-        text = f"{answer} may say whether somebody agreed with {verdict}: then write a column of the labels that follow"
-        table.questions = [OpenQuestion(text, ways)]
+def _add_meanings(
+    answer: Mapping[str, Any], columns: Sequence[ColumnProfile], given: ColumnMapping
+) -> Mapping[str, Any]:
+    """An answer with the likeliest meanings of the values of the columns that it gives a role."""
+    label = answer.get("columns", {}).get("label")
+    for column in columns:
+        data = given.model_dump(exclude_defaults=True, mode="json")
+        mapping = ColumnMapping.from_source(merge_mapping_data(data, answer))
+        questions: Sequence[OpenQuestion] = []
+        if column.name == label or column.name in answer.get("people", ()):
+            questions = ask_about_label(column, mapping)
+        elif column.name in answer.get("evaluator", ()):
+            _, scales = find_score_scale(column, column.name, mapping)
+            questions = scales or ask_about_prediction(column, column.name, mapping)
+        for question in questions:
+            answer = merge_mapping_data(answer, question.answers[0])
+    return answer
 
 
 def ask_about_repeated_claims(table: TableRoles) -> None:
-    """Ask where each claim stands in a row for each value of another column: systems, evaluators or their prompts, or
-    annotators."""
+    """Ask where each claim stands in a row for each value of another column: systems, evaluators, or annotators."""
     roles = table.roles
     if "claim" not in roles or {"annotator", "evaluator"} & {*roles} or table.people:
         return
     if "system" in roles and "model" not in normalise_vocabulary_words(roles["system"].name):
         return  # systems, by their name
     keys = [roles[ours].name for ours in ("claim", "doc") if ours in roles]
-    if not table.rows[keys[0]].astype("str").duplicated(keep=False).all():
+    rows = table.rows.astype("str")
+    if not rows.duplicated(keys, keep=False).all():
         return
-    times = table.rows[keys].astype("str").groupby(keys).size()
-    if times.min() < 2 or times.min() != times.max():
-        return
+    n_times = rows.groupby(keys).size()
     used = {one.name for ours, one in roles.items() if ours != "system"}
-    judged = [one for pair in table.evaluators.values() for one in pair.items()]
+    judged = [(kind, name) for pair in table.evaluators.values() for kind, name in pair.items()]
     judged += [(ours, roles[ours].name) for ours in ("score", "prediction") if ours in roles]
-    for column in table.profiles.values():
-        if column.name in used or column.n_different != times.min():
-            continue
-        if table.rows[[*keys, column.name]].astype("str").duplicated().any():
-            continue
-        ways = []
-        others = [one.name for one in table.profiles.values() if one.name not in used and looks_judged(one)]
-        if len(judged) == 1:
-            ((kind, name),) = judged
-            told = {"columns": {"evaluator": column.name, kind: name}}
-            ways.append(PossibleReading(f"{column.name} names evaluators", told))
-        elif not judged and len(others) == 1:
-            told = {"columns": {"annotator": column.name, "label": others[0]}}
-            ways.append(PossibleReading(f"{column.name} names annotators", told))
-        else:
-            continue
-        ways.append(PossibleReading(f"{column.name} names systems", {"columns": {"system": column.name}}))
-        text = f"each claim stands in {times.min()} rows, which {column.name} tells apart"
-        table.questions = [OpenQuestion(text, ways)]
-        return
-
-
-def _describe_values(column: ColumnProfile) -> str:
-    if column.words and (column.low is None or len(column.words) <= 3):
-        return ", ".join(column.words[:3])
-    return f"{column.low:g} to {column.high:g}" if column.low is not None else "words"
-
-
-def _list_named_columns(mapping: Mapping[str, object]) -> list[str]:
-    columns = mapping.get("columns", {})
-    assert isinstance(columns, Mapping)
-    return [*columns.values(), *(name for key in ("ignore", "evaluator", "people") for name in mapping.get(key, ()))]  # type: ignore[attr-defined]
+    others = [("label", one.name) for one in table.profiles.values() if one.name not in used and one.looks_judged]
+    said = judged or others
+    for name, column in table.profiles.items():
+        is_key = name not in used and {column.n_different} == {*n_times}
+        if is_key and len(said) == 1 and not rows.duplicated([*keys, name]).any():
+            told = {"evaluator" if judged else "annotator": name, said[0][0]: said[0][1]}
+            text = f"each claim stands in {column.n_different} rows, which {name} tells apart"
+            answers = [{"columns": told}, {"columns": {"system": name}}]
+            table.questions = [OpenQuestion(f"{text}: who judged, or which system wrote the claim", answers)]
+            return

@@ -7,7 +7,8 @@ judged in it is asked about: whose it is, or whether it is to be ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -15,47 +16,44 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.tables import CLAIM_COLUMNS
 from factaudit.tables.column_kinds import (
     REASONS,
-    can_hold_labels,
     classify_column,
     find_known_form,
-    has_words_of_labels,
+    is_measure,
+    is_name_of_model,
     is_name_of_person,
-    list_measures,
+    is_quality,
     list_name_forms,
-    looks_judged,
     split_evaluator_name,
 )
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.nested_lists import ROW_COLUMN
-from factaudit.tables.questions import OpenQuestion, PossibleReading
+from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.role_questions import (
-    ask_about_acceptance,
-    ask_about_annotators_like_models,
     ask_about_repeated_claims,
-    ask_about_unplaced_columns,
-    ask_whether_label_is_of_being_right,
-    ask_which_is_the_label,
+    ask_about_unclear_columns,
+    doubt_columns_about_other_judgements,
     states_verdicts,
 )
 from factaudit.tables.schema import EVALUATORS_KEY
 from factaudit.tables.standard_columns import OWN_COLUMNS, WANTED_CLAIM_COLUMNS, list_missing_standard_columns
 from factaudit.tables.table_roles import TableRoles
 from factaudit.tables.vocabulary import (
-    ANNOTATOR_COLUMN_PATTERN,
     COLUMN_NAMES,
-    NUMBERED_PERSON_PATTERN,
     has_vocabulary_word_in_column_name,
+    is_name_of_annotator,
     normalise_vocabulary_words,
     parse_label_word,
 )
 
 #: Columns of ours that hold judgements: whose they are, the whole table tells.
 _JUDGEMENT_ROLES = ("label", "score", "prediction")
-
-
 #: Columns of ours that are read only beside an evaluator's name.
 _LONG_FORM_ROLES = ("evaluator", "status", "raw", "chunk_scores", "repeat")
+#: Names of a text that is the claim where nothing else is, and the document beside a claim.
+_MERE_TEXTS = {"text", "texto", "texte", "testo", "tekst", "текст", "文本", "本文", "텍스트"}
+#: Names of texts that may be a model's answers, or the answers expected.
+_ANSWERS = {"answer", "answers", "response", "output", "outputs", "completion", "generation", "model answer"}
 
 
 def place_standard_columns(name: str, rows: pd.DataFrame, kind: str, has_others: bool) -> TableRoles:
@@ -94,73 +92,71 @@ def place_columns(
     table = TableRoles(name, rows, {column: profile_column_for_mapping(column, rows[column]) for column in columns})
     fixed = _place_what_the_user_named(table, given)
     if EVALUATORS_KEY in rows.attrs:  # a log, whose claims have our names
-        own = [ours for ours in CLAIM_COLUMNS if ours in columns and table.is_free(ours)]
-        table.roles |= {ours: table.profiles[ours] for ours in own if ours not in fixed}
-    table.declared = _choose_declared_evaluators(table, declared, given)
+        own = [ours for ours in CLAIM_COLUMNS if ours in columns and table.is_free(ours) and ours not in fixed]
+        table.roles |= {ours: table.profiles[ours] for ours in own}
+    _place_declared_evaluators(table, declared, given)
     named = _find_named_evaluators(table, given.evaluator)
-    table.evaluators = {
-        name: {kind: column for kind in ("score", "prediction") if (column := getattr(one, kind))}
-        for name, one in table.declared.items()
-    } | _pair_scores_with_predictions(named)
+    table.evaluators |= _pair_scores_with_predictions(named)
+    table.settled |= {one.name for one in named}
     _place_texts_and_names(table, fixed)
     kinds = {one.name: classify_column(one) for one in table.list_free_columns()}
     table.ignored |= {column: REASONS[kind] for column, kind in kinds.items() if kind in REASONS}
     _place_long_form(table, given, fixed, kinds, has_others)
-    if "label" not in table.roles and not (table.people_evaluators or (table.people and "label" not in fixed)):
+    if not ("label" in table.roles or table.people_evaluators or (table.people and "label" not in fixed)):
         _place_labels(table, kinds, has_labels)
     _place_evaluators(table, given, kinds, has_labels)
+    if "label" not in fixed:
+        doubt_columns_about_other_judgements(table)
     is_ours = {"dataset", "claim", "label"} <= {*columns}  # of further columns nothing is asked
-    if not is_ours and (not has_others or "claim" in table.roles):
-        ask_about_unplaced_columns(table, given, kinds, has_labels)
+    may_ask = not is_ours and (not has_others or "claim" in table.roles)
+    ask_about_unclear_columns(table, given, kinds if may_ask else {}, has_labels)
     if not {"evaluator", "annotator", "system"} & {*fixed}:
         ask_about_repeated_claims(table)
-    if "label" not in fixed:
-        ask_whether_label_is_of_being_right(table)
-        ask_about_acceptance(table)
     if not {"score", "prediction"} & {*table.roles}:
         table.roles = {ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES}
-        if "annotator" not in table.roles and (table.evaluators or not has_others):
-            _take_repeated_ids_for_those_of_documents(table)
+        ids = table.roles.get("claim_id")
+        is_wide = "annotator" not in table.roles and (table.evaluators or not has_others)
+        if is_wide and ids is not None and table.rows[ids.name].duplicated().any():
+            del table.roles["claim_id"]  # each system has a claim on each document
+            table.roles.setdefault("doc_id", ids)
     return table
 
 
-def _choose_declared_evaluators(
-    table: TableRoles, declared: Mapping[str, EvaluatorColumnMapping], given: ColumnMapping
-) -> dict[str, EvaluatorColumnMapping]:
-    """The evaluators of a log that the user wants; the columns of the others are ignored, or have the role that the
-    user said."""
-    taken = {*table.ignored, *table.people, *(one.name for one in table.roles.values())}
-    chosen = {
-        name: one
-        for name, one in declared.items()
-        if (not given.evaluator or match_column_patterns([name], given.evaluator))
-        and not match_column_patterns([name], given.ignore)
-        and not taken & {*one.columns}
-    }
-    others = [column for name, one in declared.items() if name not in chosen for column in one.columns]
-    why = "not among the evaluators that you named" if given.evaluator else "as you said"
-    table.ignored |= dict.fromkeys((column for column in others if column not in taken), why)
-    return chosen
-
-
-def _place_what_the_user_named(table: TableRoles, given: ColumnMapping) -> dict[str, str]:
-    """Place the columns that the mapping names; returns those that have a role, by the role."""
-    fixed: dict[str, str] = {}
+def _place_what_the_user_named(table: TableRoles, given: ColumnMapping) -> set[str]:
+    """Place the columns that the mapping names; returns the columns of ours that have one so."""
+    fixed = set[str]()
     for ours, theirs in given.columns.items():
-        present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in table.profiles]
-        if present:
-            fixed[ours] = present[0]
-            table.roles[ours] = table.profiles[present[0]]
+        for name in [theirs] if isinstance(theirs, str) else theirs:
+            if name in table.profiles and ours not in fixed:
+                fixed.add(ours)
+                table.roles[ours] = table.profiles[name]
     table.ignored = dict.fromkeys(match_column_patterns(table.profiles, given.ignore), "as you said")
-    table.people = [column for column in given.annotators.values() if column in table.profiles]
-    named = match_column_patterns(table.profiles, given.people)
-    table.people += [one for one in named if one not in table.people]
-    own = [one for pair in given.evaluators.values() for one in (pair.score, pair.prediction)]
+    named = [*given.annotators.values(), *match_column_patterns(table.profiles, given.people)]
+    table.people = [one for one in dict.fromkeys(named) if one in table.profiles]
+    own = [one for pair in given.evaluators.values() for one in pair.columns]
     table.ignored |= {one: "as you said" for one in own if one in table.profiles}  # `given` has them already
+    table.settled = {*table.ignored, *table.people, *(one.name for one in table.roles.values())}
     return fixed
 
 
-def _place_texts_and_names(table: TableRoles, fixed: Mapping[str, str]) -> None:
+def _place_declared_evaluators(
+    table: TableRoles, declared: Mapping[str, EvaluatorColumnMapping], given: ColumnMapping
+) -> None:
+    """Place the evaluators of a log that the user wants; the columns of the others are ignored, or have the role that
+    the user said."""
+    taken = {*table.ignored, *table.people, *(one.name for one in table.roles.values())}
+    why = "not among the evaluators that you named" if given.evaluator else "as you said"
+    for name, one in declared.items():
+        is_wanted = not given.evaluator or match_column_patterns([name], given.evaluator)
+        if is_wanted and not match_column_patterns([name], given.ignore) and not taken & {*one.columns}:
+            table.declared[name] = one
+            columns = {"score": one.score, "prediction": one.prediction}
+            table.evaluators[name] = {kind: column for kind, column in columns.items() if column}
+        else:
+            table.ignored |= dict.fromkeys((column for column in one.columns if column not in taken), why)
+
+
+def _place_texts_and_names(table: TableRoles, fixed: set[str]) -> None:
     """Find the claims, documents, ids and names: each role's likeliest name first, exact names before parts of them."""
     forms = {one.name: list_name_forms(one.name) for one in table.list_free_columns()}
     ranked = sorted(
@@ -170,62 +166,40 @@ def _place_texts_and_names(table: TableRoles, fixed: Mapping[str, str]) -> None:
         for depth, form in enumerate(own)
         if form in known and ours not in _JUDGEMENT_ROLES
     )
-    candidates: dict[str, list[ColumnProfile]] = {}
+    texts: dict[str, list[ColumnProfile]] = {"claim": [], "doc": []}
     for _, _, _, ours, column in ranked:
         profile = table.profiles[column]
-        if not table.is_free(column) or not _can_be(ours, profile):
-            continue
-        if ours in ("claim", "doc"):
-            candidates.setdefault(ours, []).append(profile)
-        if ours not in table.roles:
-            table.roles[ours] = profile
-    for ours, described in (("claim", "the claims"), ("doc", "the documents")):
-        free = {table.roles[ours].name, *_names(table)} if ours in table.roles else set()
-        found = [one for one in candidates.get(ours, []) if one.name in free]
+        if table.is_free(column) and _can_be(ours, profile):
+            texts.setdefault(ours, []).append(profile)
+            table.roles.setdefault(ours, profile)
+    for ours in ("claim", "doc"):
+        chosen = table.roles.get(ours)
+        found = [one for one in texts[ours] if one == chosen or table.is_free(one.name)]
         if ours not in fixed and len(found) > 1 and _may_be_either(ours, found):
-            ways = [PossibleReading(f"{one.name} holds {described}", {"columns": {ours: one.name}}) for one in found]
             listed = " and ".join(repr(one.name) for one in found[:3])
-            table.questions.append(OpenQuestion(f"{listed} may both hold {described}", ways[:3]))
-        if ours == "doc" and "claim" in table.roles and "doc" not in table.roles:
-            texts = [one for one in table.list_free_columns() if normalise_vocabulary_words(one.name) in _MERE_TEXTS]
-            if len(texts) == 1 and _can_be("doc", texts[0]):
-                table.roles["doc"] = texts[0]
-        if ours not in table.roles:
-            near = [one for one in table.list_free_columns() if _has_word_of_role(ours, one) and _can_be(ours, one)]
-            if len(near) == 1:
-                table.roles[ours] = near[0]
-
-
-def _names(table: TableRoles) -> list[str]:
-    return [one.name for one in table.list_free_columns()]
-
-
-#: Names under which a text surely is the claim or the document, whatever other texts are there.
-_SURE_NAMES = {
-    "claim": {"claim", "claim text", "sentence", "statement", "hypothesis", "atomic fact", "fact", "claim sentence"},
-    "doc": {"doc", "document", "context", "contexts", "evidence", "premise", "source document", "doc text", "passage"},
-}
-
-
-#: Names of a text that is the claim where nothing else is, and the document beside a claim.
-_MERE_TEXTS = {"text", "texto", "texte", "testo", "tekst", "текст", "文本", "本文", "텍스트"}
-
-
-#: Names of texts that may be a model's answers, or the answers expected.
-_ANSWERS = {"answer", "answers", "response", "output", "outputs", "completion", "generation", "model answer"}
+            text = f"{listed} may both hold the {'claims' if ours == 'claim' else 'documents'}"
+            table.questions.append(OpenQuestion(text, [{"columns": {ours: one.name}} for one in found[:3]]))
+        free = table.list_free_columns()
+        if chosen is None and ours == "doc" and "claim" in table.roles:
+            near = [one for one in free if normalise_vocabulary_words(one.name) in _MERE_TEXTS]
+        else:
+            near = [one for one in free if chosen is None and _has_word_of_role(ours, one)]
+        near = [one for one in near if _can_be(ours, one)]
+        if len(near) == 1:
+            table.roles[ours] = near[0]
 
 
 def _may_be_either(ours: str, found: Sequence[ColumnProfile]) -> bool:
     """Whether two texts may each be the claim (a model's answer, or the one expected), or the document."""
     first, second = (list_name_forms(one.name)[-1] for one in found[:2])
-    if first in _SURE_NAMES[ours]:
-        return False
-    return {first, second} <= _ANSWERS if ours == "claim" else "reference" in first or "reference" in second
+    if ours == "claim":
+        return {first, second} <= _ANSWERS
+    return first in ("reference", "references", "source") or "reference" in first
 
 
 def _has_word_of_role(ours: str, column: ColumnProfile) -> bool:
     words = {name for name in COLUMN_NAMES[ours] if " " not in name}
-    is_text = column.kind in ("text", "name", "list") and not column.name.rstrip().endswith("?")
+    is_text = column.kind in ("text", "list") and not column.name.rstrip().endswith("?")
     return is_text and bool({*normalise_vocabulary_words(column.name).split()} & words)
 
 
@@ -235,40 +209,31 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
     if column.kind == "empty":
         return role == name.replace(" ", "_")
     if role in ("claim", "doc"):
-        if (
-            column.has_questions
-            or column.is_time
-            or (has_vocabulary_word_in_column_name("answers", name) and name not in COLUMN_NAMES["doc"])
-        ):
-            return False
-        has_sentences = column.mean_length >= 15 or any(" " in word.strip() for word in column.words)
-        is_text = column.kind == "text" or (column.kind in ("name", "id") and has_sentences)
-        return is_text or (role == "doc" and column.kind == "list")
+        is_answer = has_vocabulary_word_in_column_name("answers", name) and name not in COLUMN_NAMES["doc"]
+        is_text = column.kind == "text" and column.has_sentences
+        is_other = column.has_questions or column.is_time or is_answer
+        return (is_text or (role == "doc" and column.kind == "list")) and not is_other
     if role in ("system", "evaluator"):
-        is_named = column.kind in ("name", "id", "text") or (role == "system" and column.kind in ("binary", "grade"))
-        is_named = is_named and not column.has_both_verdicts and not _is_of_judge(role, column.name)
+        heading = column.name.rpartition(".")[0]  # "judge.model" says who judged, and not whose the claim is
+        is_of_judge = "model" not in heading and has_vocabulary_word_in_column_name("judges", heading)
+        is_named = column.kind == "text" or (role == "system" and column.kind in ("binary", "grade"))
+        is_named = is_named and not column.has_both_verdicts and not (role == "system" and is_of_judge)
         return is_named and column.mean_length < 80
     if role == "annotator":
         said = {parse_label_word(word) for word in column.words if len(word) > 3} - {None}
-        is_row = column.n_different == column.n_present > 1  # respondents of a form, one a row
-        return not (is_row or column.has_both_verdicts or said or column.kind == "list")
+        return not (column.is_unique or column.has_both_verdicts or said or column.kind == "list")
     if role.endswith("_id"):
         is_worded = column.has_both_verdicts and not {*column.words} <= {"0", "1"}
         is_long = column.mean_length > 80 or (role == "claim_id" and any(" " in word.strip() for word in column.words))
-        return not is_worded and not is_long and column.kind != "list" and (column.is_whole or not column.is_fine_score)
-    if role == "dataset" and name == "data" and column.kind == "text":
+        is_fraction = column.low is not None and not column.is_whole
+        return not (is_worded or is_long or is_fraction or column.kind == "list")
+    if role == "dataset" and name == "data" and column.has_sentences:
         return False  # doccano's text
     return column.kind not in ("list", "share") and column.mean_length < 80
 
 
-def _is_of_judge(role: str, column_name: str) -> bool:
-    """Whether a name such as ``judge.model`` says who judged, and not whose the claim is."""
-    heading = column_name.rpartition(".")[0]
-    return role == "system" and "model" not in heading and has_vocabulary_word_in_column_name("judges", heading)
-
-
 def _place_long_form(
-    table: TableRoles, given: ColumnMapping, fixed: Mapping[str, str], kinds: dict[str, str], has_others: bool
+    table: TableRoles, given: ColumnMapping, fixed: set[str], kinds: dict[str, str], has_others: bool
 ) -> None:
     """Find what the evaluator, or the annotator, named in each row said of the row's claim."""
     roles = table.roles
@@ -280,21 +245,38 @@ def _place_long_form(
         _place_judgements_of_evaluators(table, kinds)
         if {"score", "prediction"} & {*roles}:
             values = table.list_values(roles["evaluator"])
-            table.people_evaluators = match_column_patterns(values, given.people) or [
-                one for one in values if is_name_of_person(one)
-            ]
-            table.left_out = list_measures(set(values) - {*table.people_evaluators})
+            people = match_column_patterns(values, given.people) or [one for one in values if is_name_of_person(one)]
+            others = {
+                one: REASONS["measure" if is_measure(one) else "quality"]
+                for one in sorted({*values} - {*people})
+                if is_measure(one) or is_quality(one)
+            }
+            table.people_evaluators = people
+            table.left_out = others if len(others) + len(people) < len(values) else {}
         else:
             _free_column(table, "evaluator", kinds)
     if "annotator" in roles and "label" not in roles and (label := _find_labels_of_annotators(table, kinds)):
         roles["label"] = label
     if "annotator" in roles and "label" not in roles:
         _free_column(table, "annotator", kinds)
-    elif "annotator" in roles and "annotator" not in fixed:
-        ask_about_annotators_like_models(table, given)
+    elif "annotator" in roles and "annotator" not in fixed and not given.people:
+        _ask_about_annotators_like_models(table)
     ids = roles.get("response_id")
-    if "annotator" in roles and ids is not None and ids.n_different == ids.n_present:
+    if "annotator" in roles and ids is not None and ids.is_unique:
         table.ignored[roles.pop("response_id").name] = "the id of a row"
+
+
+def _ask_about_annotators_like_models(table: TableRoles) -> None:
+    column, label = table.roles["annotator"], table.roles["label"]
+    values = table.list_values(column)
+    people = [one for one in values if not is_name_of_model(one)]
+    if len(people) < len(values):
+        kind = "prediction" if label.kind == "binary" else "score"
+        apart: dict[str, Any] = {"columns": {"evaluator": column.name, kind: label.name}}
+        apart |= {"people": people} if people else {}
+        models = ", ".join(repr(one) for one in values if one not in people)
+        answers: list[Mapping[str, Any]] = [apart, {"columns": {"annotator": column.name, "label": label.name}}]
+        table.questions.append(OpenQuestion(f"{column.name!r} names {models}: a model, or a person", answers))
 
 
 def _free_column(table: TableRoles, ours: str, kinds: dict[str, str]) -> None:
@@ -307,92 +289,63 @@ def _place_judgements_of_evaluators(table: TableRoles, kinds: Mapping[str, str])
     """Find the score and the prediction beside the evaluator's name: by their names, or as a judge's only column."""
     roles = table.roles
     for ours in ("score", "prediction"):
-        known = COLUMN_NAMES[ours]
-        found = [table.profiles[name] for name in kinds if table.is_free(name) and find_known_form(name, known)]
-        found = [one for one in found if looks_judged(one) or one.kind in ("number", "grade") or one.words]
+        found = _find_by_role(table, ours, lambda one: one.can_hold_labels or bool(one.words))
         if ours not in roles and found:
-            roles[ours] = _choose_likeliest_name(found, known)
-    if {"score", "prediction"} & {*roles}:
-        return
-    stem = normalise_vocabulary_words(roles["evaluator"].name).split()[0]
+            roles[ours] = found[0]
     judged = [table.profiles[name] for name, kind in kinds.items() if kind == "judge" and table.is_free(name)]
-    near = [one for one in judged if normalise_vocabulary_words(one.name).split()[0] == stem]
-    for one in near or (judged if len(judged) == 1 else []):
-        roles.setdefault("score" if one.low is not None else "prediction", one)
+    if not {"score", "prediction"} & {*roles} and len(judged) == 1:
+        roles["score" if judged[0].low is not None else "prediction"] = judged[0]
+
+
+def _find_by_role(table: TableRoles, ours: str, fits: Callable[[ColumnProfile], bool]) -> list[ColumnProfile]:
+    """The free columns that fit a role of ours by name, the likeliest name first."""
+    known = COLUMN_NAMES[ours]
+    forms = {one.name: find_known_form(one.name, known) for one in table.list_free_columns()}
+    found = [table.profiles[name] for name, form in forms.items() if form is not None and fits(table.profiles[name])]
+    return sorted(found, key=lambda one: known.index(str(forms[one.name])))
 
 
 def _find_labels_of_annotators(table: TableRoles, kinds: Mapping[str, str]) -> ColumnProfile | None:
     """The column of what the annotator in each row said; of columns that only look so, there must be one."""
+    by_name = _find_by_role(table, "label", lambda one: one.looks_judged)
     wanted = ("people", "label", "plain", "support", "unknown")
-    free = [table.profiles[name] for name, kind in kinds.items() if table.is_free(name) and kind in wanted]
-    found = [one for one in free if looks_judged(one) or has_words_of_labels(one)]
-    telling = [one for one in found if kinds[one.name] != "unknown"]
-    found = telling or (found if len(found) == 1 else [])
-    return _choose_likeliest_name(found, COLUMN_NAMES["label"]) if found else None
-
-
-def _choose_likeliest_name(columns: Sequence[ColumnProfile], known: Sequence[str]) -> ColumnProfile:
-    """The column whose name comes first among known ones."""
-    forms = {one.name: find_known_form(one.name, known) for one in columns}
-    return min(columns, key=lambda one: known.index(form) if (form := forms[one.name]) else len(known))
+    others = [one for one in table.list_free_columns() if kinds.get(one.name) in wanted and one.looks_judged]
+    return by_name[0] if by_name else others[0] if len(others) == 1 else None
 
 
 def _place_labels(table: TableRoles, kinds: Mapping[str, str], has_labels: bool) -> None:
     """Find the column of labels, or those of single annotators."""
-    possible = [one for one in table.list_free_columns() if can_hold_labels(one)]
-    free = [one for one in possible if looks_judged(one) or has_words_of_labels(one)] or possible
-    numbered = [one for one in possible if kinds.get(one.name) in ("people", "label", "unknown") and _is_annotator(one)]
-    numbered = numbered if any(one in free for one in numbered) else []  # one of them may always say the same
-    named = [one for one in free if kinds.get(one.name) == "label" and find_known_form(one.name, COLUMN_NAMES["label"])]
+    possible = [one for one in table.list_free_columns() if one.can_hold_labels]
+    free = [one for one in possible if one.looks_judged] or possible
+    by_kind = {kind: [one for one in free if kinds.get(one.name) == kind] for kind in ("people", "label")}
+    named = [one for one in by_kind["label"] if find_known_form(one.name, COLUMN_NAMES["label"])]
     exact = [one for one in named if normalise_vocabulary_words(one.name) == "label"]
-    people = [
-        one for one in free if kinds.get(one.name) == "people" and one not in numbered and _varies_or_is_named(one)
-    ]
-    people = [one for one in people if not _may_say_who_judged(one)]
-    settled = [one for one in free if kinds.get(one.name) in ("people", "label") and one not in numbered]
+    annotators = [one for one in possible if kinds.get(one.name) not in REASONS and is_name_of_annotator(one.name)]
+    annotators = annotators if any(one in free for one in annotators) else []  # one of them may always say the same
+    people = [one for one in by_kind["people"] if one not in annotators and not _may_say_who_judged(one)]
+    people = [one for one in people if one.n_different > 1 or find_known_form(one.name, COLUMN_NAMES["label"])]
+    settled = [one for one in (*by_kind["people"], *by_kind["label"]) if one not in annotators]
     settled = [one for one in settled if has_vocabulary_word_in_column_name("settled", one.name)]
-    if len(numbered) > 1:
-        table.people = [one.name for one in numbered]
+    if len(annotators) > 1:
+        table.people = [one.name for one in annotators]
     else:
-        people += numbered
+        people += annotators
     labels = settled if len(settled) == 1 else people or exact or named
+    rest = [one for one in named if one not in labels] if people and not has_labels else []
+    if len(labels) != 1 or rest:
+        table.doubt([*labels, *rest], "may hold the labels")
     if len(labels) == 1:
         table.roles["label"] = labels[0]
         table.people += [one.name for one in people if settled and one != labels[0] and one.name not in table.people]
-        rest = [one for one in named if one not in labels]
-        if people and rest and not has_labels:
-            ask_which_is_the_label(table, [labels[0], *rest[:2]])
-    elif labels:
-        ask_which_is_the_label(table, labels)
-    if table.people and "label" in table.roles and not settled and not exact:
-        name = table.roles["label"].name
-        ways = [
-            PossibleReading(
-                f"{name} holds the labels, {', '.join(table.people)} one annotator's each",
-                {"columns": {"label": name}, "people": table.people},
-            ),
-            PossibleReading(f"{name} is an evaluator", {"people": table.people, "evaluator": [name]}),
-            PossibleReading(f"ignore {name}", {"people": table.people, "ignore": [name]}),
-        ]
-        text = f"{name} stands beside the labels of annotators: labels, or what an evaluator said"
-        table.questions.append(OpenQuestion(text, ways))
+        if table.people and not settled and not exact:
+            table.doubt(labels, "stands beside the labels of annotators: labels, or what an evaluator said")
 
 
 def _may_say_who_judged(column: ColumnProfile) -> bool:
     """Whether a column of people's may say who judged (an "annotator" 1 or 0), or whether anybody did ("reviewed")."""
     name = normalise_vocabulary_words(column.name)
     is_coded = {*column.words} <= {"0", "1"} and name in COLUMN_NAMES["annotator"]
-    return is_coded or bool({*name.split()[-1:]} & {"reviewed", "annotated"})
-
-
-def _varies_or_is_named(column: ColumnProfile) -> bool:
-    """Whether a column of people's has different values, or is called a label whatever it says."""
-    return column.n_different > 1 or find_known_form(column.name, COLUMN_NAMES["label"]) is not None
-
-
-def _is_annotator(column: ColumnProfile) -> bool:
-    name = normalise_vocabulary_words(column.name)
-    return bool(ANNOTATOR_COLUMN_PATTERN.fullmatch(name) or NUMBERED_PERSON_PATTERN.search(name))
+    return is_coded or name.endswith(("reviewed", "annotated"))
 
 
 def _place_evaluators(table: TableRoles, given: ColumnMapping, kinds: Mapping[str, str], has_labels: bool) -> None:
@@ -406,40 +359,33 @@ def _place_evaluators(table: TableRoles, given: ColumnMapping, kinds: Mapping[st
         return
     if {"score", "prediction"} & {*table.roles}:
         return
-    judges = [
-        one
-        for one in free
-        if kinds.get(one.name) in (("judge", "support") if "label" in table.roles else ("judge",))
-        and (looks_judged(one) or one.low is not None or has_words_of_labels(one) or states_verdicts(table, one))
-    ]
-    constant = [one for one in judges if one.n_different == 1 and len(table.rows) > 1]
-    table.ignored |= {one.name: REASONS["constant"] for one in constant}
-    table.evaluators |= _pair_scores_with_predictions([one for one in judges if one not in constant])
-    taken = {name for pair in table.evaluators.values() for name in pair.values()}
-    doubled = [one.name for one in judges if one.name not in taken and one not in constant]
+    wanted = ("judge", "support") if "label" in table.roles else ("judge",)
+    judges = [one for one in free if kinds.get(one.name) in wanted]
+    judges = [one for one in judges if one.looks_judged or one.low is not None or states_verdicts(table, one)]
+    constant = [one.name for one in judges if one.n_different == 1 and len(table.rows) > 1]
+    table.ignored |= dict.fromkeys(constant, REASONS["constant"])
+    table.evaluators |= _pair_scores_with_predictions([one for one in judges if one.name not in constant])
+    doubled = [one.name for one in judges if table.is_free(one.name)]
     table.ignored |= dict.fromkeys(doubled, "the same evaluator's word is read")
     if table.evaluators:
         return
-    is_labelled = "label" in table.roles or bool(table.people) or has_labels
-    plain = [one for one in free if kinds.get(one.name) == "plain" and one.n_different > 1]
+    is_labelled = table.is_labelled or has_labels
     for ours in ("score", "prediction"):
-        known = COLUMN_NAMES[ours]
-        found = [one for one in plain if find_known_form(one.name, known) and (is_labelled or one.is_fine_score)]
-        found = [one for one in found if one.low is not None or one.kind == "binary" or has_words_of_labels(one)]
-        if found:
-            table.roles[ours] = _choose_likeliest_name(found, known)
+        plain = _find_by_role(table, ours, lambda one: kinds.get(one.name) == "plain" and one.n_different > 1)
+        plain = [one for one in plain if is_labelled or (one.low is not None and not one.is_whole)]
+        plain = [one for one in plain if one.low is not None or one.looks_judged]
+        table.roles |= {ours: plain[0]} if plain else {}
 
 
 def _find_named_evaluators(table: TableRoles, names: Sequence[str]) -> list[ColumnProfile]:
     """The columns that the user names as evaluators: by their own names, by patterns, or by the evaluators' names."""
-    found: list[ColumnProfile] = []
     said = {column for one in table.declared.values() for column in one.columns}
-    free = [one for one in table.list_free_columns() if one.name not in said]
+    free = [one.name for one in table.list_free_columns() if one.name not in said]
+    found: dict[str, ColumnProfile] = {}
     for name in names:
-        own = match_column_patterns([one.name for one in free], [name])
-        own = own or [one.name for one in free if split_evaluator_name(one.name)[0] == name]
-        found += [table.profiles[one] for one in own if table.profiles[one] not in found]
-    return found
+        own = match_column_patterns(free, [name]) or [one for one in free if split_evaluator_name(one)[0] == name]
+        found |= {one: table.profiles[one] for one in own}
+    return [*found.values()]
 
 
 def check_named_evaluators(tables: Sequence[TableRoles], names: Sequence[str]) -> None:
@@ -462,22 +408,11 @@ def _pair_scores_with_predictions(columns: Sequence[ColumnProfile]) -> dict[str,
         by_name.setdefault(split_evaluator_name(one.name)[0], []).append(one)
     found: dict[str, dict[str, str]] = {}
     for name, own in by_name.items():
+        if len(own) == 2 and all(one.low is None for one in own):  # 0 and 1 beside the word for it
+            own = [one for one in own if split_evaluator_name(one.name)[1] != "score"] or own
         kinds = ["score" if one.low is not None else "prediction" for one in own]
-        if kinds == ["prediction"] * 2:  # a score of 0 and 1 beside the word for it
-            own = [
-                one for one in own if split_evaluator_name(one.name)[1] not in ("score", "prob", "probability")
-            ] or own
-            kinds = kinds[: len(own)]
-        if len(set(kinds)) == len(own):
+        if len({*kinds}) == len(own):
             found[name] = {kind: one.name for kind, one in zip(kinds, own, strict=True)}
         else:
             found |= {one.name: {kind: one.name} for kind, one in zip(kinds, own, strict=True)}
     return found
-
-
-def _take_repeated_ids_for_those_of_documents(table: TableRoles) -> None:
-    """Take ids that repeat in a table of a row per claim for the ids of documents: each system has a claim on each."""
-    column = table.roles.get("claim_id")
-    if column is not None and table.rows[column.name].duplicated().any():
-        del table.roles["claim_id"]
-        table.roles.setdefault("doc_id", column)

@@ -9,9 +9,8 @@ import pandas as pd
 
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.annotations import ANNOTATION_COLUMNS
-from factaudit.tables.column_profiles import profile_column_for_mapping
 from factaudit.tables.schema import GRADE_COLUMN
-from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, normalise_vocabulary_words
+from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
 #: The columns that a table of ours may have, by what it is.
 OWN_COLUMNS = {
@@ -84,17 +83,3 @@ def find_misspelt_standard_columns(columns: Collection[str]) -> dict[str, str]:
     wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
     found = {name: get_close_matches(normalise_vocabulary_words(name), wanted, n=1, cutoff=0.75) for name in columns}
     return {name: near[0] for name, near in found.items() if near and name not in CLAIM_COLUMNS}
-
-
-def list_further_columns_of_scores(claims: pd.DataFrame) -> list[str]:
-    """Columns of claims that are not ours and hold different numbers in [0, 1], or words of a judge by their name: what
-    an evaluator said, perhaps."""
-    found = []
-    for name in claims.columns.difference([*OWN_COLUMNS["claims"]], sort=False):
-        numbers = pd.to_numeric(claims[name].dropna(), errors="coerce")
-        if numbers.between(0, 1).all() and numbers.nunique() > 1:
-            found.append(str(name))
-        elif has_vocabulary_word_in_column_name("judges", str(name)):
-            profile = profile_column_for_mapping(str(name), claims[name])
-            found += [str(name)] if profile.kind == "binary" and profile.n_different > 1 else []
-    return found

@@ -470,11 +470,11 @@ def _read_sheet(path: Path, sheet: str | None) -> list[list[Any]]:
     if sheet is not None and sheet not in tables:
         raise UsageError(f"--sheet: {path} has no sheet {sheet!r}{suggest_known_name(sheet, list(tables))}")
     if sheet is None and len(tables) > 1:
-        from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion, PossibleReading
+        from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion
 
-        readings = [PossibleReading(f"the sheet {name!r}", {"sheet": name}) for name in tables]
-        question = OpenQuestion(f"the sheets {', '.join(map(repr, tables))} hold tables", readings)
-        raise AmbiguousReadingError(str(path), [question], readings)
+        text = f"the sheets {', '.join(map(repr, tables))} hold tables: which one, or all of them (*)"
+        answers = [{"sheet": name} for name in (*tables, ALL_SHEETS)]
+        raise AmbiguousReadingError(str(path), [OpenQuestion(text, answers)])
     return tables[sheet or next(iter(tables))]
 
 

@@ -11,19 +11,18 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.tables.annotations import combine_annotations
-from factaudit.tables.cell_values import drop_checks_of_outputs
 from factaudit.tables.column_kinds import find_judged_columns, is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import MAX_PROFILED_ROWS
 from factaudit.tables.direction_checks import ask_about_directions
 from factaudit.tables.document_tables import join_document_tables, split_tables_of_same_claims
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
-from factaudit.tables.mapping_description import describe_mapping
+from factaudit.tables.mapping_description import describe_mapping, list_placed_columns
 from factaudit.tables.mapping_proposal import propose_column_mapping
 from factaudit.tables.nested_columns import flatten_columns
 from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
 from factaudit.tables.plain_values import clear_blank_cells
-from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion, PossibleReading, settle_readings
+from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.reading import combine_claims, combine_verdicts
 from factaudit.tables.schema import CLAIM_COLUMNS
 from factaudit.tables.standard_columns import (
@@ -34,7 +33,7 @@ from factaudit.tables.standard_columns import (
     has_repeated_claims_in_standard_columns,
     list_missing_standard_columns,
 )
-from factaudit.tables.table_files import ALL_SHEETS, load_pandas_frame, read_tables
+from factaudit.tables.table_files import load_pandas_frame, read_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 #: Columns whose values a mapping can change.
@@ -87,7 +86,7 @@ class OpenedTable:
         """The table as mappings read it."""
         rows = flatten_columns(self.rows) if self.is_ours else self.rows
         rows.attrs = self.rows.attrs
-        return self.name, drop_checks_of_outputs(clear_blank_cells(rows))
+        return self.name, clear_blank_cells(rows)
 
 
 def list_column_names(path: str | Path, mapping: Any = None) -> list[str]:
@@ -125,16 +124,7 @@ def load_tables(
     Raises `InputError` and `UsageError`.
     """
     given = ColumnMapping.from_source(mapping)
-    try:
-        inputs = [one for at, source in enumerate(sources, start=1) for one in OpenedTable.open(source, at, given)]
-    except AmbiguousReadingError as error:  # which sheet of a workbook: offered are those that can be read, and all
-        data = given.model_dump(exclude_defaults=True, mode="json")
-        together = PossibleReading("all sheets together, each a table", {"sheet": ALL_SHEETS})
-        question = OpenQuestion(error.questions[0].text, [together, *error.readings])
-        readings = settle_readings(
-            [question], data, lambda settled: load_tables(sources, settled, needs_verdicts=needs_verdicts), 0
-        )
-        raise AmbiguousReadingError(error.source, error.questions, readings) from None
+    inputs = [one for at, source in enumerate(sources, start=1) for one in OpenedTable.open(source, at, given)]
     kinds = classify_standard_tables([one.columns for one in inputs])
     kinds = [
         None if one.is_log or (kind == "annotations" and _names_models(one)) else kind
@@ -171,12 +161,8 @@ def _load_by_names(
     own_kinds: Sequence[str | None],
     given: ColumnMapping,
     report_line: Report,
-    is_trial: bool = False,
 ) -> LoadedTables:
-    """Read tables by what their columns' names say. Raises `AmbiguousReadingError` where something is open.
-
-    is_trial: the readings of what is open are not tried in turn.
-    """
+    """Read tables by what their columns' names say. Raises `AmbiguousReadingError` where something is open."""
     source = ", ".join(name for name, _ in tables)
     if has_nested_paths(given, tables[0][1].columns):
         if len(tables) > 1:
@@ -185,27 +171,18 @@ def _load_by_names(
         tables, own_kinds = [(source, spread)], [None]
     _check_mapped_columns(given, tables, source)
 
-    def ask(questions: Sequence[OpenQuestion], placed: Sequence[str]) -> AmbiguousReadingError:
-        def read(settled: Mapping[str, Any]) -> LoadedTables:
-            return _load_by_names(tables, own_kinds, ColumnMapping.from_source(settled), lambda line: None, True)
-
-        data = given.model_dump(exclude_defaults=True, mode="json")
-        n_rows = sum(len(rows) for _, rows in tables)
-        readings = questions[0].readings if is_trial else settle_readings(questions, data, read, n_rows)
-        return AmbiguousReadingError(source, questions, readings, placed)
-
     proposal = propose_column_mapping(tables, own_kinds, given)
-    placed = describe_mapping(proposal.mapping, proposal.own_names)
+    placed = list_placed_columns(proposal.mapping, proposal.own_names)
     if proposal.questions:
-        raise ask(proposal.questions, placed)
+        raise AmbiguousReadingError(source, proposal.questions, placed)
     # What was taken for what is said before anything can go wrong.
-    _report_all([*placed, *proposal.notes], report_line)
+    _report_all([*describe_mapping(proposal.mapping, proposal.own_names), *proposal.notes], report_line)
     mapped = apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
     _report_all(mapped.notes, report_line)
     if mapped.claims is not None and mapped.verdicts is not None:
         questions, lines = ask_about_directions(mapped.claims, mapped.verdicts, proposal.mapping, given)
         if questions:
-            raise ask(questions, placed)
+            raise AmbiguousReadingError(source, questions, placed)
         _report_all(lines, report_line)
     return LoadedTables(mapped.claims, mapped.verdicts, proposal.mapping, mapped.annotations)
 
@@ -266,7 +243,7 @@ def _load_standard_tables(
         misspelt = find_misspelt_standard_columns(one.columns)
         near = [f"{name} (did you mean {ours!r}?)" for name, ours in misspelt.items()]
         if near:
-            report_line(f"unread  {'' if len(inputs) == 1 else f'{one.name}: '}{', '.join(near)}")
+            report_line(f"unread    {'' if len(inputs) == 1 else f'{one.name}: '}{', '.join(near)}")
     (claims, claim_names), (verdicts, verdict_names), (people, people_names) = (
         ([one.rows for one in part], [one.name for one in part]) for part in by_kind.values()
     )
@@ -281,6 +258,6 @@ def _load_standard_tables(
             if name not in own
         }
         if found := find_judged_columns(further):
-            report_line(f"ignored  {', '.join(found)}: --evaluator or --people reads it")
+            report_line(f"ignored   {', '.join(found)}: --evaluator or --people reads it")
     said = combine_annotations(people, people_names, table) if people else None
     return LoadedTables(table, judged, None, said)

@@ -170,10 +170,9 @@ def validate_verdicts(
     )
     if GRADE_COLUMN in table:
         verdicts[GRADE_COLUMN] = parse_grade_column(table[GRADE_COLUMN], problems)
-    further = {str(name): table[name] for name in table.columns if name not in VERDICT_COLUMNS}
     del table, score, prediction, status, evaluators, repeat  # of millions of rows, two copies are too many
     positions = None if claims is None else find_claim_positions_in_table(claims, ids)
-    _report_duplicate_verdicts(problems, verdicts, positions, further)
+    _report_duplicate_verdicts(problems, verdicts, positions)
     if claims is not None and positions is not None:
         problems.add_where(positions < 0, "claim_id", "expected the id of a claim, but no claim has it", ids)
         lone = claims["abstained"].notna().to_numpy()
@@ -270,11 +269,8 @@ def _report_duplicate_verdicts(
     problems: TableProblemCollector,
     verdicts: pd.DataFrame,
     claim_codes: np.ndarray | None = None,
-    further_columns: Mapping[str, pd.Series] | None = None,
 ) -> None:
-    """Report verdicts of the same key; ``claim_codes``: what tells the claims apart, where it is known already (their
-    rows). ``further_columns``: one of them may tell the runs of an evaluator apart.
-    """
+    """Report verdicts of the same key. claim_codes: what tells the claims apart, where it is known already (rows)."""
     if claim_codes is None or (claim_codes < 0).any():
         claim_codes = pc.dictionary_encode(make_arrow_text(verdicts["claim_id"])).indices.to_numpy(zero_copy_only=False)
     names = pc.dictionary_encode(make_arrow_text(verdicts["evaluator"]))
@@ -290,32 +286,14 @@ def _report_duplicate_verdicts(
             return
     both = pd.DataFrame({"key": key, "repeat": repeat}) if repeat.any() else pd.Series(key)
 
-    hint = _suggest_verdict_repeat_column(both, further_columns or {})
-
     def said(row: int) -> str:
         claim, evaluator, again = (verdicts[column].iloc[row] for column in VERDICT_KEY)
         of = f" of repeat {again}" if again else ""
-        return f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}{hint}"
+        again_hint = "where it was asked again, say which time (--columns repeat=COLUMN)"
+        what = f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}"
+        return f"{what}: {again_hint}"
 
     problems.add_rows(np.flatnonzero(both.duplicated().to_numpy()), "claim_id", said)
-
-
-def _suggest_verdict_repeat_column(keys: pd.DataFrame | pd.Series, further_columns: Mapping[str, pd.Series]) -> str:
-    """Of the columns that tell verdicts of the same key apart, that with the fewest values, as a hint."""
-    keys = keys.to_frame() if isinstance(keys, pd.Series) else keys
-    again = keys.duplicated(keep=False).to_numpy()
-    found = {}
-    for name, values in further_columns.items():
-        codes, different = pd.factorize(values[again].astype("str"))
-        if len(different) <= again.sum() / 2 and not keys[again].assign(value=codes).duplicated().any():
-            found[name] = len(different)
-    if not found:
-        return ""
-    name = min(found, key=lambda one: found[one])
-    numbers = pd.to_numeric(further_columns[name], errors="coerce")
-    is_number = bool(((numbers >= 0) & (numbers % 1 == 0)).all())
-    repeat = f"--columns repeat={name} where it was asked again; else " if is_number else ""
-    return f"; {name!r} tells them apart: {repeat}write it into the evaluator's name"
 
 
 def _report_reserved_name_values(problems: TableProblemCollector, columns: Mapping[str, pd.Series]) -> None:

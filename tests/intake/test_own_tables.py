@@ -83,7 +83,7 @@ def test_a_further_column_changes_no_figure_of_frames(
     if beside:
         assert compute_figures(claims, pa.Table.from_pandas(verdicts.assign(**beside))) == plain
     told = capsys.readouterr().err
-    assert all(line.startswith("ignored  ") for line in told.splitlines())
+    assert all(line.startswith("ignored   ") for line in told.splitlines())
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_further_columns_change_no_cell_of_files(suffix: str, tmp_path: Path, pl
         said: list[str] = []
         paths = write_tables(tmp_path, suffix, claims.assign(**{column: values}), verdicts)
         loaded = load_tables(paths, report_line=said.append)
-        assert all(line.startswith("ignored  ") for line in said)
+        assert all(line.startswith("ignored   ") for line in said)
         assert loaded.annotations is None, column
         assert loaded.claims is not None
         assert column in loaded.claims
@@ -152,7 +152,7 @@ def test_further_columns_change_no_figure_of_the_command(suffix: str, tmp_path: 
         paths = write_tables(folder, suffix, claims.assign(**further), verdicts)
         code, out, err = call("audit", *paths, "--out", folder / "run", "--replicates", 0)
         assert code == 0, err
-        assert "columns  " not in out, "a reading is told, where none was needed"
+        assert "columns   " not in out, "a reading is told, where none was needed"
         results = json.loads((folder / "run/results.json").read_text(encoding="utf-8"))
         figures.append({audit: results["audits"][audit] for audit in ("rates", "quantification", "differences")})
     assert figures[0] == figures[1]
@@ -175,8 +175,8 @@ def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
     assert [*rates["evaluator"].unique()] == ["summac_conv"]
     code, out, err = call("audit", path, "--out", tmp_path / "run", "--replicates", 0)
     assert code == 0, err
-    assert "evaluators  summac_conv, claude-3.5" in out
-    assert "ignored  batch" in out
+    assert "evaluator summac_conv, evaluator claude-3.5" in out
+    assert "ignored   batch" in out
 
 
 def test_an_annotator_may_be_called_0():
@@ -205,7 +205,7 @@ def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:
         said: list[str] = []
         paths = write_tables(tmp_path, ".csv", claims.assign(**{column: people}), verdicts)
         loaded = load_tables(paths, report_line=said.append)
-        assert said == [f"ignored  {column}: {told}"]
+        assert said == [f"ignored   {column}: {told}"]
         assert alone.claims is not None
         assert loaded.claims is not None
         pd.testing.assert_frame_equal(loaded.claims[alone.claims.columns], alone.claims)

@@ -38,14 +38,13 @@ def run_on_terminal(monkeypatch: pytest.MonkeyPatch, typed: str, *arguments: obj
     return int(stop.value.code or 0), shown.getvalue()
 
 
-@pytest.mark.parametrize(("typed", "share"), [("1\n", "66.7%"), ("2\n", "33.3%"), ("9\nx\n1\n", "66.7%")])
+@pytest.mark.parametrize(("typed", "share"), [("1\n", "66.7%"), ("2\n1\n", "33.3%"), ("9\nx\n1\n", "66.7%")])
 def test_the_answer_is_what_is_read(typed: str, share: str, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, shown = run_on_terminal(monkeypatch, typed, "inspect", table)
     assert code == 0
-    assert "unclear  human_label (1, 2): from which value on is a claim supported" in shown
-    assert "1  '1': supported; '2': not supported" in shown
-    # What the second answer would leave open is settled along with it.
-    assert "2  '2': supported; '1': not supported; judge runs from 1 (not supported) to 0 (supported)" in shown
+    assert "unclear   human_label (1, 2): from which value on is a claim supported" in shown
+    assert "1  --labels 1=1,2=0" in shown
+    assert "2  --labels 1=0,2=1" in shown
     assert f"12 labelled ({share} attributable)" in shown
 
 
