@@ -641,6 +641,10 @@ def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
         assert "0 calls (3 more are cached)" in capsys.readouterr().out
         assert run_command("run", "e.yaml", "--out", "run") == 0
         assert f"replies   3 from the cache (kept from 2024-01-02 to {today})" in capsys.readouterr().out
+        # A cache that the first run makes is no source of the second.
+        Path("e.yaml").write_text(Path("e.yaml").read_text().replace("cache.sqlite", "new.sqlite"))
+        for seed in (1, 2):
+            assert run_command("run", "e.yaml", "--set", f"seed={seed}", "--out", "new") == 0
     (row,) = json.loads(Path("run/results.json").read_text())["calls"]
     assert (row["cached_from"], row["cached_until"]) == ("2024-01-02", today)
     assert "3 answered from the cache (kept from 2024-01-02" in read_report_text(Path("run"))

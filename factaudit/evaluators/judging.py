@@ -197,10 +197,10 @@ def _list_all_members(evaluators: Iterable[NamedEvaluator]) -> list[Evaluator]:
 
 
 def list_files_named_by_evaluator_options(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
-    """The files and folders that options of evaluators (and of those inside them) name."""
+    """The files and folders that options of evaluators (and of those inside them) read; a cache is written, too."""
     for part in _list_all_members(evaluators):
-        for value in getattr(part, "__dict__", {}).values():
-            if isinstance(value, str | Path) and value and Path(value).exists():
+        for name, value in getattr(part, "__dict__", {}).items():
+            if name != "cache" and isinstance(value, str | Path) and value and Path(value).exists():
                 yield Path(value)
 
 
