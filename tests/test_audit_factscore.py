@@ -137,6 +137,19 @@ def test_systems_are_told_apart_and_first_taken_together() -> None:
     ]
 
 
+def test_responses_about_one_topic_are_a_cluster() -> None:
+    """The same scores of a second system on the same topics say nothing new of how topics differ."""
+    scores = [1, 1, 0, 1, 0, 1, 1, 0]
+    rows = [
+        {"system": system, "response_id": f"{system}{n}", "topic": f"t{n}", "e": value}
+        for system in ("a", "b")
+        for n, value in enumerate(scores)
+    ]
+    both, one, _ = compute_factscore_audit(judged(rows, "e"), gamma=0, intervals=ClusterBootstrap())
+    ends = ("score", "score_low", "score_high")
+    assert [both[end] for end in ends] == pytest.approx([one[end] for end in ends])
+
+
 def test_rows_of_one_fact_are_one_fact_that_any_of_them_supports() -> None:
     cells = {("1", "A"): 1, ("1", "B"): 0, ("2", "A"): 0, ("2", "B"): None, ("3", "A"): 0, ("3", "B"): 0}
     rows = [{"response_id": "r", "fact_id": fact, "entity": who, "e": value} for (fact, who), value in cells.items()]

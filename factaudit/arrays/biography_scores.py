@@ -25,6 +25,7 @@ from factaudit.arrays.response_means import (
     explain_missing_mean_intervals,
     length_penalty,
     mean_of_defined,
+    number_clusters,
     share_interval,
 )
 from factaudit.arrays.support_matrix import NARROW_MARGIN, GroupLinks, SupportMatrix
@@ -77,6 +78,7 @@ def score_biography(
     others = (response.prediction != MISSING).sum(axis=1) - ((linked != MISSING) & (person >= 0))
     row: Row = {
         **dict.fromkeys(_FIGURES),
+        "topic": response.key.get("topic"),
         "n_facts": n,
         "n_supported": int((by_any[own] == 1).sum()),
         "n_unscored": int((by_any[own] == MISSING).sum()),
@@ -191,14 +193,17 @@ def summarise_biography_scores(
     }
     for key in ("n_facts", "n_unscored", "n_unscored_linked", "n_ungrouped", "n_narrow"):
         found[key] = sum(row[key] for row in answered)
+    of_answered, of_seen = (number_clusters(row["topic"] for row in rows) for rows in (answered, seen))
     for key in SCORES:
-        found |= average_responses(key, [row[key] for row in answered], intervals) | average_bounds(key, answered)
+        scores = [row[key] for row in answered]
+        found |= average_responses(key, scores, intervals, cluster=of_answered) | average_bounds(key, answered)
     # Any page supports what the linked one does: where both scores are of the same facts no gap is below 0.
     of_same_facts = all(row["n_grouped"] == row["n_facts"] and not row["n_ungrouped"] for row in answered)
-    found |= average_changes("gap", [row["gap"] for row in answered], intervals, 0 if of_same_facts else -1)
+    gaps = [row["gap"] for row in answered]
+    found |= average_changes("gap", gaps, intervals, 0 if of_same_facts else -1, of_answered)
     found |= average_bounds("gap", seen)
     for key, least in (("n_biographies", 1), ("n_entities", 0)):
-        found |= average_responses(key, [row[key] for row in seen], intervals, count_interval, least)
+        found |= average_responses(key, [row[key] for row in seen], intervals, count_interval, least, of_seen)
         found |= average_bounds(key, seen)
     published = mean_of_defined(row["mean_biographies"] for row in seen)
     if published is not None:
@@ -209,7 +214,7 @@ def summarise_biography_scores(
     found["n_undecided"] = sum(row["merged"] is None for row in seen)
     is_open = found["n_undecided"] > MOST_UNDECIDED * len(seen)
     merged = [None if is_open else row["merged"] for row in seen]
-    found |= average_responses("share_merged", merged, intervals, share_interval)
+    found |= average_responses("share_merged", merged, intervals, share_interval, cluster=of_seen)
     found["share_merged_min"] = mean_of_defined(row["n_elsewhere_min"] > 0 for row in seen)
     found["share_merged_max"] = mean_of_defined(row["n_elsewhere_max"] > 0 for row in seen)
     found |= _share_categories(seen)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_means import DEFAULT_GAMMA, length_penalty
+from factaudit.arrays.response_means import DEFAULT_GAMMA, length_penalty, number_clusters
 from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables import STATUSES
 
@@ -49,6 +49,14 @@ class ResponseFacts:
                 yield {"dataset": name, "system": ALL_TOGETHER}, inside
             for one in found:
                 yield {"dataset": name, "system": one}, inside & (system == one)
+
+    def clusters(self, judgements: Judgements) -> np.ndarray:
+        """Which responses may be alike: those about one topic; without topics, those about one document. int (R,)."""
+        names: list[str | None] = [None] * len(self.responses)
+        for response, row in zip(self.response, self.first_rows, strict=True):
+            names[response] = names[response] or f"document {judgements.cluster_codes[row]}"
+        topics = self.responses["topic"]
+        return number_clusters(topic or name for topic, name in zip(topics, names, strict=True))
 
     def count(self, which: np.ndarray) -> np.ndarray:
         """How many of these facts (bool (F,)) each response has: int64 (R,)."""

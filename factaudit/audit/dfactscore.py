@@ -23,7 +23,7 @@ from factaudit.arrays.biography_scores import (
 )
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, share_interval
+from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, number_clusters, share_interval
 from factaudit.arrays.support_matrix import LINKING_RULES, NARROW_MARGIN, SupportMatrix
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
 from factaudit.audit.core.checks import Check, Count
@@ -130,10 +130,13 @@ def compute_dfactscore_gaps(
     for key, systems in _iterate_datasets(judgements, group):
         for name, responses in systems.items():
             gaps = [score_biography(one, link, gamma=0)[0]["gap"] for one in responses]
+            has_gap = [gap is not None for gap in gaps]
             known = np.array([gap for gap in gaps if gap is not None])
+            cluster = number_clusters(one.key.get("topic") for one in responses)[has_gap]
             for step in GAP_STEPS:
                 row: Row = {**key, "system": name, "at_least": step, "n": len(known)}
-                rows.append(row | average_responses("share", known >= step - 1e-9, intervals, share_interval))
+                is_large = known >= step - 1e-9
+                rows.append(row | average_responses("share", is_large, intervals, share_interval, cluster=cluster))
     return rows
 
 

@@ -59,7 +59,7 @@ def compute_factscore_audit(
     """
     facts = collect_response_facts(judgements)
     abstained = facts.responses["abstained"].to_numpy()
-    n_failed = facts.count(~facts.is_decomposed)
+    n_failed, cluster = facts.count(~facts.is_decomposed), facts.clusters(judgements)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
         scores = score_response_facts(facts, judgements, at, gamma)
@@ -83,7 +83,7 @@ def compute_factscore_audit(
             for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
                 row[name] = int(getattr(scores, name)[spoke].sum())
             for name in ("score", "init_score"):
-                row |= average_responses(name, scores.figures[name][scored], intervals)
+                row |= average_responses(name, scores.figures[name][scored], intervals, cluster=cluster[scored])
                 row |= {
                     f"{name}{end}": mean_of_defined(scores.figures[f"{name}{end}"][spoke]) for end in ("_min", "_max")
                 }
@@ -108,6 +108,7 @@ def compute_factscore_agreement(
     """
     facts = collect_response_facts(judgements)
     human, annotated = facts.human_scores(irrelevant), facts.responses[HUMAN_FACT_COUNTS[0]].notna().to_numpy()
+    cluster = facts.clusters(judgements)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
         figures = score_response_facts(facts, judgements, at, gamma).figures
@@ -117,7 +118,8 @@ def compute_factscore_agreement(
             labelled = not np.isnan(figures["same_facts"][inside]).all()
             for figure in ("init_score", "score", "same_facts") if labelled else ("init_score", "score"):
                 pairs = np.column_stack([figures.get(f"{figure}_human", human), figures[figure]])[inside]
-                pairs = pairs[~np.isnan(pairs).any(axis=1)]
+                has_both = ~np.isnan(pairs).any(axis=1)
+                pairs, own = pairs[has_both], cluster[inside][has_both]
                 row: Row = {
                     "dataset": key["dataset"],
                     "evaluator": evaluator,
@@ -131,28 +133,31 @@ def compute_factscore_agreement(
                     "n_responses": int(inside.sum()),
                     "human_respond_ratio": float(annotated[inside].mean()),
                 }
-                rows.append(row | compare_with_human_scores(pairs, intervals))
+                rows.append(row | compare_with_human_scores(pairs, intervals, own))
     return rows
 
 
-def compare_with_human_scores(score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None) -> Row:
-    """How near predicted scores come to people's; pairs (human, predicted): float64 (n, 2).
+def compare_with_human_scores(
+    score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None, cluster: np.ndarray | None = None
+) -> Row:
+    """How near predicted scores come to people's; pairs (human, predicted): float64 (n, 2); cluster: int (n,).
 
     human and predicted means, bias (predicted - human), mae; pearson_r and spearman_r, None of fewer than three
     responses, or of a constant.
     """
     human, predicted = score_pairs.T
     row: Row = {}
+    own = np.arange(len(score_pairs)) if cluster is None else cluster
     for name, values in (("human", human), ("predicted", predicted), ("mae", np.abs(predicted - human))):
-        row |= average_responses(name, values, intervals)
-    row |= average_changes("bias", predicted - human, intervals)
+        row |= average_responses(name, values, intervals, cluster=own)
+    row |= average_changes("bias", predicted - human, intervals, cluster=own)
     for name, measure in (("pearson_r", pearson), ("spearman_r", spearman)):
         row |= dict.fromkeys((name, f"{name}_low", f"{name}_high"))
         if len(score_pairs) > 2:
             correlation = measure(human, predicted)
             row[name] = none_if_undefined(correlation.point)
             if intervals is not None:
-                ends = correlation_interval(correlation, np.arange(len(score_pairs)), intervals.confidence)
+                ends = correlation_interval(correlation, own, intervals.confidence)
                 row |= name_ends(name, ends)
     reasons = [] if len(score_pairs) else ["no response has both scores"]
     if len(score_pairs) and row["pearson_r"] is None:
