@@ -122,7 +122,12 @@ WORLDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     ),
     "two systems that the labels cannot order": (
         {"rates": {"a": (0.9, 0.9)}, "systems": ("x", "y")},
-        [("Beware", "The labels order 0 of 1 pair of systems on d, too few to judge rankings by.")],
+        [
+            (
+                "Beware",
+                "By the labels, the difference is significant for 0 of 1 pair of systems on d, too few to judge rankings.",
+            )
+        ],
     ),
 }
 
@@ -188,7 +193,7 @@ def test_pairs_in_the_same_order_are_counted_with_what_unscored_claims_leave_ope
 
 def test_what_an_evaluator_was_trained_on_stands_beside_the_recommendation() -> None:
     tables = make_tables({"a": (0.95, 0.95), "b": (0.7, 0.7)}, datasets=("RAGTruth-QA", "RAGTruth-Summary"))
-    told = "was trained on this benchmark, so expect less on your data."
+    told = "was trained on this benchmark, so expect lower accuracy on your data."
     (use,) = advice_of(compose(tables, trained_on={"a": ["ragtruth"]}), "Use")
     assert use.endswith(told)
     (use,) = advice_of(compose(tables, trained_on={"b": ["ragtruth"]}), "Use")

@@ -320,7 +320,7 @@ def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str
     trained = [name for name in alike if _is_trained_on(run, name)]
     if trained:
         verb = "was" if len(trained) == 1 else "were"
-        text += f" {join_names(trained)} {verb} trained on this benchmark, so expect less on your data."
+        text += f" {join_names(trained)} {verb} trained on this benchmark, so expect lower accuracy on your data."
     return text
 
 
@@ -435,7 +435,7 @@ def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
         return ""
     step = 10 ** max(len(str(int(needed))) - 2, 0)  # rounded up to two digits: 1,437 labels are about 1,500
     each = "" if rows[0]["system"] == ALL_TOGETHER else " per system"
-    text = f" To measure how far a rate is off to within ±{format_limit_in_points(limit)} points, you need about "
+    text = f" To measure the bias of a rate to within ±{format_limit_in_points(limit)} points, you need about "
     return text + f"{-(-needed // step) * step:,.0f} labels{each}; there are {have:,.0f}."
 
 
@@ -444,10 +444,11 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice
     if run.rows("estimate_summary"):
         yield from (Advice("Instead", text) for text in expect_corrected_rates(run, _list_biases(run, evaluator)))
     elif run.about.get("claims"):
-        text = "label about 100 of your new claims per data set. factaudit sample chooses "
-        yield Advice(
-            "Instead", text + "them, and factaudit estimate corrects the error rates and gives each a 95 % CI."
+        text = (
+            "correct the rates, which needs fewer labels: label about 100 of your new claims per data set. factaudit "
         )
+        text += "sample chooses them, and factaudit estimate gives each system a corrected rate with a 95 % CI."
+        yield Advice("Instead", text)
 
 
 def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
@@ -467,8 +468,8 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         if may == "yes":
             yield Advice("Good for", f"ranking systems: {text}.")
         else:
-            text = f"Rankings: {text}. On each of the others, only the evaluator or only the labels find a "
-            yield Advice("Beware", text + "significant difference; no pair is reversed.")
+            text = f"Rankings: {text}. On each of the other pairs, one of the two finds a significant difference "
+            yield Advice("Beware", text + "and the other does not; no pair is reversed.")
         break
 
 

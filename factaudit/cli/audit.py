@@ -39,19 +39,20 @@ if TYPE_CHECKING:
 @click.option(
     "--where",
     type=click.Choice(["memory", "duckdb"]),
-    help="memory: read all of a Parquet file into memory; duckdb: count in DuckDB, and skip the audits that need "
-    "texts.  [default: duckdb above 10,000,000 verdicts]",
+    help="memory: read all of a Parquet file into memory; duckdb: compute in DuckDB without loading the file, "
+    "and skip the audits that need texts.  [default: duckdb above 10,000,000 verdicts]",
 )
 @click.option(
     "--require",
     "limits",
     multiple=True,
     metavar="NAME=SHARE",
-    help="The limits that decide what is recommended, such as max_bias=0.03. min_rate (default 0.8): share of the "
-    "errors found, and of the correct claims passed. max_bias (0.05): how far an error rate may be off. "
+    help="The limits that decide what is recommended, such as max_bias=0.03. min_rate (default 0.8): the least share "
+    "of the errors that must be found, and of the correct claims that must pass. max_bias (0.05): how far an error "
+    "rate may be off. "
     "max_misordered (0.1): largest share of pairs of systems on which an evaluator may disagree with the "
-    "labels. min_orderable (0.25): rankings are judged only if at least this share of pairs differs "
-    "significantly by the labels. max_unscored (0.1): share of claims without a verdict. max_review (0.5): "
+    "labels. min_orderable (0.25): rankings are judged only if, by the labels, at least this share of pairs differs "
+    "significantly. max_unscored (0.1): largest share of claims without a verdict. max_review (0.5): "
     "largest share of claims that people can review.",
 )
 @click.option(

@@ -139,7 +139,9 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
     help="A method to use; repeat the option for several.  [default: all]",
 )
 @options.LEVEL_OPTION
-@click.option("--out", type=options.PATH_TYPE, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
+@click.option(
+    "--out", type=options.PATH_TYPE, help="Also write the corrected rates to this file: .csv, .jsonl or .parquet."
+)
 @options.add_mapping_options
 def adjust_command(
     claims: Path,

@@ -29,7 +29,7 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
 @click.option(
     "--dfactscore",
     is_flag=True,
-    help="Compute D-FActScore, which notices if a text mixes facts about several people with the same name.",
+    help="Compute D-FActScore, which is lower if a text mixes facts about several people with the same name.",
 )
 @click.option(
     "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge` made, or a .jsonl."
@@ -44,14 +44,15 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "verifiers",
     multiple=True,
     help="What verifies the facts: retrieval (the default: the language model with retrieved passages), no-context "
-    "(the language model without passages), npm (the original's masked language model; needs the extra hf) or "
+    "(the language model without passages), npm (the masked language model of the original FActScore; needs the extra "
+    "hf) or "
     "any evaluator (NAME[:key=value,...]). Repeat the option for several.",
 )
 @click.option(
     "--facts",
     type=click.Choice(["model", "human"]),
-    help="Use the annotated facts of each line instead of splitting the texts: those that a model wrote, or those that "
-    "a person wrote.",
+    help="Do not split the texts, but use facts that are in your file: model for facts that a model wrote, human for "
+    "facts that a person wrote.",
 )
 @click.option(
     "--conversation",

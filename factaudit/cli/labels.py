@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @click.option(
     "--page",
     type=options.PATH_TYPE,
-    help="Also write a page (.html) for settling the claims that annotators disagree on.",
+    help="Also write a page (.html) for deciding the claims on which annotators disagree.",
 )
 @options.SEED_OPTION
 def labels_command(

@@ -41,7 +41,7 @@ OVERWRITE_OPTION = click.option(
     "--overwrite", is_flag=True, help="Replace a run in this folder that was made from other inputs or settings."
 )
 SETTINGS_OPTION = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the experiment YAML."
 )
 DRY_RUN_OPTION = click.option(
     "--dry-run",
@@ -220,14 +220,14 @@ _MAPPING_OPTIONS = (
         "--high-is-error",
         multiple=True,
         metavar="NAME",
-        help="An evaluator or a column in which 1, or a high score, means an error.",
+        help="An evaluator or column for which 1, or a high score, means an error.",
     ),
     _column_option(
         "--threshold",
         multiple=True,
         metavar="NAME=NUMBER",
-        help="Scores above this number mean supported, e.g. gpt4_score=3.5; for a label column, grades above it.  "
-        "[default: the middle of the scale]",
+        help="Scores above this number mean supported, e.g. gpt4_score=3.5. For a label column, grades above this "
+        "number mean supported.  [default: the middle of the scale]",
     ),
     _column_option("--sheet", help="The sheet of an Excel file; '*' reads all sheets."),
     _column_option(

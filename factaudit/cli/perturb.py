@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 def perturb_command(
     claims: Path, kinds: str, per_kind: int | None, out: Path, seed: int, mapping: ColumnMapping
 ) -> None:
-    """Write a file with your claims and variants of them. In each variant, a rule changed the wording or the meaning.
+    """Write a file with your claims and variants of them. In each variant, a rule has changed
+    either the wording or the meaning.
 
     Then judge and audit the file like any other: the audit `invariance` says how many verdicts stayed the same
     although the meaning changed, and how many verdicts changed although the meaning stayed the same. No language

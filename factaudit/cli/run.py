@@ -29,8 +29,8 @@ from factaudit.cli.terminal import print_line
 def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: Sequence[str], dry_run: bool) -> None:
     """Run the experiment that a YAML file describes, and write a run folder with its results and report.
 
-    If nothing has changed since the last run into this folder, it is not repeated. Published data that the YAML names
-    (`published:NAME`) is fetched once and kept in your cache folder.
+    If the folder already has this run and nothing has changed since, the experiment is not run again.
+    Published data that the YAML names (`published:NAME`) is fetched once and kept in your cache folder.
     """
     from factaudit.settings.yaml_file import parse_yaml_set_options
 

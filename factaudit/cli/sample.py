@@ -91,9 +91,9 @@ def sample_command(
 ) -> None:
     """Choose the claims whose labels say most about error rates, and write them as a sample.
 
-    After labelling, give the sample to `factaudit estimate`; it says how the claims were drawn. If the budget is at
-    least 100 labels per data set and 8 per system, the sample has two phases: label the first one, then draw the
-    second one with --then SAMPLE --label-file LABELS. With --one-phase there is only one.
+    After labelling, give the sample file to `factaudit estimate`, because it records how the claims were drawn. If
+    the budget is at least 100 labels per data set and 8 per system, the sample has two phases: label the first one,
+    then draw the second one with --then SAMPLE --label-file LABELS. With --one-phase there is only one.
     """
     from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.rates import join_claims, order_evaluators

@@ -20,7 +20,7 @@ from factaudit.cli.terminal import print_line
 @click.argument("run_dir", type=PATH_TYPE)
 @click.option("--open/--no-open", "open_it", default=True, help="Open the page in your browser.")
 def view_command(run_dir: Path, open_it: bool) -> None:
-    """Write a page with all claims of a run, claims.html in its folder, and open it in your browser.
+    """Write a page with all claims of a run (claims.html in the run folder) and open it in your browser.
 
     Filter and search the claims, and read their documents, their scores and what judges replied. The page needs no
     network.

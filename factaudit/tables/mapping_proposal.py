@@ -219,7 +219,7 @@ def _describe_what_is_missing(placed: Sequence[TableRoles], columns: Mapping[str
             "text      no column found, so word overlap and chunking are not audited; to name one, add --claim COLUMN"
         )
     if "dataset" not in columns and {"claim", "label"} & {*columns}:
-        notes.append("dataset   the name of the file; if a column holds it, add --dataset COLUMN")
+        notes.append("dataset   the name of the file; if a column has the names of data sets, add --dataset COLUMN")
     unread = []
     for table in placed:
         where = f"{table.name}: " if len(placed) > 1 else ""
