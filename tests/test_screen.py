@@ -125,7 +125,8 @@ WORLDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "Beware",
-                "By the labels, the difference is significant for 0 of 1 pair of systems on d, too few to judge rankings.",
+                "By the labels, the difference is significant for 0 of 1 pair of systems on d, "
+                "too few to judge rankings.",
             )
         ],
     ),
