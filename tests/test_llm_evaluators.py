@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import BespokeMiniCheckJudge, LLMJudge, NoContextLLMJudge
-from factaudit.evaluators.registry import make_evaluator
 from factaudit.llm.chat_types import ChatReplyToken
 
 OURS = ("default", "short", "reason", "no-context")
@@ -129,7 +127,7 @@ def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
     # A score never contradicts the answer that was drawn, though the other was likelier.
     assert template.parse_score("Yes", [token("Yes", Yes=0.3, No=0.7)]) == 1.0
     assert template.parse_score("No", [token("No", Yes=0.6, No=0.4)]) == 0.0
-    in_json = replace(template, json_field="SCORE")
+    in_json = template.model_copy(update={"json_field": "SCORE"})
     tokens = [token('{"WHY": "'), token("Yes", Yes=0.9), token('", "SCORE": "'), token("No", Yes=0.2, No=0.8)]
     assert in_json.parse_score('{"WHY": "", "SCORE": "No"}', tokens) == pytest.approx(0.2)
 
@@ -208,37 +206,26 @@ def test_no_context_shows_the_claim_alone() -> None:
         NoContextLLMJudge(model="m", template="default")
 
 
-def test_bespoke_minicheck_sends_its_own_form_or_the_users(tmp_path: Path) -> None:
-    file = tmp_path / "minicheck.yaml"
-    file.write_text(
-        "system: Be consistent.\nuser: 'Document: {doc}\n\n  Claim: {claim}'\npositive: ['Yes']\nnegative: ['No']\n"
-    )
+SYSTEM_MESSAGE = (
+    "Determine whether the provided claim is consistent with the corresponding document. Consistency in this context "
+    "implies that all information presented in the claim is substantiated by the document. If not, it should be "
+    "considered inconsistent. Please assess the claim's consistency with the document by responding with either "
+    '"Yes" or "No".'
+)
+
+
+@pytest.mark.parametrize("template", ["bespoke-minicheck", "bespoke-minicheck-system"])
+def test_bespoke_minicheck_sends_what_it_was_trained_on(template: str) -> None:
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
-        options: dict[str, Any] = {"base_url": server.url, "cache": "none"}
-        (verdict,) = BespokeMiniCheckJudge(**options).judge([Claim("a", "C.", "D.")])
+        evaluator = BespokeMiniCheckJudge(base_url=server.url, cache="none", template=template)
+        (verdict,) = evaluator.judge([Claim("a", "C.", "D.")])
         assert verdict.score == pytest.approx(0.8)
-        list(BespokeMiniCheckJudge(**options, template=str(file)).judge([Claim("a", "C.", "D.")]))
-    assert server.bodies[0]["messages"] == [{"role": "user", "content": "Document: D.\nClaim: C."}]
-    assert server.bodies[0]["model"] == "bespoke-minicheck"
-    assert server.bodies[1]["messages"][0] == {"role": "system", "content": "Be consistent."}
-
-
-def test_bespoke_minicheck_sends_the_published_system_message_to_vllm() -> None:
-    with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
-        evaluator = BespokeMiniCheckJudge(base_url=server.url, cache="none", server="vllm")
-        list(evaluator.judge([Claim("a", "C.", "D.")]))
     (body,) = server.bodies
-    assert (body["model"], body["max_tokens"], body["temperature"]) == ("bespokelabs/Bespoke-MiniCheck-7B", 1, 0.0)
-    system, user = body["messages"]
+    assert (body["model"], body["max_tokens"], body["temperature"]) == ("bespoke-minicheck", 1, 0.0)
+    *system, user = body["messages"]
     assert user == {"role": "user", "content": "Document: D.\nClaim: C."}
-    assert system["role"] == "system"
     # The wording is what the model was trained on (github.com/Liyan06/MiniCheck, minicheck/utils.py).
-    assert system["content"].startswith("Determine whether the provided claim is consistent with the corresponding doc")
-    assert system["content"].endswith('the document by responding with either "Yes" or "No".')
-    assert "\n" not in system["content"]
-    assert "  " not in system["content"]
-    with pytest.raises(UsageError, match="option server"):
-        make_evaluator("bespoke-minicheck", {"server": "tgi"})
+    assert [message["content"] for message in system] == [SYSTEM_MESSAGE] * template.endswith("system")
 
 
 @pytest.mark.parametrize("name", ["bespoke-minicheck", "bespoke-minicheck-system"])
@@ -248,7 +235,7 @@ def test_bespoke_minichecks_score_is_the_probability_of_yes(name: str) -> None:
     assert template.parse_score("Yes", tokens) == pytest.approx(0.6)
     assert template.parse_score("No", [token("No", No=0.9, Maybe=0.1)]) == 0.0
     assert template.parse_score("Maybe", tokens) is None
-    assert template.digest != replace(template, of_all=False).digest
+    assert template.digest != template.model_copy(update={"of_all": False}).digest
 
 
 def test_the_leaderboards_prompt_holds_document_and_claim() -> None:
@@ -313,13 +300,13 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
         ({"top_logprobs": 21}, "top_logprobs"),
         ({"concurrency": 0}, "concurrency"),
         ({"template": "defualt"}, "did you mean 'default'"),
-        ({"template": "none.yaml"}, "no file"),
+        ({"template": "none.yaml"}, "no such file"),
         ({"batch": True, "cache": "none"}, "needs the cache"),
         ({"batch": True, "base_url": "local"}, "no Batch API"),
     ],
 )
 def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(FactauditError, match=message):
         LLMJudge(**{"model": "m", **options})
 
 
@@ -327,19 +314,19 @@ def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], mess
     ("text", "message"),
     [
         ("[", "not YAML"),
-        ("user: no place\npositive: ['a']\nnegative: ['b']", "{claim}"),
+        ("user: no place\npositive: ['a']\nnegative: ['b']", "user: "),
         ("user: '{claim}'\npositive: yes\nnegative: ['no']", "in quotes"),
-        ("user: '{claim}'\npositive: ['a']", "negative"),
-        ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nusr: x", "did you mean 'user'"),
+        ("user: '{claim}'\npositive: ['a']", "the key 'negative' is missing"),
+        ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nusr: x", "line 4: unknown key 'usr' (did you mean 'user'"),
         ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nmax_tokens: 0", "max_tokens"),
-        ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nlast: 'no'", "last: Input should be a valid boolean"),
+        ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nlast: 'no'", "last: expected a valid boolean"),
         ("user: caf\udce9 {claim}", "UTF-8"),
         ("user: !!python/object/apply:os.system ['true']\n", "not YAML"),
     ],
 )
 def test_a_users_template_is_checked(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "t.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(UsageError, match=re.escape(message)):
+    with pytest.raises(FactauditError, match=re.escape(message)):
         JudgePromptTemplate.load(str(tmp_path / "t.yaml"))
 
 

@@ -51,7 +51,7 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
     monkeypatch.setattr(LocalModelServer, "start", lambda self: pytest.fail("nothing is left to ask"))
     again = LLMJudge(base_url="local", template="short", cache=str(cache))
     assert {verdict.claim_id: verdict for verdict in again.judge(CLAIMS)} == verdicts
-    (row,) = estimate_llm_judging_cost({"local": again}, CLAIMS)
+    row = estimate_llm_judging_cost(again, CLAIMS)
     assert (row["calls"], row["cached_calls"], row["cost"]) == (0, 3, 0.0)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,10 @@ import pytest
 from llm_server import FaultServer, Plan, ask
 
 from factaudit.cli.result_display import _format_spared_calls
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim
-from factaudit.evaluators.lexical_baselines import AlwaysYesEvaluator
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
-from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.cost import (
     LLMCostBudget,
     LLMModelPrice,
@@ -28,7 +30,14 @@ from factaudit.llm.cost import (
     find_model_price,
     read_llm_price_table,
 )
-from factaudit.llm.store import ReplyStore, Send, _has_process_ended, _identify_process, summarise_reply_store
+from factaudit.llm.store import (
+    ReplyStore,
+    Send,
+    _has_process_ended,
+    _identify_process,
+    hash_request,
+    summarise_reply_store,
+)
 
 #: A dollar a token: figures are whole.
 DOLLAR = {"m": LLMModelPrice(1e6, 1e6)}
@@ -56,6 +65,31 @@ def test_a_send_is_written_down_before_it_is_made(tmp_path: Path) -> None:
     assert budget.spent == 2.0
 
 
+#: A fault of the first attempt, what it counts as, and what it costs beside the reply's 2 dollars.
+FAULTS = [
+    ("hang", 1, 1, 12.0),
+    ("reset", 1, 1, 12.0),
+    ("close", 1, 1, 12.0),
+    ("500", 0, 0, 0.0),
+    ("429", 0, 0, 0.0),
+    ("not-json", 1, 0, 12.0),
+    ("empty-choices", 1, 0, 2.0),  # an answer that is none counts as its usage says
+]
+
+
+@pytest.mark.parametrize(("fault", "calls", "possible", "cost"), FAULTS)
+def test_what_may_have_been_charged_counts_and_what_was_not_does_not(
+    fault: str, calls: int, possible: int, cost: float
+) -> None:
+    budget = LLMCostBudget(None, DOLLAR)
+    with FaultServer(plan=lambda body, attempt: Plan(None if attempt else fault)) as server:
+        (reply,) = ask(server, request(), budget=budget, timeout=0.5)
+    assert reply.status == "ok"
+    told = budget.summarise_callers()[""]
+    assert (told["calls"], told["cost"]) == (calls + 1, 2.0 + cost)
+    assert (told["possible_calls"], told["possible_cost"]) == (possible, cost * possible)
+
+
 @pytest.mark.parametrize("fault", ["not-json", "truncated", "empty-choices", "wrong-shape"])
 def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> None:
     budget = LLMCostBudget(60.0, DOLLAR)
@@ -63,39 +97,48 @@ def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> No
         replies = ask(server, *(request(f"{i:05}") for i in range(30)), budget=budget, concurrency=4)
         billed = sum(server.seen.values())
     assert {reply.status for reply in replies} <= {"error", "skipped"}
-    assert 0 < budget.spent <= 60.0
     told = budget.summarise_callers()[""]
     assert told["calls"] == billed
-    assert told["cost"] == budget.spent >= 2.0 * billed
+    assert told["cost"] == budget.spent <= 60.0
+    assert told["cost"] >= 2.0 * billed > 0
 
 
-def test_an_answer_that_is_none_counts_as_its_usage_says() -> None:
-    budget = LLMCostBudget(None, DOLLAR)
-    with FaultServer(plan=lambda body, attempt: Plan("empty-choices") if attempt == 0 else Plan()) as server:
-        (reply,) = ask(server, request(), budget=budget)
-    assert reply.status == "ok"
-    assert budget.summarise_callers()[""] == {
-        "calls": 2,
-        "prompt_tokens": 2,
-        "completion_tokens": 2,
-        "cost": 4.0,
-        "possible_calls": 0,
-        "possible_cost": 0.0,
-        "served": ("m",),
-    }
+def test_the_money_limit_is_never_passed_and_with_more_money_the_rest_follows(tmp_path: Path) -> None:
+    def run(limit: float) -> tuple[list[ChatReply], LLMCostBudget, int]:
+        budget = LLMCostBudget(limit, DOLLAR)
+        requests = [request(f"{i:05}") for i in range(40)]
+        with FaultServer(plan=lambda body, attempt: Plan(delay=0.002)) as server:
+            replies = ask(server, *requests, budget=budget, cache=tmp_path / "c.sqlite", concurrency=8, server_name="s")
+            return replies, budget, sum(server.paid.values())
+
+    replies, budget, calls = run(40.0)
+    skipped = [reply for reply in replies if reply.status == "skipped"]
+    # One more call's upper bound (3 + 3 + 5 bytes, 1 token) would not have fitted.
+    assert 40.0 - 12.0 < budget.spent <= 40.0
+    assert budget.is_exhausted
+    assert len(skipped) == 40 - calls
+    assert "max_cost" in (skipped[0].error or "")
+    replies, _, more = run(1000.0)
+    assert {reply.status for reply in replies} == {"ok"}
+    assert calls + more == 40
 
 
-@pytest.mark.parametrize(
-    ("fault", "calls", "possible"), [("hang", 1, 1), ("reset", 1, 1), ("close", 1, 1), ("500", 0, 0), ("429", 0, 0)]
-)
-def test_what_may_have_been_charged_counts_and_what_was_not_does_not(fault: str, calls: int, possible: int) -> None:
-    budget = LLMCostBudget(None, DOLLAR)
-    with FaultServer(plan=lambda body, attempt: Plan(fault) if attempt == 0 else Plan()) as server:
-        (reply,) = ask(server, request(), budget=budget, timeout=0.5)
-    assert reply.status == "ok"
-    told = budget.summarise_callers()[""]
-    assert (told["calls"], told["possible_calls"]) == (calls + 1, possible)
-    assert (told["cost"], told["possible_cost"]) == (2.0 + 12.0 * possible, 12.0 * possible)
+def test_a_limit_needs_a_price_and_a_bound_on_replies() -> None:
+    for budget, params, said in (
+        (LLMCostBudget(1.0, {}), {"max_tokens": 1}, "price of 'm'"),
+        (LLMCostBudget(1.0, DOLLAR), {}, "max_tokens"),
+    ):
+        with FaultServer() as server, pytest.raises(UsageError, match=said):
+            ask(server, ChatRequest(({"role": "user", "content": "x"},), params), budget=budget)
+
+
+def test_a_reply_without_counts_is_estimated() -> None:
+    budget = LLMCostBudget(None, {"m": LLMModelPrice(1e6, 2e6)})
+    with FaultServer(plan=lambda body, attempt: Plan(usage=False)) as server:
+        ask(server, request("12345678"), budget=budget)
+    used = budget.summarise_callers()[""]
+    assert (used["calls"], used["prompt_tokens"]) == (1, 3 + 3 + 2)
+    assert used["cost"] == pytest.approx(8.0 + 2.0)  # and one of the reply
 
 
 def test_one_limit_holds_over_processes(tmp_path: Path) -> None:
@@ -208,41 +251,124 @@ def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
     assert journal.read_text().count('"claim_id"') >= sent
 
 
+# The file ------------------------------------------------------------------------------------------------------------
+
+REPLY = ChatReply(
+    "ok", "Yes – 是", "stop", (ChatReplyToken("Yes", -0.25, {"Yes": -0.25, "No": -1.5, "\ufffd": -9.0}),), 12, 3
+)
+
+
+def put(path: Path, *keys: int, text: str = "Yes – 是", model: str = "m", revision: str = "") -> None:
+    with ReplyStore(path) as cache:
+        for number in keys:
+            reply = replace(REPLY, text=text)
+            cache.finish(number.to_bytes(32, "big"), "ok", reply=reply, origin=("", model, revision))
+
+
+def test_replies_come_back_whole_in_the_order_asked(tmp_path: Path) -> None:
+    put(tmp_path / "c.sqlite", *range(0, 1500, 2))
+    put(tmp_path / "c.sqlite", 0, text="another")
+    with ReplyStore(tmp_path / "c.sqlite") as cache:
+        found = cache.get_many([i.to_bytes(32, "big") for i in range(1500)])
+    kept = replace(REPLY, cached=True)
+    assert found == [kept if i % 2 == 0 else None for i in range(1500)]
+
+
+def test_the_key_hangs_on_everything_that_changes_a_reply() -> None:
+    def make(server: str = "", model: str = "m", revision: str = "", texts: str = "user hi", **params: Any) -> bytes:
+        messages = tuple(dict(zip(("role", "content"), text.split(" "), strict=True)) for text in texts.split("|"))
+        return hash_request(model, ChatRequest(messages, params), revision, server)
+
+    given: list[dict[str, Any]] = [
+        {},
+        *({"server": server} for server in "ab"),
+        {"model": "n"},
+        {"revision": "1"},
+        *({"texts": texts} for texts in ("system hi", "user h|user i", "user hi|user ")),
+        *({"temperature": value} for value in (0, 0.5)),
+        {"temperature": 0, "seed": 1},
+        {"max_tokens": 1},
+    ]
+    assert len({make(**one) for one in given}) == len(given)
+    assert make(temperature=0, seed=1) == make(seed=1, temperature=0)
+    assert make(texts="user \ud800") != make(texts="user ?")
+
+
+def test_a_damaged_cache_is_left_as_it_is_and_the_way_out_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    put(path, *range(200), text="x" * 1000)
+    content = path.read_bytes()
+    damaged = content[:4096] + b"\xff" * 40_000 + content[44_096:]
+    path.write_bytes(damaged)
+    with (
+        pytest.raises(FactauditError, match=r"The file is damaged: move it away.*\.recover"),
+        ReplyStore(path) as cache,
+    ):
+        cache.get_many([i.to_bytes(32, "big") for i in range(200)])
+    assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("content", [b"My notes.\n", b"\0" * 5000, "CREATE TABLE mine (x)", "PRAGMA user_version = 99"])
+@pytest.mark.parametrize("call", [ReplyStore, summarise_reply_store])
+def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes | str, call: Any) -> None:
+    path = tmp_path / "notes.txt"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute(content)
+            other.commit()
+    before = path.read_bytes()
+    with pytest.raises(FactauditError, match="not a cache of replies of this version; nothing was changed"):
+        call(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_what_a_cache_holds_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    put(path, 1, model="a")
+    put(path, 2, model="a", revision="r")
+    put(path, 3, model="b")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE replies SET created = 0 WHERE model = 'b'")
+        connection.commit()
+    before = path.read_bytes()
+    info = summarise_reply_store(path)
+    assert info["replies"] == 3
+    rows = [(row["model"], row["revision"], row["replies"]) for row in info["models"]]
+    assert rows == [("a", "", 1), ("a", "r", 1), ("b", "", 1)]
+    assert info["models"][2]["oldest"] == "1970-01-01"
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]
+    with pytest.raises(FactauditError, match="no such file"):
+        summarise_reply_store(tmp_path / "none")
+
+
 # Prices, and what a run would cost ----------------------------------------------------------------------------------
 
 CLAIMS = [Claim(f"c{i}", f"Claim number {i}.", f"Document {i}. " * 20) for i in range(10)]
 
 
-@pytest.mark.parametrize("named_by", ["path", "environment"])
-def test_prices_are_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named_by: str) -> None:
+def test_prices_are_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "prices.csv"
     path.write_text("model,input,output\ngpt-4o,1,2\nmine,0,0\n", encoding="utf-8-sig")  # as Excel writes it
-    if named_by == "environment":
-        monkeypatch.setenv("FACTAUDIT_PRICES", str(path))
-    assert (read_llm_price_table() == {}) == (named_by == "path")
-    prices = read_llm_price_table(path if named_by == "path" else None)
-    if named_by == "environment":
-        assert LLMCostBudget(1.0).model_price("gpt-4o") == prices["gpt-4o"]
-    assert prices["gpt-4o"] == LLMModelPrice(1.0, 2.0)
-    assert prices["mine"] == LLMModelPrice(0.0, 0.0)
+    assert read_llm_price_table() == {}
+    prices = read_llm_price_table(path)
+    monkeypatch.setenv("FACTAUDIT_PRICES", str(path))
+    assert read_llm_price_table() == prices == {"gpt-4o": LLMModelPrice(1, 2), "mine": LLMModelPrice(0, 0)}
     assert find_model_price("gpt-4o-2024-08-06", prices) == LLMModelPrice(1.0, 2.0)
     assert find_model_price("gpt-4o-audio", prices) is None
 
 
-@pytest.mark.parametrize("row", ["m,x,1", "m,1,", ",1,1", "m,-1,1", "m,nan,1"])
-def test_a_wrong_price_is_named_by_its_row(tmp_path: Path, row: str) -> None:
+@pytest.mark.parametrize("row", ["m,x,1", "m,1,", ",1,1", "m,-1,1", "m,nan,1", "é,1,1", None])
+def test_a_wrong_price_table_is_said(tmp_path: Path, row: str | None) -> None:
     path = tmp_path / "prices.csv"
-    path.write_text(f"model,input,output\ngood,1,1\n{row}\n")
-    with pytest.raises(InputError, match="row 2"):
+    if row is not None:
+        path.write_bytes(f"model,input,output\ngood,1,1\n{row}\n".encode("latin-1"))
+    said = "row 2" if row and row.isascii() else r"price table .*prices\.csv: cannot be read as UTF-8 text"
+    with pytest.raises(FactauditError, match=said):
         read_llm_price_table(path)
-
-
-def test_a_price_table_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="price table"):
-        read_llm_price_table(tmp_path / "none.csv")
-    (tmp_path / "latin.csv").write_bytes("model,input,output\né,1,1\n".encode("latin-1"))
-    with pytest.raises(UsageError, match="as UTF-8 text"):
-        read_llm_price_table(tmp_path / "latin.csv")
 
 
 def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
@@ -250,11 +376,10 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
     cache = tmp_path / "cache.sqlite"
     with FaultServer() as server:
         judge = LLMJudge(model="m", base_url=server.url, cache=str(cache))
-        evaluators = {"judge": judge, "always-yes": AlwaysYesEvaluator()}
-        (row,) = estimate_llm_judging_cost(evaluators, CLAIMS, prices=prices)
+        row = estimate_llm_judging_cost(judge, CLAIMS, prices)
         assert not cache.exists()
         assert sum(server.seen.values()) == 0
-        assert (row["evaluator"], row["calls"], row["cached_calls"]) == ("judge", 10, 0)
+        assert (row["calls"], row["cached_calls"]) == (10, 0)
         assert row["max_completion_tokens"] == 10 * 8
         assert row["cost"] == pytest.approx((2.0 * row["prompt_tokens"] + 8.0 * 80) / 1e6)
         assert row["reason"] is None
@@ -263,7 +388,7 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
         list(judge.judge(CLAIMS[:4]))
         used = judge.budget.summarise_callers()[""]
         assert judge.usage.calls == used["calls"] == 4
-        (row,) = estimate_llm_judging_cost(evaluators, CLAIMS, prices=prices)
+        row = estimate_llm_judging_cost(judge, CLAIMS, prices)
         assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (6, 4, 0)
         # The double counts a token per four characters too, without what wraps a message.
         assert used["prompt_tokens"] == pytest.approx(row["prompt_tokens"] / 6 * 4, rel=0.05)
@@ -272,11 +397,11 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
 def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path) -> None:
     prices = {"m": LLMModelPrice(2.0, 8.0)}
     options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
-    (row,) = estimate_llm_judging_cost({"judge": NoContextLLMJudge(**options)}, [CLAIMS[0]] * 5, prices=prices)
+    row = estimate_llm_judging_cost(NoContextLLMJudge(**options), [CLAIMS[0]] * 5, prices)
     assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (1, 4, 4)
     assert _format_spared_calls(row) == " (0 more are cached, 4 are the same as others and asked only once)"
-    (full,) = estimate_llm_judging_cost({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
-    (half,) = estimate_llm_judging_cost({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
+    full = estimate_llm_judging_cost(LLMJudge(**options), CLAIMS, prices)
+    half = estimate_llm_judging_cost(LLMJudge(**options, batch=True), CLAIMS, prices)
     assert half["cost"] == pytest.approx(full["cost"] / 2)
 
 
@@ -286,7 +411,7 @@ def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path)
 )
 def test_a_cost_that_is_not_known_is_null_with_a_reason(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
     judge = LLMJudge(**options, cache=str(tmp_path / "none.sqlite"))
-    (row,) = estimate_llm_judging_cost({"judge": judge}, CLAIMS, prices={"m": LLMModelPrice(1.0, 1.0)})
+    row = estimate_llm_judging_cost(judge, CLAIMS, {"m": LLMModelPrice(1.0, 1.0)})
     assert row["cost"] is None
     assert reason in row["reason"]
     assert row["prompt_tokens"] > 0

@@ -189,6 +189,7 @@ def test_a_yaml_names_the_function_that_makes_the_client(
         import counting_client  # type: ignore[import-not-found]
 
         assert len(counting_client.calls) == len(server.bodies) == 6
+        assert run_command("run", "e.yaml", "--out", "run") == 0, "the cache that the run has made is no source of it"
     assert KEY not in caplog.text
     for path in (*Path("run").rglob("*"), Path("cache.sqlite")):
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path

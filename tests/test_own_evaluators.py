@@ -199,7 +199,7 @@ def one_argument(claim):
         ("hostile_module:tuples", "expected a Verdict with the claim's id, found ('a', 1.0)"),
         ("hostile_module:nobody", "expected a Verdict with the claim's id, found Verdict(claim"),
         ("hostile_module:words", "it gave the score 'high'"),
-        ("hostile_module:objects", "it gave a raw reply that is no text"),
+        ("hostile_module:objects", "it gave the raw <"),
         ("hostile_module:raises", "'raises' failed: ZeroDivisionError: division by zero"),
         ("hostile_module:says", "claim 'a': expected a score from 0 to 1, True, False, None or a Verdict, found 'Yes"),
         ("hostile_module:one_argument", "expected a function of (claim, doc), found one_argument(claim)"),

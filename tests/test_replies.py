@@ -108,7 +108,7 @@ def test_verdicts_that_replies_state(how: str, text: str, verdict: int | None, t
 def test_verdicts_in_a_templates_own_words(
     positive: list[str], negative: list[str], text: str, verdict: int | None
 ) -> None:
-    assert JudgePromptTemplate("{claim}", tuple(positive), tuple(negative)).parse_score(text) == verdict
+    assert JudgePromptTemplate(user="{claim}", positive=positive, negative=negative).parse_score(text) == verdict
 
 
 @shapes("facts")

@@ -115,12 +115,10 @@ def _read_claims_for_judge_command(
     out: Path | None = None,
 ) -> tuple[pd.DataFrame, list[NamedEvaluator]]:
     from factaudit.datasets.input_tables import load_input_claims
-    from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
     from factaudit.evaluators.judging import (
         check_unique_evaluator_names,
         list_files_named_by_evaluator_options,
         make_named_evaluator,
-        walk_evaluator_members,
     )
     from factaudit.experiment.inputs import select_claims_of_split
     from factaudit.files import check_outputs_do_not_replace_inputs
@@ -130,11 +128,7 @@ def _read_claims_for_judge_command(
     if out is not None:
         check_outputs_do_not_replace_inputs([claims, *list_files_named_by_evaluator_options(named)], out)
     table = load_input_claims(claims, mapping, print_line)
-    if split is not None:  # a claim of another split may not stand in a prompt, either
-        parts = [part for one in named for part, _ in walk_evaluator_members(one.evaluator)]
-        check_prompts_spare_claims(parts, table)
-        table = select_claims_of_split(table, split)
-    return table, named
+    return table if split is None else select_claims_of_split(table, split), named
 
 
 COMMANDS = (judge_command,)

@@ -98,16 +98,21 @@ class AlignScoreEvaluator(TransformersEvaluator):
         transformers = import_transformers("alignscore needs")
         import torch
 
-        is_published = self.model in PUBLISHED_CHECKPOINTS
-        path = _download_alignscore_checkpoint(self.model, self.revision) if is_published else Path(self.model)
-        weights = read_alignscore_weights(path)
         try:
+            path = Path(self.model)
+            if self.model in PUBLISHED_CHECKPOINTS:
+                from huggingface_hub import hf_hub_download
+
+                file = PUBLISHED_CHECKPOINTS[self.model][0]
+                path = Path(hf_hub_download(HUB_REPOSITORY, file, revision=self.revision))
             config = transformers.AutoConfig.from_pretrained(self._backbone)
             tokenizer = transformers.AutoTokenizer.from_pretrained(self._backbone)
         except Exception as error:  # transformers and the hub raise as they please
+            said = format_error_first_line(error)
             raise FactauditError(
-                f"no RoBERTa at {self._backbone!r} (a folder or a name on the hub): {format_error_first_line(error)}"
+                f"alignscore: {self.model!r} on {self._backbone!r} is not to be had: {said}"
             ) from error
+        weights = read_alignscore_weights(path)
         device = self.device
 
         class Aligner(torch.nn.Module):
@@ -178,18 +183,6 @@ def read_alignscore_weights(path: Path) -> dict[str, Any]:
         raise FactauditError(f"{path} cannot be read as a checkpoint: {format_error_first_line(error)}") from error
     weights = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else {}
     return {name: values for name, values in weights.items() if isinstance(values, torch.Tensor)}
-
-
-def _download_alignscore_checkpoint(model: str, revision: str | None) -> Path:
-    file = PUBLISHED_CHECKPOINTS[model][0]
-    try:
-        from huggingface_hub import hf_hub_download
-
-        return Path(hf_hub_download(HUB_REPOSITORY, file, revision=revision))
-    except Exception as error:  # the hub's client raises as it pleases
-        raise FactauditError(
-            f"{HUB_REPOSITORY}/{file} could not be downloaded: {format_error_first_line(error)}"
-        ) from error
 
 
 def _split_alignscore_sentences(claims: Iterable[Claim], part_counts: PartCounts) -> Iterator[Claim]:

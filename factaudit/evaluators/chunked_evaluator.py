@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from factaudit.errors import FactauditError, UsageError, format_error_first_line
+from factaudit.errors import UsageError
 from factaudit.evaluators.base import (
     Claim,
     Evaluator,
@@ -18,11 +18,10 @@ from factaudit.evaluators.base import (
     name_part,
 )
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
-from factaudit.evaluators.transformers_models import import_transformers
-from factaudit.settings.yaml_paths import NameOrPath, YamlPathKind
+from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.signature import make_signature
 from factaudit.tables import DEFAULT_THRESHOLD
-from factaudit.text.chunks import count_words, split_document_into_chunks
+from factaudit.text.chunks import split_document_into_chunks
 from factaudit.text.scripts import OTHER_SCRIPT_REASON
 
 #: So many claims of one document are held at once, to ask about its first chunk, then its second: a server's prefix
@@ -41,7 +40,7 @@ class ChunkedEvaluator:
     """Any evaluator over chunks of the document: the maximum over chunks.
 
     evaluator: the inner evaluator, as a spec; on the command line it comes last and takes the rest of the text.
-    size: words or tokens in a chunk. unit: ``words``, or ``tokens`` of ``tokenizer`` (a local folder or a hub name).
+    size: words in a chunk. (Models of transformers cut documents by their own tokens.)
 
     A claim of which one chunk could not be scored is unscored, with that chunk's status: the maximum over the others
     is no maximum over all. Verdicts keep ``chunk_scores``, in the order of the document.
@@ -49,14 +48,10 @@ class ChunkedEvaluator:
 
     evaluator: Annotated[str | dict[str, dict[str, Any] | None], YamlPathKind.EVALUATORS]
     size: int = 500
-    unit: Literal["words", "tokens"] = "words"
-    tokenizer: NameOrPath | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise UsageError(f"chunked: expected a size of at least 1, found {self.size}")
-        if (self.unit == "tokens") != (self.tokenizer is not None):
-            raise UsageError("chunked: unit=tokens and tokenizer=FOLDER-OR-NAME go together")
         self._inner: NamedEvaluator = make_named_evaluator(self.evaluator)
         if self._inner.threshold != DEFAULT_THRESHOLD:
             raise UsageError(
@@ -76,8 +71,7 @@ class ChunkedEvaluator:
     @property
     def signature(self) -> str:
         """The inner evaluator's signature is one of the settings."""
-        settings = {"evaluator": self._inner.signature, "size": self.size, "unit": self.unit}
-        return make_signature("chunked", settings | ({"tokenizer": self.tokenizer} if self.tokenizer else {}))
+        return make_signature("chunked", {"evaluator": self._inner.signature, "size": self.size, "unit": "words"})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim; claims of one document are best given one after the other."""
@@ -87,10 +81,9 @@ class ChunkedEvaluator:
 
     def pieces(self, claims: Iterable[Claim], part_counts: PartCounts | None = None) -> Iterator[Claim]:
         """What the inner evaluator is given: each claim with each chunk; ``part_counts`` gets how many there are."""
-        count = self._make_length_counter()
         for doc, group in groupby(claims, key=lambda claim: claim.doc):
             # A claim without a document goes to the inner evaluator as it is: what that means is its to say.
-            chunks = [doc] if doc is None else [*split_document_into_chunks(doc, self.size, count)] or [doc]
+            chunks = [doc] if doc is None else split_document_into_chunks(doc, self.size) or [doc]
             while block := list(islice(group, _CLAIMS_PER_BLOCK)):
                 if part_counts is not None:
                     part_counts |= {claim.claim_id: len(chunks) for claim in block}
@@ -98,31 +91,22 @@ class ChunkedEvaluator:
                     for claim in block:
                         yield name_part(claim, position, claim.claim, part)
 
-    def _make_length_counter(self) -> Callable[[str], int]:
-        if self.tokenizer is None:
-            return count_words
-        transformers = import_transformers("chunked: tokens need")
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self.tokenizer)
-        except (OSError, ValueError) as error:
-            reason = format_error_first_line(error)
-            raise FactauditError(f"chunked: no tokenizer could be loaded from {self.tokenizer!r}: {reason}") from error
-        return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
-
 
 def _choose_best_chunk_verdict(claim_id: str, verdicts: Sequence[Verdict]) -> Verdict:
-    # An evaluator that gives labels alone is scored by them.
-    scores = [v.score if v.score is not None or v.prediction is None else float(v.prediction) for v in verdicts]
+    scores = [_find_support(verdict) for verdict in verdicts]
     # What a document quotes in another script than the claim's is no chunk to look in, unless nothing else is there.
-    foreign = [v.raw == OTHER_SCRIPT_REASON and v.score is None for v in verdicts]
-    foreign = [each and not all(foreign) for each in foreign]
-    failed = next(
-        (v for v, score, out in zip(verdicts, scores, foreign, strict=True) if score is None and not out), None
-    )
-    if failed is not None:
-        status = failed.status if failed.status != "ok" else "error"
-        return Verdict(claim_id, status=status, raw=failed.raw, chunk_scores=scores)
-    best = max((at for at, out in enumerate(foreign) if not out), key=lambda position: scores[position] or 0.0)
-    chosen = verdicts[best]
-    unparsed = next((v.status for v, out in zip(verdicts, foreign, strict=True) if v.status != "ok" and not out), "ok")
-    return Verdict(claim_id, scores[best], chosen.prediction, unparsed, chosen.raw, scores)
+    told = [verdict for verdict in verdicts if verdict.raw != OTHER_SCRIPT_REASON] or verdicts
+    for verdict in told:
+        if _find_support(verdict) is None:
+            status = verdict.status if verdict.status != "ok" else "error"
+            return Verdict(claim_id, status=status, raw=verdict.raw, chunk_scores=scores)
+    best = max(told, key=lambda verdict: _find_support(verdict) or 0.0)
+    guessed = next((verdict.status for verdict in told if verdict.status != "ok"), "ok")
+    return Verdict(claim_id, _find_support(best), best.prediction, guessed, best.raw, scores)
+
+
+def _find_support(verdict: Verdict) -> float | None:
+    """The score; of an evaluator that gives labels alone, the label."""
+    if verdict.score is None and verdict.prediction is not None:
+        return float(verdict.prediction)
+    return verdict.score

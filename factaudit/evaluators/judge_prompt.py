@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-import pandas as pd
-import yaml
-from pydantic import BeforeValidator, Field, StrictBool, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.evaluators.base import Evaluator
 from factaudit.llm.chat_types import ChatMessage, ChatReplyToken
-from factaudit.settings.yaml_file import parse_plain_yaml
+from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
 from factaudit.signature import hash_texts
-from factaudit.text.display_text import format_count
 from factaudit.text.stated_verdicts import (
     StatedVerdict,
     WordParser,
     make_answer_parser,
     normalise_answer_word,
+    read_json_verdict,
     read_stated_verdict,
 )
 
-#: Shorter claims stand in many a text by chance.
-_MIN_CLAIM_WORDS = 4
-_FIELDS = ("system", "user", "positive", "negative", "max_tokens", "json", "last", "of_all")
 _PLACEHOLDER_PATTERN = re.compile(r"\{(claim|doc|mark)\}")
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def _list_words(value: Any) -> Any:
@@ -47,8 +39,7 @@ def _list_words(value: Any) -> Any:
 _Words = Annotated[tuple[str, ...], BeforeValidator(_list_words)]
 
 
-@dataclass(frozen=True)
-class JudgePromptTemplate:
+class JudgePromptTemplate(BaseModel):
     """A prompt and how its answer is read: a YAML file with these keys.
 
     - ``user`` (needed), ``system``: the messages. ``{claim}``, ``{doc}`` and ``{mark}`` are filled in. The mark is a
@@ -62,9 +53,9 @@ class JudgePromptTemplate:
     How a reply is read: `factaudit.text.stated_verdicts`.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    user: str
+    user: Annotated[str, Field(pattern=r"\{claim\}")]
     positive: _Words
     negative: _Words
     system: str | None = None
@@ -75,36 +66,16 @@ class JudgePromptTemplate:
 
     @classmethod
     def load(cls, name: str) -> JudgePromptTemplate:
-        """A template of ours by its name, or the user's by its path (YAML). Raises `UsageError`."""
-        if name.endswith((".yaml", ".yml")):
-            path: Any = Path(name)
-        else:
-            folder = files("factaudit.evaluators").joinpath("templates")
-            known = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir())
+        """A template of ours by its name, or the user's by its path (YAML). Raises `FactauditError`."""
+        path = Path(name)
+        if path.suffix not in (".yaml", ".yml"):
+            path = _TEMPLATES / f"{name}.yaml"
+            known = sorted(one.stem for one in _TEMPLATES.iterdir())
             if name not in known:
-                raise UsageError(
-                    f"template: unknown name {name!r}{suggest_known_name(name, known)}; a file's name ends in .yaml"
-                )
-            path = folder.joinpath(f"{name}.yaml")
-        try:
-            data = parse_plain_yaml(path.read_text(encoding="utf-8"))
-            template = TypeAdapter(cls).validate_python(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = str(first["loc"][0]) if first["loc"] else ""
-            nearest = suggest_known_name(key, list(_FIELDS)) if first["type"] == "unexpected_keyword_argument" else ""
-            raise UsageError(f"template {name}: {key}: {first['msg']}{nearest}, found {first.get('input')!r}") from None
-        except FileNotFoundError:
-            raise UsageError(f"template: there is no file {name!r}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"template {name}: cannot be read as UTF-8 text ({error})") from error
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise UsageError(f"template {name}: not YAML: {error}") from error
-        if "{claim}" not in template.user:
-            raise UsageError(f"template {name}: expected a 'user' with {{claim}} in it")
-        if template.json_field and template.last:
-            raise UsageError(f"template {name}: 'json' and 'last' are two places of the answer; give one")
-        return template
+                near = suggest_known_name(name, known)
+                raise UsageError(f"template: unknown name {name!r}{near}; a file's name ends in .yaml")
+        file = YamlFile(path)
+        return check_yaml_settings(cls, file.data, file)
 
     @property
     def needs_doc(self) -> bool:
@@ -113,8 +84,7 @@ class JudgePromptTemplate:
     @property
     def digest(self) -> str:
         """Changes with every word of the prompt and with how the answer is read."""
-        read = [self.positive, self.negative, self.last, self.of_all, self.json_field]
-        return hash_texts(self.system, self.user, json.dumps(read))
+        return hash_texts(self.model_dump_json(exclude={"max_tokens"}))
 
     def messages(self, claim: str, doc: str | None) -> tuple[ChatMessage, ...]:
         """The chat messages for one claim."""
@@ -130,7 +100,10 @@ class JudgePromptTemplate:
         sums over the spellings among its likeliest alternatives (P(positive) with ``of_all``); else 1 or 0. A score
         never contradicts the answer: one that was drawn though it was the less likely is 1 or 0, too.
         """
-        stated = read_stated_verdict(text, self._parse_answer, last=self.last, json_field=self.json_field)
+        if self.json_field is None:
+            stated = read_stated_verdict(text, self._parse_answer, last=self.last)
+        else:
+            stated = read_json_verdict(text, self.json_field, self._parse_answer)
         if stated is None:
             return None
         if tokens and (token := _find_answer_token(tokens, stated)) is not None:
@@ -176,28 +149,3 @@ def _make_judge_prompt_end_mark(claim: str, doc: str | None) -> str:
         if mark not in claim and (doc is None or mark not in doc):
             return mark
         attempt += 1
-
-
-def check_prompts_spare_claims(evaluators: Iterable[Evaluator], claims: pd.DataFrame) -> None:
-    """Raise `UsageError` where the prompt of an evaluator has a claim of another split than ``train``.
-
-    claims: a claims table; those without a split, and those of fewer than four words, are not looked for.
-    """
-    prompts = [prompt for one in evaluators if (prompt := getattr(one, "prompt_text", None)) is not None]
-    measured = claims[claims["split"].notna() & (claims["split"] != "train") & claims["claim"].notna()]
-    if not prompts or measured.empty:
-        return
-    texts = measured["claim"].astype(str).map(_normalise_text)
-    measured = measured[texts.str.count(" ") >= _MIN_CLAIM_WORDS - 1]
-    for prompt in map(_normalise_text, prompts):
-        found = measured[[text in prompt for text in texts[measured.index]]]
-        if len(found):
-            first = found.iloc[0]
-            raise UsageError(
-                f"the prompt contains {format_count(len(found), 'claim')} that should be judged: claim "
-                f"{first['claim_id']!r} of the split {first['split']!r}; take examples from the split 'train'"
-            )
-
-
-def _normalise_text(text: str) -> str:
-    return " ".join(text.casefold().split())

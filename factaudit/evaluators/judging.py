@@ -6,6 +6,7 @@ reads the journal first; it repeats at most the claims that were in flight.
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -20,11 +21,10 @@ import pandas as pd
 from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
-from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
 from factaudit.evaluators.ray_cluster import check_ray_address, has_language_model, judge_on_ray
 from factaudit.evaluators.registry import is_user_evaluator, make_evaluator, wrap_as_evaluator
 from factaudit.files import JsonLinesJournal, hold_folder_lock
-from factaudit.llm.cost import estimate_llm_judging_cost, read_llm_price_table
+from factaudit.llm.cost import estimate_llm_judging_cost
 from factaudit.settings.python_errors import raise_python_errors
 from factaudit.settings.spec_string import parse_spec_string
 from factaudit.signature import hash_texts
@@ -71,54 +71,50 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
     `verdict_name`, else the spec), ``threshold`` and ``repeats`` (how often it is asked; here for those that do not
     say). Raises `UsageError`.
     """
-    if not isinstance(spec, str | Mapping):
-        evaluator = wrap_as_evaluator(spec)
-        name = getattr(evaluator, "verdict_name", None) or type(evaluator).__name__
-        return NamedEvaluator(name, evaluator, repeats=_repeat_evaluator(name, evaluator, repeats))
-    if isinstance(spec, Mapping):
+    kind, options = "", dict[str, Any]()
+    if isinstance(spec, str):
+        kind, given = parse_spec_string(spec)
+        options = dict(given)
+    elif isinstance(spec, Mapping):
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
-        kind, given = next(iter(spec.items()))
-    else:
-        kind, given = parse_spec_string(spec)
-    options = dict(given or {})
-    name = options.pop("name", None)
-    threshold = options.pop("threshold", DEFAULT_THRESHOLD)
+        ((kind, own),) = spec.items()
+        options = dict(own or {})
+    name, threshold = options.pop("name", None), options.pop("threshold", DEFAULT_THRESHOLD)
     repeats = options.pop("repeats", repeats)
     try:
         cut = float(threshold)
     except (TypeError, ValueError):
-        raise UsageError(f"evaluator {kind!r}, option threshold: expected a number, found {threshold!r}") from None
+        cut = math.nan
     if not 0 <= cut <= 1:
-        raise UsageError(f"evaluator {kind!r}, option threshold: expected 0 to 1, found {cut:g}")
-    evaluator = make_evaluator(kind, options)
+        raise UsageError(f"evaluator {kind!r}, option threshold: expected a number from 0 to 1, found {threshold!r}")
+    evaluator = make_evaluator(kind, options) if kind else wrap_as_evaluator(spec)
     if name is None:
-        given_options = ",".join(f"{key}={value}" for key, value in options.items())
-        name = getattr(evaluator, "verdict_name", None) or ":".join(filter(None, (kind, given_options)))
+        told = ":".join(filter(None, (kind, ",".join(f"{key}={value}" for key, value in options.items()))))
+        name = getattr(evaluator, "verdict_name", None) or told or type(evaluator).__name__
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     name = str(name)
     if not name.strip() or name in RESERVED_NAMES:
-        found = f"{name!r} is reserved; choose another name" if name.strip() else "expected text, found none"
-        raise UsageError(f"evaluator {kind!r}, option name: {found}")
-    return NamedEvaluator(name, evaluator, cut, _repeat_evaluator(kind, evaluator, repeats))
+        raise UsageError(f"evaluator {kind!r}, option name: {name!r} is reserved or empty; choose another name")
+    return NamedEvaluator(name, evaluator, cut, _repeat_evaluator(kind or name, evaluator, repeats))
 
 
 def _repeat_evaluator(name: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
     """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts."""
-    prompts = len(getattr(evaluator, "prompts", ()))
+    least = 1 + len(getattr(evaluator, "prompts", ()))
     try:
-        wanted = 1 + prompts if repeats is None else int(repeats)
+        wanted = least if repeats is None else int(repeats)
     except (TypeError, ValueError):
         wanted = 0
-    if wanted < 1 + prompts:
-        least = f"{1 + prompts} or more (it has {prompts} paraphrased prompts)" if prompts else "1 or more"
-        raise UsageError(f"evaluator {name!r}, option repeats: expected {least}, found {repeats!r}")
-    if wanted == 1:
-        return ()
+    if wanted < least:
+        raise UsageError(
+            f"evaluator {name!r}, option repeats: expected {least} or more (one for each of its prompts),"
+            f" found {repeats!r}"
+        )
     again = getattr(evaluator, "again", None)
-    if again is None:
+    if wanted > 1 and again is None:
         raise UsageError(f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat")
-    return tuple(again(repeat) for repeat in range(1, wanted))
+    return tuple(again(repeat) for repeat in range(1, wanted)) if again else ()
 
 
 def check_unique_evaluator_names(evaluators: Iterable[NamedEvaluator], taken_names: Iterable[str] = ()) -> None:
@@ -164,7 +160,6 @@ def judge(
     table = load_python_input_frames(claims, None, mapping, columns).claims
     if table is None:
         raise UsageError("judge: there are no claims in what was given")
-    check_prompts_spare_claims(_list_all_members(named), table)
     inputs = _Inputs(table)
     if not inputs.ids:
         raise UsageError("there is nothing to judge: every row stands for a response without claims")
@@ -188,17 +183,13 @@ def walk_evaluator_members(
         yield from walk_evaluator_members(member, inner)
 
 
-def _list_members(evaluator: Evaluator) -> list[Evaluator]:
-    return [part for part, _ in walk_evaluator_members(evaluator)]
-
-
-def _list_all_members(evaluators: Iterable[NamedEvaluator]) -> list[Evaluator]:
-    return [part for one in evaluators for each in one.evaluator_and_repeats for part in _list_members(each)]
+def _list_members(*evaluators: Evaluator) -> list[Evaluator]:
+    return [part for one in evaluators for part, _ in walk_evaluator_members(one)]
 
 
 def list_files_named_by_evaluator_options(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
     """The files and folders that options of evaluators (and of those inside them) read; a cache is written, too."""
-    for part in _list_all_members(evaluators):
+    for part in _list_members(*(each for one in evaluators for each in one.evaluator_and_repeats)):
         for name, value in getattr(part, "__dict__", {}).items():
             if name != "cache" and isinstance(value, str | Path) and value and Path(value).exists():
                 yield Path(value)
@@ -210,20 +201,17 @@ def iterate_table_claims(claims_table: pd.DataFrame) -> Iterator[Claim]:
     return inputs.iterate_claims(inputs.row_order)
 
 
-def estimate_evaluator_costs(
-    evaluators: Iterable[NamedEvaluator], claims: pd.DataFrame, price_table_path: str | Path | None = None
-) -> list[dict[str, Any]]:
+def estimate_evaluator_costs(evaluators: Iterable[NamedEvaluator], claims: pd.DataFrame) -> list[dict[str, Any]]:
     """What judging claims would cost at the most: a row of `estimate_llm_judging_cost` per evaluator, repeat and member
     that asks a language model. Nothing is sent.
     """
-    prices = None if price_table_path is None else read_llm_price_table(price_table_path)
     table_claims = list(iterate_table_claims(claims))
     return [
-        row
+        {"evaluator": one.name, **estimate_llm_judging_cost(member, list(asked))}
         for one in evaluators
         for evaluator in one.evaluator_and_repeats
         for member, asked in walk_evaluator_members(evaluator, table_claims)
-        for row in estimate_llm_judging_cost({one.name: member}, list(asked), prices=prices)
+        if hasattr(member, "requests")
     ]
 
 
@@ -281,30 +269,38 @@ def _iterate_verdicts(named: NamedEvaluator, claims: Iterable[Claim], ray_addres
         ) from error
 
 
+#: What the fields of a verdict may be.
+_EXPECTED = (
+    ("claim_id", "one that it was asked about"),
+    ("status", f"{', '.join(STATUSES)}; ok only with a score or a prediction"),
+    ("score", "0 to 1, or None"),
+    ("prediction", "1, 0 or None"),
+    ("raw", "text, or None"),
+)
+
+
 def _check_verdict(verdict: Any, inputs: _Inputs, named: NamedEvaluator) -> Verdict:
-    """What no evaluator may give, said before it is kept: of ours it would be a bug, of another's a message."""
+    """What an evaluator gave, if it is a verdict. Raises `FactauditError` for an evaluator's mistake."""
     if not isinstance(verdict, Verdict) or not isinstance(verdict.claim_id, str):
+        found = reprlib.repr(verdict)
+        raise FactauditError(f"evaluator {named.name!r}: expected a Verdict with the claim's id, found {found}")
+    score, raw = verdict.score, verdict.raw
+    is_right = (
+        verdict.claim_id in inputs.known_ids,
+        verdict.status in STATUSES and (verdict.status != "ok" or score is not None or verdict.prediction is not None),
+        score is None or (isinstance(score, Real) and 0 <= float(score) <= 1),
+        verdict.prediction in (0, 1, None),
+        isinstance(raw, str | None),
+    )
+    if not all(is_right):
+        field, expected = _EXPECTED[is_right.index(False)]
+        found = reprlib.repr(getattr(verdict, field))
         raise FactauditError(
-            f"evaluator {named.name!r}: expected a Verdict with the claim's id, found {reprlib.repr(verdict)}"
+            f"evaluator {named.name!r}, claim {verdict.claim_id!r}: it gave the {field} {found} (expected {expected})"
         )
-    wrong = None
-    if verdict.claim_id not in inputs.known_ids:
-        wrong = "was not asked about"
-    elif verdict.status not in STATUSES:
-        wrong = f"gave the status {verdict.status!r} (expected one of {', '.join(STATUSES)})"
-    elif verdict.score is not None and not (isinstance(verdict.score, Real) and 0 <= verdict.score <= 1):
-        wrong = f"gave the score {verdict.score!r} (expected 0 to 1, or None)"
-    elif verdict.prediction not in (0, 1, None):
-        wrong = f"gave the prediction {verdict.prediction!r} (expected 1, 0 or None)"
-    elif not isinstance(verdict.raw, str | None):
-        wrong = f"gave a raw reply that is no text: {reprlib.repr(verdict.raw)}"
-    elif verdict.status == "ok" and verdict.score is None and verdict.prediction is None:
-        wrong = "gave neither a score nor a prediction, and no status that says why"
-    if wrong:
-        raise FactauditError(f"evaluator {named.name!r}, claim {verdict.claim_id!r}: it {wrong}")
-    if verdict.raw is not None and not verdict.raw.isascii():
+    if raw is not None and not raw.isascii():
         # A model's reply may hold half of a surrogate pair, which no file can.
-        return replace(verdict, raw=verdict.raw.encode("utf-8", "replace").decode())
+        return replace(verdict, raw=raw.encode("utf-8", "replace").decode())
     return verdict
 
 

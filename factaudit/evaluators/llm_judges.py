@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
@@ -24,8 +24,6 @@ from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
 
 _SERVER = "an OpenAI-compatible server, or the extra [local]"
-#: The published weights of Bespoke-MiniCheck-7B on the hub, and so vLLM's name for the model.
-BESPOKE_MODEL = "bespokelabs/Bespoke-MiniCheck-7B"
 _NO_DOCUMENT_REPLY = ChatReply("skipped", error="no document")
 
 
@@ -73,19 +71,11 @@ class LLMJudge(LLMSettings):
             raise UsageError("option n: samples at temperature 0 are all the same; set a temperature above 0")
         if not 0 <= self.top_logprobs <= 20:
             raise UsageError(f"option top_logprobs: expected 0 to 20, found {self.top_logprobs}")
-        self._prompt = self._load_template()
-
-    def _load_template(self) -> JudgePromptTemplate:
-        return JudgePromptTemplate.load(self.template)
+        self._prompt = JudgePromptTemplate.load(self.template)
 
     @property
     def _kind(self) -> str:
         return type(self).entry.name  # type: ignore[attr-defined]
-
-    @property
-    def prompt_text(self) -> str:
-        """All that the prompt says of its own, before a claim is filled in."""
-        return f"{self._prompt.system or ''} {self._prompt.user}"
 
     @property
     def signature(self) -> str:
@@ -187,11 +177,10 @@ class NoContextLLMJudge(LLMJudge):
 
     template: NameOrPath = "no-context"
 
-    def _load_template(self) -> JudgePromptTemplate:
-        template = JudgePromptTemplate.load(self.template)
-        if template.needs_doc:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self._prompt.needs_doc:
             raise UsageError(f"template {self.template}: this evaluator sees no document, but the template has {{doc}}")
-        return template
 
 
 @evaluator(
@@ -199,27 +188,19 @@ class NoContextLLMJudge(LLMJudge):
     needs="a server that has the model",
     source="Tang, Laban and Durrett 2024, MiniCheck",
     checked=f"the authors' prompts and their way to read P(Yes), on a scripted server. {WEIGHTS_NOT_RUN}",
-    example="bespoke-minicheck:server=vllm,base_url=http://localhost:8000/v1",
+    example="bespoke-minicheck:base_url=http://localhost:11434/v1",
 )
 @dataclass(kw_only=True)
 class BespokeMiniCheckJudge(LLMJudge):
     """Bespoke-MiniCheck-7B behind a server (Ollama, vLLM).
 
     ``ollama pull bespoke-minicheck`` gets it. The model was trained on a prompt of its own. Ollama's model brings the
-    instructions in the server's template; ``server="vllm"``, for any server that has the plain weights, sends them as
-    the published system message. ``template`` takes another YAML file. The score is P(Yes), as published. The prompt
-    has no marked blocks, and so nothing but the training keeps the model from following an instruction in a document.
+    instructions in the server's template; any other server that has the plain weights needs
+    ``model=bespokelabs/Bespoke-MiniCheck-7B,template=bespoke-minicheck-system``, which sends them as the published
+    system message. The score is P(Yes), as published. The prompt has no marked blocks, and so nothing but the training
+    keeps the model from following an instruction in a document.
     """
 
-    model: NameOrPath = ""
-    server: Literal["ollama", "vllm"] = "ollama"
-    template: NameOrPath = ""
+    model: NameOrPath = "bespoke-minicheck"
+    template: NameOrPath = "bespoke-minicheck"
     max_tokens: int | None = 1
-
-    def __post_init__(self) -> None:
-        self.model = self.model or ("bespoke-minicheck" if self.server == "ollama" else BESPOKE_MODEL)
-        super().__post_init__()
-
-    def _load_template(self) -> JudgePromptTemplate:
-        own = "bespoke-minicheck" if self.server == "ollama" else "bespoke-minicheck-system"
-        return JudgePromptTemplate.load(self.template or own)

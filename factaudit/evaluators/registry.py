@@ -15,11 +15,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
-
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator, EvaluatorEntry, FromFunction
-from factaudit.llm.settings import LLMSettings, nest_dotted_llm_request_params
+from factaudit.llm.settings import LLMSettings, make_from_options
 from factaudit.settings.spec_string import SPEC_FORM, import_object_of_spec_string
 from factaudit.settings.yaml_paths import YamlPathKind, find_yaml_path_options
 
@@ -68,24 +66,7 @@ def make_evaluator(evaluator_name: str, options: Mapping[str, Any] | None = None
     for name, needed in (("judge", "method judge(claims)"), ("signature", "signature")):
         if not hasattr(cls, name) and name not in getattr(cls, "__dataclass_fields__", {}):
             raise UsageError(f"evaluator {evaluator_name}: the class {cls.__name__} has no {needed}")
-    known = [field for field in getattr(cls, "__dataclass_fields__", {}) if not field.startswith("_")]
-    options = nest_dotted_llm_request_params(options or {})
-    for key in options:
-        if key not in known:
-            suggestion = suggest_known_name(key, known) if known else ""
-            raise UsageError(f"evaluator {evaluator_name!r} has no option {key!r}{suggestion}")
-    try:
-        return TypeAdapter(cls).validate_python(options)
-    except PydanticSchemaGenerationError as error:
-        raise UsageError(
-            f"evaluator {evaluator_name!r}: its class is no dataclass, or has an option of an unknown type"
-        ) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "options"
-        raise UsageError(
-            f"evaluator {evaluator_name!r}, option {where}: {first['msg']}, found {first.get('input')!r}"
-        ) from None
+    return make_from_options(cls, options or {}, f"evaluator {evaluator_name!r}")
 
 
 def find_evaluator_path_options(evaluator_name: str) -> dict[str, YamlPathKind]:

@@ -25,52 +25,39 @@ def format_unscored_verdicts(verdicts: pd.DataFrame, judged_now: Collection[str]
 
     judged_now: the evaluators that were asked in this run, and will be asked again by the same command.
     """
-    lines = []
     doubtful = verdicts[verdicts["status"] != "ok"]  # mostly few: to group all would copy millions of rows
+    raw = doubtful["raw"].fillna("").astype(str)
+    has_failed, is_unparsed = doubtful["status"] == "error", doubtful["status"] == "unparsed"
+    # Several samples' replies are in one text.
+    is_lasting, is_cut = raw.str.contains(_LASTING_ERROR), raw.str.contains(CUT_OFF_PREFIX, regex=False)
+    is_guess = doubtful["prediction"].notna()
+    lines = []
     for name, n in verdicts["evaluator"].value_counts(sort=False).items():
-        table = doubtful[doubtful["evaluator"] == name]
-        lines += _format_failed_calls(str(name), int(n), table, name in judged_now)
-        unparsed = table["status"] == "unparsed"
-        # Several samples' replies are in one text.
-        cut = unparsed & table["raw"].fillna("").astype(str).str.contains(CUT_OFF_PREFIX, regex=False)
-        guessed = table["prediction"].notna()
-        other = unparsed & ~cut & ~guessed
-        if cut.any():
+        own = doubtful["evaluator"] == name
+        again = ": run the same command again to retry them" if name in judged_now else ""
+        for failed, ending in ((has_failed & is_lasting, " and would fail again"), (has_failed & ~is_lasting, again)):
+            if count := int((own & failed).sum()):
+                why = cut_text(put_on_one_line(raw[own & failed].mode().iloc[0]), 3 * _SHOWN_CHARACTERS)
+                lines.append(f"{name}: {count:,} of {n:,} calls failed{f' ({why})' if why else ''}{ending}")
+        if count := int((own & is_unparsed & is_cut).sum()):
             lines.append(
-                f"{name}: {cut.sum():,} of {n:,} replies were cut off and are unscored: raise max_tokens"
+                f"{name}: {count:,} of {n:,} replies were cut off and are unscored: raise max_tokens"
                 " (max_completion_tokens for a model that reasons), or ask for less reasoning"
             )
-        if other.any():
-            first = table.loc[other, "raw"].dropna().astype(str).head(1)
-            shown = "".join(f", such as {_quote_reply(text)}{_suggest_json_field(text)}" for text in first)
-            lines.append(f"{name}: {other.sum():,} of {n:,} replies hold no answer and are unscored{shown}")
-        if guessed.sum() > MAX_SILENT_GUESS_SHARE * n:
+        unread = own & is_unparsed & ~is_cut & ~is_guess
+        if count := int(unread.sum()):
+            such = [f", such as {_quote_reply(text)}" for text in raw[unread].head(1) if text]
+            lines.append(f"{name}: {count:,} of {n:,} replies hold no answer and are unscored{''.join(such)}")
+        if (count := int((own & is_guess).sum())) > MAX_SILENT_GUESS_SHARE * n:
             lines.append(
-                f"{name}: {guessed.sum():,} of {n:,} predictions are guesses: the reply does not clearly state an"
+                f"{name}: {count:,} of {n:,} predictions are guesses: the reply does not clearly state an"
                 " answer; they are within the bounds, and with parser: strict they are unscored"
             )
     return lines
 
 
-def _format_failed_calls(name: str, n: int, table: pd.DataFrame, is_asked_again: bool) -> list[str]:
-    told = table.loc[table["status"] == "error", "raw"].fillna("").astype(str)
-    is_lasting = told.str.contains(_LASTING_ERROR)
-    again = ": run the same command again to retry them" if is_asked_again else ""
-    lines = []
-    for part, ending in ((told[is_lasting], " and would fail again"), (told[~is_lasting], again)):
-        if len(part):
-            first = cut_text(put_on_one_line(part.mode().iloc[0]), 3 * _SHOWN_CHARACTERS)
-            why = f" ({first})" if first else ""
-            lines.append(f"{name}: {len(part):,} of {n:,} calls failed{why}{ending}")
-    return lines
-
-
 def _quote_reply(text: str) -> str:
-    return repr(cut_text(put_on_one_line(text), _SHOWN_CHARACTERS))
-
-
-def _suggest_json_field(reply: str) -> str:
-    """For a reply in JSON: its fields, of which the template has to name one."""
-    fields = list_json_fields(reply)
-    named = ", ".join(fields)
-    return f". It is JSON: let the template say `json: FIELD` with one of its fields ({named})" if fields else ""
+    """The beginning of a reply; of one in JSON also its fields, of which the template has to name one."""
+    fields = ", ".join(list_json_fields(text))
+    hint = f". It is JSON: let the template say `json: FIELD` with one of its fields ({fields})" if fields else ""
+    return repr(cut_text(put_on_one_line(text), _SHOWN_CHARACTERS)) + hint

@@ -15,8 +15,6 @@ from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.datasets import FORMATS, check_conversion_options, convert
 from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
-from factaudit.evaluators.base import Evaluator
-from factaudit.evaluators.judge_prompt import check_prompts_spare_claims
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.registry import find_evaluator_path_options
 from factaudit.experiment.folder import RunSettings, list_file_checksums
@@ -90,12 +88,8 @@ class ExperimentInputs:
     notes: list[str]
 
 
-def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequence[Evaluator] = ()) -> ExperimentInputs:
-    """Read all sources, which are there. Raises `InputError` and `UsageError`.
-
-    evaluators: those that judge. A claim of any split but ``train`` in one's prompt is an error now, not when that
-    split is judged.
-    """
+def read_experiment_inputs(experiment: ExperimentTablePaths, needs_verdicts: bool = True) -> ExperimentInputs:
+    """Read all sources, which are there. Raises `InputError` and `UsageError`."""
     files = [item for item in experiment.claims if isinstance(item, str)]
     claim_tables: dict[str, pd.DataFrame] = {}
     verdict_tables: dict[str, pd.DataFrame] = {}
@@ -104,7 +98,7 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
     mapped = bool(files) and experiment.mapping is not None
     if mapped:
         own = [*files, *experiment.verdicts, *experiment.annotations]
-        loaded = load_input_tables(own, experiment.mapping, notes.append, needs_verdicts=not evaluators)
+        loaded = load_input_tables(own, experiment.mapping, notes.append, needs_verdicts=needs_verdicts)
         if loaded.claims is None:
             raise InputError(
                 ", ".join(files), [Problem("these files have no claims; expected a table with one row per claim")]
@@ -128,7 +122,6 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Sequenc
         if converted.provenance:
             provenance.append({"format": item.format, **converted.provenance})
     claims = merge_claim_tables(list(claim_tables.values()), list(claim_tables))
-    check_prompts_spare_claims(evaluators, claims)
     if not mapped:
         verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
         said += [read_annotations(*experiment.annotations, claims=claims)] if experiment.annotations else []

@@ -217,7 +217,7 @@ def _judge_and_audit_tables(
         for asked in one.evaluator_and_repeats
         for part, _ in walk_evaluator_members(asked)
     ]
-    read = read_experiment_inputs(experiment, [part for _, part in callers])
+    read = read_experiment_inputs(experiment, needs_verdicts=not callers)
     claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
     for note in read.notes:
         folder.say(note)

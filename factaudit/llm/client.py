@@ -79,18 +79,21 @@ class LLMClient:
         max_backoff: float = 30.0,
         **options: Any,
     ) -> None:
-        named = LLMSettings(model=settings, **options) if isinstance(settings, str) else settings
-        self.settings = replace(named, **options)
-        self.model, self.revision = named.client_key()
-        local = named.local_model
+        if isinstance(settings, str):
+            settings = LLMSettings(model=settings, **options)
+        elif options:
+            settings = replace(settings, **options)
+        self.settings = settings
+        self.model, self.revision = settings.client_key()
+        local = settings.local_model
         # What a local server cannot work on would wait there, and its time would run out.
-        self.concurrency = named.concurrency if local is None else local.slots
+        self.concurrency = settings.concurrency if local is None else local.slots
         self.usage = LLMCallUsage() if usage is None else usage
         self.cache = ReplyStore(cache) if isinstance(cache, str | Path) else cache
         self.budget = LLMCostBudget() if budget is None else budget
-        self._own_price = named.price()
-        self._server = Server(self.settings, api_key)
-        self._pacing = AccountPace(named.requests_per_minute, named.tokens_per_minute, backoff, max_backoff)
+        self._own_price = settings.price()
+        self._server = Server(settings, api_key)
+        self._pacing = AccountPace(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff)
         self._slots = asyncio.Semaphore(self.concurrency)
         self._has_answered = False
         self._others: set[str] = set()

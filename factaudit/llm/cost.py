@@ -231,26 +231,16 @@ def find_reply_token_limit(params: Mapping[str, Any]) -> int | None:
 
 
 def estimate_llm_judging_cost(
-    evaluators: Mapping[str, Any], claims: Iterable[Any], prices: Mapping[str, LLMModelPrice] | None = None
-) -> list[dict[str, Any]]:
-    """What judging ``claims`` would cost: one row per evaluator that asks a language model, nothing sent.
+    judge: Any, claims: Iterable[Any], prices: Mapping[str, LLMModelPrice] | None = None
+) -> dict[str, Any]:
+    """What judging ``claims`` by a judge that has ``requests(claims)`` would cost; nothing is sent.
 
-    An evaluator is counted where it has ``requests(claims)``; ``claims`` is read once for each, so it must be a
-    sequence or re-iterable. A row is ``{"evaluator", "model", "calls", "cached_calls", "repeated_calls",
-    "prompt_tokens", "max_completion_tokens", "cost", "reason"}``: ``cached_calls`` are not sent, since their replies
-    are in the cache or, ``repeated_calls`` of them, those of another call; tokens are counted approximately, one per
-    four bytes; ``cost`` has replies of full length; None (with a reason) where no price or no limit on the length of
-    replies is known.
+    Returns ``{"model", "calls", "cached_calls", "repeated_calls", "prompt_tokens", "max_completion_tokens", "cost",
+    "reason"}``: ``cached_calls`` are not sent, since their replies are in the cache or, ``repeated_calls`` of them,
+    those of another call; tokens are counted approximately, one per four bytes; ``cost`` has replies of full length;
+    None (with a reason) where no price or no limit on the length of replies is known.
     """
     prices = read_llm_price_table() if prices is None else prices
-    return [
-        {"evaluator": name, **_estimate_calls(evaluator, claims, prices)}
-        for name, evaluator in evaluators.items()
-        if hasattr(evaluator, "requests")
-    ]
-
-
-def _estimate_calls(judge: Any, claims: Iterable[Any], prices: Mapping[str, LLMModelPrice]) -> dict[str, Any]:
     model, revision = judge.client_key()
     path = Path(judge.cache_path() or "")
     row: dict[str, Any] = {"model": model, "calls": 0, "cached_calls": 0, "repeated_calls": 0, "prompt_tokens": 0}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, PlainSerializer, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from factaudit.errors import FactauditError, UsageError, suggest_known_name
 from factaudit.llm.local_server import LOCAL_BASE_URL, LocalModelServer
@@ -119,17 +119,7 @@ class LLMSettings:
             value = {"model": model, **options}
         if not isinstance(value, Mapping):
             raise UsageError(f"llm: expected a model's name or settings, found {type(value).__name__}")
-        options = nest_dotted_llm_request_params(value)
-        known = [one.name for one in fields(cls)]
-        for key in options:
-            if key not in known:
-                where = f"; a parameter of the request is params.{key}" if key not in _RESERVED_PARAMS else ""
-                raise UsageError(f"llm: unknown key {key!r}{suggest_known_name(str(key), known)}{where}")
-        try:
-            return TypeAdapter(cls).validate_python(options)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise UsageError(f"llm: {first['loc'][0]}: {first['msg']}, found {first.get('input')!r}") from None
+        return make_from_options(cls, value, "llm")
 
     def non_default_settings(self) -> dict[str, Any]:
         """The settings that are not as they are by default, for `experiment.yaml` of a run."""
@@ -187,19 +177,38 @@ class LLMSettings:
         return None if self.prices is None else find_model_price(self.model, read_llm_price_table(self.prices))
 
 
-def nest_dotted_llm_request_params(options: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"params.seed": "1"}`` as ``{"params": {"seed": 1}}``: of a text, the values are read as YAML's."""
-    nested = {key: value for key, value in options.items() if not key.startswith("params.")}
-    dotted = {key.removeprefix("params."): value for key, value in options.items() if key.startswith("params.")}
+def make_from_options(option_class: Any, given: Mapping[str, Any], what: str) -> Any:
+    """Make what has its options for its fields, checked by their types. ``params.NAME`` is a key of ``params``.
+
+    what: as an error calls it. Raises `UsageError` for an unknown option (with the nearest known one) or a value of the
+    wrong type.
+    """
+    options = {key: value for key, value in given.items() if not key.startswith("params.")}
+    dotted = {key.removeprefix("params."): value for key, value in given.items() if key.startswith("params.")}
     if dotted:
-        inner = nested.get("params") or {}
+        inner = options.get("params") or {}
         if not isinstance(inner, Mapping):
             raise UsageError(f"params: expected keys and values, found {inner!r}")
-        nested["params"] = {**inner, **{key: _parse_llm_param_value(key, value) for key, value in dotted.items()}}
-    return nested
+        options["params"] = {**inner, **{key: _parse_param(key, value) for key, value in dotted.items()}}
+    known = [name for name in getattr(option_class, "__dataclass_fields__", {}) if not name.startswith("_")]
+    for key in options:
+        if key not in known:
+            where = f"; a parameter of the request is params.{key}" if "params" in known else ""
+            raise UsageError(
+                f"{what} has no option {key!r}{suggest_known_name(str(key), known) if known else ''}{where}"
+            )
+    try:
+        return TypeAdapter(option_class).validate_python(options)
+    except PydanticSchemaGenerationError as error:
+        raise UsageError(f"{what}: its class is no dataclass, or has an option of an unknown type") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "options"
+        raise UsageError(f"{what}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
 
 
-def _parse_llm_param_value(key: str, value: Any) -> Any:
+def _parse_param(key: str, value: Any) -> Any:
+    """Of a text, the value is read as YAML's."""
     try:
         return parse_plain_yaml(value) if isinstance(value, str) else value
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -87,8 +87,15 @@ def find_verdict_in_reply(text: Any) -> str | None:
         text = f"{text[:_MAX_REPLY_PART]}\n{text[-_MAX_REPLY_PART:]}"
     if not _SEVERAL_WORDS.search(text) or _FAILED_CALL.match(text):
         return None
-    verdict = read_stated_verdict(text, parse_label_word, marks=(_MARKED_WORDS,), weak_marks=(_BOLD_WORDS,))
+    text = _MARKED_WORDS.sub(_name_answer, text)
+    verdict = read_stated_verdict(text, parse_label_word) or read_stated_verdict(
+        _BOLD_WORDS.sub(_name_answer, text), parse_label_word
+    )
     return None if verdict is None else verdict.words
+
+
+def _name_answer(marked: re.Match[str]) -> str:
+    return f"\n(Answer: {next(filter(None, marked.groups()))}) "
 
 
 def is_number_text(text: Any) -> bool:

@@ -47,61 +47,42 @@ class FactFaults:
 def find_fact_faults(
     facts: Sequence[str], response: str, topic: str | None = None, demonstrations: Sequence[WordVocabulary] = ()
 ) -> FactFaults:
-    """The faults of a response's facts. demonstrations: the words of each sentence with its facts in the prompt."""
-    own = WordVocabulary([response, topic or ""])
-    missing = [own.list_missing_words(list_informative_words(fact, topic)) for fact in facts]
-    invented = [is_invented_fact(fact, lost, topic) for fact, lost in zip(facts, missing, strict=True)]
-    told = WordVocabulary([*facts, topic or ""])
-    words, covered, uncovered, sentences = 0, 0, 0, split_sentences(response)
+    """The faults of a response's facts. demonstrations: the words of each sentence with its facts in the prompt.
+
+    A fact is invented where a name or number of it is not in the response, or `MAX_MISSING_SHARE` of its words. It has
+    leaked where all words that the response lacks are in one demonstration: a name or number, or three words at least.
+    """
+    own, told = WordVocabulary([response, topic or ""]), WordVocabulary([*facts, topic or ""])
+    invented, leaked = [], []
+    for fact in facts:
+        words = list_informative_words(fact, topic)
+        missing = own.list_missing_words(words)
+        telling = [word for word in missing if not is_trivial_word(word)]
+        is_invented = _has_name_or_number(telling) or 0 < len(telling) >= MAX_MISSING_SHARE * len(words)
+        is_telling = len(missing) > 2 or _has_name_or_number(missing)
+        invented.append(is_invented)
+        is_shown = any(not shown.list_missing_words(missing) for shown in demonstrations)
+        leaked.append(is_invented and is_telling and is_shown)
+    n_words, n_covered, n_uncovered = 0, 0, 0
+    sentences = split_sentences(response)
     for sentence in sentences:
         content = list_informative_words(sentence, topic)
         lost = told.list_missing_words(content)
-        words, covered = words + len(content), covered + len(content) - len(lost)
-        uncovered += is_uncovered_sentence(content, lost)
-    return FactFaults(
-        tuple(invented),
-        tuple(made_up and has_leaked(lost, demonstrations) for lost, made_up in zip(missing, invented, strict=True)),
-        tuple(find_repeated_facts(facts, topic)),
-        tuple(is_trivial_statement(fact, topic) for fact in facts),
-        words,
-        covered,
-        len(sentences),
-        uncovered,
-    )
+        n_words += len(content)
+        n_covered += len(content) - len(lost)
+        n_uncovered += _has_name_or_number(lost) or len(lost) > MAX_UNCOVERED_SHARE * len(content)
+    repeated = _find_repeated_facts(facts, topic)
+    trivial = [is_trivial_statement(fact, topic) for fact in facts]
+    flags = (tuple(invented), tuple(leaked), tuple(repeated), tuple(trivial))
+    return FactFaults(*flags, n_words, n_covered, len(sentences), n_uncovered)
 
 
-def is_invented_fact(fact: str, missing_words: Sequence[ContentWord], topic: str | None = None) -> bool:
-    """Whether a fact with these words missing in its response was not made of it."""
-    telling = [word for word in missing_words if not is_trivial_word(word)]
-    if any(word.kind != "word" for word in telling):
-        return True
-    n_words = len(list_informative_words(fact, topic))
-    return bool(telling) and len(telling) >= MAX_MISSING_SHARE * n_words
+def _has_name_or_number(words: Iterable[ContentWord]) -> bool:
+    return any(word.kind != "word" for word in words)
 
 
-def is_uncovered_sentence(words: Sequence[ContentWord], missing_words: Sequence[ContentWord]) -> bool:
-    """Whether facts leave out what a sentence of these words says."""
-    if any(word.kind != "word" for word in missing_words):
-        return True
-    return len(missing_words) > MAX_UNCOVERED_SHARE * len(words)
-
-
-def has_leaked(missing_words: Sequence[ContentWord], demonstrations: Iterable[WordVocabulary]) -> bool:
-    """Whether all words that the response lacks are in one demonstration, a name or number or three words at least."""
-    telling = len(missing_words) > 2 or any(word.kind != "word" for word in missing_words)
-    return telling and any(not shown.list_missing_words(missing_words) for shown in demonstrations)
-
-
-def find_repeated_facts(facts: Sequence[str], topic: str | None = None) -> list[bool]:
-    """Whether another fact says all that a fact says; of equal ones the first stays."""
-    repeated = [False] * len(facts)
-    for one, _ in find_repeating_fact_pairs(facts, topic):
-        repeated[one] = True
-    return repeated
-
-
-def find_repeating_fact_pairs(facts: Sequence[str], topic: str | None = None) -> list[tuple[int, int]]:
-    """The places of a fact and of another that says all that it says; of equal ones the later comes first.
+def _find_repeated_facts(facts: Sequence[str], topic: str | None) -> list[bool]:
+    """Whether another fact says all that a fact says; of equal ones the first stays.
 
     The words of the one are among the other's, and names that both have come in the same order: "A beat B" is not
     "B beat A". A fact with a negation is only repeated by others with one.
@@ -109,22 +90,18 @@ def find_repeating_fact_pairs(facts: Sequence[str], topic: str | None = None) ->
     listed = [list_informative_words(fact, topic) for fact in facts]
     stems = [{word.stem for word in words} for words in listed]
     negated = [bool(_NEGATION.search(fact)) for fact in facts]
-    pairs = []
-    for one in range(len(facts)):
-        for other in range(len(facts)):
-            if one == other or negated[one] != negated[other] or not stems[one] <= stems[other]:
-                continue
-            if not stems[one] and facts[one].casefold() != facts[other].casefold():
-                continue  # trivial statements are told apart by words of no weight
-            if (stems[one] < stems[other] or other < one) and _have_names_in_order(listed[one], listed[other]):
-                pairs.append((one, other))
-    return pairs
+
+    def repeats(one: int, other: int) -> bool:
+        if one == other or negated[one] != negated[other] or not stems[one] <= stems[other]:
+            return False
+        if not stems[one] and facts[one].casefold() != facts[other].casefold():
+            return False  # trivial statements are told apart by words of no weight
+        if stems[one] == stems[other] and one < other:
+            return False
+        names = dict.fromkeys(word.stem for word in listed[one] if word.kind == "name")
+        return list(names) == list(dict.fromkeys(word.stem for word in listed[other] if word.stem in names))
+
+    return [any(repeats(one, other) for other in range(len(facts))) for one in range(len(facts))]
 
 
 _NEGATION = re.compile(r"\b(?:no|not|never|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
-
-
-def _have_names_in_order(words: Sequence[ContentWord], others: Sequence[ContentWord]) -> bool:
-    names = [word.stem for word in words if word.kind == "name"]
-    shared = [word.stem for word in others if word.stem in names]
-    return list(dict.fromkeys(names)) == list(dict.fromkeys(shared))

@@ -7,12 +7,9 @@ block and a bare link state nothing. Plain text is left as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([\w+#.-]*)\s*.*$")
-#: A fence around prose, not around code.
-_PROSE_FENCES = frozenset({"markdown", "md", "text", "txt", "plaintext", "plain"})
+_FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*[\w+#.-]*\s*$")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}(?:\s|$)|^\s*<h[1-6]\b", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"^(?:\*\*|__)(?!\s)(?:(?!\*\*|__).)+(?:\*\*|__):?$")
 _UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-{2,})\s*$")
@@ -52,58 +49,38 @@ def split_markdown_lines(text: str) -> list[ResponseLine]:
     ['Born: 1902']
     """
     lines = [line for line in text.split("\n") if line.strip()]
-    n_numbered = sum(_NUMBER.match(line) is not None for line in lines)
-    found = list(_read_lines(lines, n_numbered > 1))
-    if lines and not any(line.is_text for line in found) and _FENCE.match(lines[0]):
-        # All of the response stands in a fence.
-        inner = [line for line in lines if not _FENCE.match(line)]
-        return [ResponseLine(line.strip(), not _says_nothing(line)) for line in inner]
+    fences = [number for number, line in enumerate(lines) if _FENCE.match(line)]
+    is_layout = set(fences)
+    if fences != [0, len(lines) - 1]:  # else all of the response stands in a fence
+        for start, end in zip(fences[::2], fences[1::2], strict=False):
+            is_layout.update(range(start, end))
+    has_numbered_list = sum(_NUMBER.match(line) is not None for line in lines) > 1
+    found, heads = [], list[str]()
+    for number, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True)):
+        if "|" not in line:
+            heads = []
+        if number in is_layout or (_TABLE_RULE.match(line) and "|" in line):
+            found.append(ResponseLine(line, False))
+        elif "|" in line and "|" in after and _TABLE_RULE.match(after):
+            heads = _split_cells(line)
+            found.append(ResponseLine(line, False))
+        elif heads or line.strip().startswith("|"):
+            found.append(ResponseLine(_make_row_text(_split_cells(line), heads)))
+        else:
+            found.append(_read_line(line, after, has_numbered_list))
     return found
 
 
-def _read_lines(lines: list[str], has_numbered_list: bool) -> Iterator[ResponseLine]:
-    fence: str | None = None
-    heads: list[str] | None = None
-    for number, line in enumerate(lines):
-        after = lines[number + 1] if number + 1 < len(lines) else ""
-        mark = _FENCE.match(line)
-        if fence is not None:
-            if mark and mark[1].startswith(fence) and not mark[2]:
-                fence = None
-            yield ResponseLine(line, False)
-        elif mark:
-            closes = any(line.strip().startswith(mark[1]) for line in lines[number + 1 :])
-            if mark[2].lower() not in _PROSE_FENCES and (closes or mark[2]):
-                fence = mark[1]
-            yield ResponseLine(line, False)
-        elif "|" in line and "|" in after and _TABLE_RULE.match(after):
-            heads = _split_cells(line)
-            yield ResponseLine(line, False)
-        elif _TABLE_RULE.match(line) and "|" in line:
-            yield ResponseLine(line, False)
-        elif "|" in line and (heads is not None or line.strip().startswith("|")):
-            row = _make_row_text(_split_cells(line), heads)
-            yield ResponseLine(row or line, bool(row))
-        else:
-            heads = None
-            yield _read_line(line, after, has_numbered_list)
-
-
 def _read_line(line: str, after: str, has_numbered_list: bool) -> ResponseLine:
-    bare = _QUOTE.sub("", line)
-    is_underlined = _UNDERLINE.match(after) and not bare.strip().endswith(_SENTENCE_END) and not _BULLET.match(bare)
-    bold = _BOLD_LINE.match(bare.strip()) and not bare.strip().strip("*_:").endswith(_SENTENCE_END)
-    if _HEADING.match(bare) or is_underlined or bold or _says_nothing(bare):
+    bare = _QUOTE.sub("", line).strip()
+    is_sentence = bare.strip("*_: ").endswith(_SENTENCE_END) or _BULLET.match(bare)
+    is_heading = _HEADING.match(bare) or (not is_sentence and (_UNDERLINE.match(after) or _BOLD_LINE.match(bare)))
+    if is_heading or _BARE_LINK.match(bare) or not re.search(r"[^\W_]", bare):
         return ResponseLine(line, False)
     item = _BULLET.sub("", bare, count=1)
-    if has_numbered_list or item != bare:
-        item = _NUMBER.sub("", item, count=1) if has_numbered_list else item
-    text = remove_inline_marks(item)
-    return ResponseLine(text, bool(text))
-
-
-def _says_nothing(line: str) -> bool:
-    return not re.search(r"[^\W_]", line) or _BARE_LINK.match(line) is not None
+    if has_numbered_list:
+        item = _NUMBER.sub("", item, count=1)
+    return ResponseLine(remove_inline_marks(item))
 
 
 def remove_inline_marks(text: str) -> str:
@@ -124,12 +101,11 @@ def _split_cells(line: str) -> list[str]:
     return [remove_inline_marks(cell) for cell in re.split(r"(?<!\\)\|", bare)]
 
 
-def _make_row_text(cells: list[str], heads: list[str] | None) -> str:
+def _make_row_text(cells: list[str], heads: list[str]) -> str:
     """A row as a line of text: "Born: 1981." of two columns, else each cell after its column's name."""
-    heads = heads or []
     if len(cells) == 2 and (not any(heads) or {head.lower() for head in heads} & _GENERAL_HEADS):
-        told = ": ".join(cell for cell in cells if cell)
+        told = ": ".join(filter(None, cells))
     else:
-        names = [*heads, *[""] * len(cells)]
-        told = "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell)
-    return told if not told or told.endswith(_SENTENCE_END) else f"{told}."
+        named = zip([*heads, *[""] * len(cells)], cells, strict=False)
+        told = "; ".join(f"{name}: {cell}".removeprefix(": ") for name, cell in named if cell)
+    return told if told.endswith(_SENTENCE_END) else f"{told}."

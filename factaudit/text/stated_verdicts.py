@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,8 +67,7 @@ _END = (
 )
 _ANSWER_WORDS = re.compile(rf"{_WORD}(?: +{_WORD}){{0,{_MAX_WORDS - 1}}}")
 _WORD_END = re.compile(_END, re.IGNORECASE)
-_LEAD = re.compile(r"[\W_]*")
-_LIST_NUMBER = re.compile(r"[\W_]*\d{1,2}[.):]\s+[\W_]*")
+_LEADS = (re.compile(r""), re.compile(r"[\W_]*"), re.compile(r"[\W_]*\d{1,2}[.):]\s+[\W_]*"))
 #: A number that begins a line of a list and answers nothing.
 _LIST_ITEM = re.compile(r"[.)]\s*[^\s*_]")
 #: "No. 5 in the charts" is a number, not an answer.
@@ -129,10 +128,35 @@ _SECOND_THOUGHT = re.compile(r"\b(?:wait|actually|correction|on second thoughts?
 #: Words that say the same of a claim whatever was asked.
 _PLAIN_MEANINGS = {
     **dict.fromkeys(
-        ("true", "supported", "correct", "accurate", "entailed", "attributable", "factual", "confirmed"), 1
+        (
+            "true",
+            "supported",
+            "correct",
+            "accurate",
+            "entailed",
+            "attributable",
+            "factual",
+            "confirmed",
+            "support",
+            "entail",
+            "confirm",
+        ),
+        1,
     ),
     **dict.fromkeys(
-        ("false", "untrue", "unsupported", "incorrect", "inaccurate", "wrong", "contradicted", "refuted"), 0
+        (
+            "false",
+            "untrue",
+            "unsupported",
+            "incorrect",
+            "inaccurate",
+            "wrong",
+            "contradicted",
+            "refuted",
+            "contradict",
+            "refute",
+        ),
+        0,
     ),
 }
 _CLAIM_NAMES = r"(?:claim|statement|sentence|input|fact|assertion|hypothesis|summary|answer|response)"
@@ -152,14 +176,6 @@ _BY_THE_DOCUMENT = re.compile(
     rf"\s+(?:in|on|from)\s+(?:the|this)\s+(?:given\s+|provided\s+)?{_DOCUMENT_NAMES}\b", re.IGNORECASE
 )
 _THAT = re.compile(r"\s+that\b", re.IGNORECASE)
-_VERB_MEANINGS = {"support": 1, "entail": 1, "confirm": 1, "contradict": 0, "refute": 0}
-_PARTICIPLES = {
-    "support": "supported",
-    "entail": "entailed",
-    "confirm": "confirmed",
-    "contradict": "contradicted",
-    "refute": "refuted",
-}
 #: What takes a statement back that follows in the same clause: "It is unclear whether the statement is true".
 _NOT_SAID = re.compile(
     r"\b(?:no|not|nothing|none|neither|nor|never|nowhere|cannot|without|if|whether|unless|would|could|might|may|unclear"
@@ -224,20 +240,10 @@ def make_answer_parser(positive: Iterable[str], negative: Iterable[str]) -> Word
     return parse
 
 
-def read_stated_verdict(
-    text: str,
-    parse_words: WordParser,
-    *,
-    last: bool = False,
-    json_field: str | None = None,
-    marks: Sequence[re.Pattern[str]] = (),
-    weak_marks: Sequence[re.Pattern[str]] = (),
-) -> StatedVerdict | None:
+def read_stated_verdict(text: str, parse_words: WordParser, *, last: bool = False) -> StatedVerdict | None:
     """The verdict that a reply states, None where it states none or contradicts itself.
 
-    ``last``: the prompt asked for reasons and then the answer, so that a first word is none. ``json_field``: the prompt
-    asked for JSON, and the verdict is this field's value, nothing else. ``marks``: further patterns of places, each
-    with the answer as its group; ``weak_marks``: patterns that count where nothing else says a verdict.
+    ``last``: the prompt asked for reasons and then the answer, so that a first word is none.
 
     >>> parse = make_answer_parser(["yes"], ["no"])
     >>> read_stated_verdict("No contradiction was found. Answer: Yes", parse)
@@ -247,81 +253,53 @@ def read_stated_verdict(
     """
     if len(text) > _MAX_CHARACTERS:
         return None
-    if json_field is not None:
-        return _read_json_verdict(text, json_field, parse_words)
-    marked = [*_list_marked_answers(text, parse_words), *_list_pattern_answers(text, marks, parse_words)]
-    first = None if last else _read_first_answer(text, parse_words)
-    found = ([first] if first is not None else []) + marked
-    if not found:
-        found = [] if last else _list_pattern_answers(text, weak_marks, parse_words)
-    if not found:
-        found = [] if last else _list_statement_answers(text, parse_words)
-    if not found or len({one.value for one in found}) > 1:
+    first, found = None, _list_marked_answers(text, parse_words)
+    if not last:
+        places = (lead.match(text) for lead in _LEADS)
+        answers = (_read_answer_at(text, place.end(), parse_words) for place in places if place)
+        first = next(filter(None, answers), None)
+        found = found if first is None else [first, *found]
+    statements = list(_list_statements(text, parse_words))
+    if not found and not last and len({one.value for one in statements}) == 1:
+        found = [
+            StatedVerdict(value, one.words, text.find(one.words.split()[-1], one.start))
+            for one in statements
+            if one.is_whole and (value := parse_words(one.words)) is not None
+        ]
+    if len({one.value for one in found}) != 1:
         return None
-    verdict = found[0] if first is not None else found[-1]
-    return None if any(_is_contradicted(text, one, parse_words, last) for one in found) else verdict
+    verdict = found[-1] if first is None else first
+    is_contradicted = any(_is_contradicted(text, one, statements, parse_words, last) for one in found)
+    return None if is_contradicted else verdict
 
 
-def _read_answer_at(text: str, start: int, parse_words: WordParser) -> StatedVerdict | None:
+def _read_answer_at(text: str, start: int, parse_words: WordParser, must_end: bool = True) -> StatedVerdict | None:
     """The answer whose words begin at ``start``: the longest that is one, if what follows lets it stand alone."""
     if (symbol := _SYMBOL.match(text, start)) is not None and (value := parse_words(symbol[1])) is not None:
         return StatedVerdict(value, symbol[1], symbol.start(1))
     words = _ANSWER_WORDS.match(text, start)
-    if words is None:
-        return None
-    ends = [start + one.end() for one in re.finditer(_WORD, words[0])]
+    ends = [] if words is None else [start + one.end() for one in re.finditer(_WORD, words[0])]
     for end in reversed(ends):
         said = text[start:end]
-        value = parse_words(said) if _WORD_END.match(text, end) else None
-        if value is None or _NUMBER_SIGN.match(text, start):
+        value = parse_words(said)
+        if value is None or (must_end and not _WORD_END.match(text, end)) or _NUMBER_SIGN.match(text, start):
             continue
         if said.isdecimal() and _LIST_ITEM.match(text, end):
             continue
-        other = _ALTERNATIVE.match(text, end)
-        if other is not None and _begins_with_answer(text, other.end(), parse_words):
-            return None
-        return StatedVerdict(value, said, start)
+        return None if must_end and _is_question(text, end, parse_words) else StatedVerdict(value, said, start)
     return None
 
 
-def _begins_with_answer(text: str, start: int, parse_words: WordParser) -> bool:
-    words = _ANSWER_WORDS.match(text, start)
-    if words is None:
-        return False
-    ends = [start + one.end() for one in re.finditer(_WORD, words[0])]
-    return any(parse_words(text[start:end]) is not None for end in ends if end == ends[0] or _WORD_END.match(text, end))
-
-
-def _read_first_answer(text: str, parse_words: WordParser) -> StatedVerdict | None:
-    if (symbol := _read_answer_at(text, 0, parse_words)) is not None:
-        return symbol
-    for pattern in (_LEAD, _LIST_NUMBER):
-        if (lead := pattern.match(text)) is not None:
-            found = _read_answer_at(text, lead.end(), parse_words)
-            if found is not None:
-                return found
-    return None
+def _is_question(text: str, end: int, parse_words: WordParser) -> bool:
+    """Whether the other answer stands beside one that ends here: "True or False?"."""
+    other = _ALTERNATIVE.match(text, end)
+    return other is not None and _read_answer_at(text, other.end(), parse_words, must_end=False) is not None
 
 
 def _list_marked_answers(text: str, parse_words: WordParser) -> list[StatedVerdict]:
-    answers = []
-    for mark in (*_MARK.finditer(text), *_LINE_MARK.finditer(text)):
-        found = _read_answer_at(text, mark.end(), parse_words)
-        if found is not None and not _IS_CONDITION.search(_find_clause_before(text, mark.start())):
-            answers.append(found)
-    return answers
-
-
-def _list_pattern_answers(
-    text: str, patterns: Iterable[re.Pattern[str]], parse_words: WordParser
-) -> list[StatedVerdict]:
-    answers = []
-    for pattern in patterns:
-        for match in pattern.finditer(text):
-            group = match.lastindex or 0
-            if (value := parse_words(match[group])) is not None:
-                answers.append(StatedVerdict(value, match[group], match.start(group)))
-    return answers
+    marks = [*_MARK.finditer(text), *_LINE_MARK.finditer(text)]
+    said = [one for one in marks if not _IS_CONDITION.search(_find_clause_before(text, one.start()))]
+    return list(filter(None, (_read_answer_at(text, mark.end(), parse_words) for mark in said)))
 
 
 def _find_clause_before(text: str, end: int) -> str:
@@ -330,7 +308,7 @@ def _find_clause_before(text: str, end: int) -> str:
 
 
 @dataclass(frozen=True)
-class _ClaimStatement:
+class _Statement:
     """A sentence about the claim. is_whole: nothing follows that would narrow it, and nothing before takes it back."""
 
     value: int
@@ -340,37 +318,31 @@ class _ClaimStatement:
     is_whole: bool
 
 
-def _list_statements(text: str, parse_words: WordParser) -> Iterator[_ClaimStatement]:
+def _list_statements(text: str, parse_words: WordParser) -> Iterator[_Statement]:
     """The sentences that say of the claim that it is true, or is not; those that ask or suppose so are left out."""
-    for match in _CLAIM_STATEMENT.finditer(text):
+    for match in (*_CLAIM_STATEMENT.finditer(text), *_DOCUMENT_STATEMENT.finditer(text)):
+        found = match.groupdict()
         clause = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
-        is_pronoun = match["article"] is None and match["subject"].lower() in ("it", "this", "that")
-        if _NOT_SAID.search(clause) or (match["article"] is None and clause.strip(" \t,\"'*_-#>")):
+        if _NOT_SAID.search(clause):
             continue
-        words = f"{'not ' if match['denied'] else ''}{match['word']}"
-        value = _find_plain_meaning(words, parse_words)
-        is_partly = bool(match["partly"] or match["also_partly"])
-        if value is None and not (is_partly and match["word"].lower() in _PLAIN_MEANINGS):
-            continue
-        after = match.end()
-        ends = bool(_WORD_END.match(text, after) or _BY_THE_DOCUMENT.match(text, after))
-        if is_pronoun and (not ends or _THAT.match(text, after)):
-            continue
-        other = _ALTERNATIVE.match(text, match.end())
-        if other is not None and _begins_with_answer(
-            text, other.end(), lambda word: _find_plain_meaning(word, parse_words)
-        ):
-            continue
-        whole = ends and not is_partly and not _OF_A_PART.search(clause)
-        yield _ClaimStatement(0 if value is None or is_partly else value, words, match.start(), match.end(), whole)
-    for match in _DOCUMENT_STATEMENT.finditer(text):
-        clause = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
-        meaning = _VERB_MEANINGS[match["verb"].lower()]
-        if _NOT_SAID.search(clause) or (match["denied"] and meaning == 0):
-            continue
-        words = f"{'not ' if match['denied'] else ''}{_PARTICIPLES[match['verb'].lower()]}"
-        whole = bool(_WORD_END.match(text, match.end()))
-        yield _ClaimStatement(0 if match["denied"] else meaning, words, match.start(), match.end(), whole)
+        words = ("not " if found["denied"] else "") + (found.get("word") or found["verb"])
+        value, end = _find_plain_meaning(words, parse_words), match.end()
+        ends, is_partly = _WORD_END.match(text, end) is not None, False
+        if "word" in found:
+            is_partly = bool(found["partly"] or found["also_partly"])
+            if is_partly and found["word"].lower() in _PLAIN_MEANINGS:
+                value = 0
+            if not found["article"] and clause.strip(" \t,\"'*_-#>"):
+                continue
+            ends = ends or _BY_THE_DOCUMENT.match(text, end) is not None
+            is_pronoun = not found["article"] and found["subject"].lower() in ("it", "this", "that")
+            if is_pronoun and (not ends or _THAT.match(text, end)):
+                continue
+            if _is_question(text, end, lambda word: _find_plain_meaning(word, parse_words)):
+                continue
+            ends = ends and not is_partly and not _OF_A_PART.search(clause)
+        if value is not None:
+            yield _Statement(value, words, match.start(), end, ends)
 
 
 def _find_plain_meaning(words: str, parse_words: WordParser) -> int | None:
@@ -378,29 +350,21 @@ def _find_plain_meaning(words: str, parse_words: WordParser) -> int | None:
     denied = known.startswith("not ")
     meaning = _PLAIN_MEANINGS.get(known.removeprefix("not "))
     if meaning is None:
-        return parse_words(words) if known not in ("yes", "no", "not yes") else None
-    return (0 if meaning else None) if denied else meaning
+        return None if known in ("yes", "no", "not yes") else parse_words(words)
+    if denied:
+        return 0 if meaning else None
+    return meaning
 
 
-def _list_statement_answers(text: str, parse_words: WordParser) -> list[StatedVerdict]:
-    """The verdict as a whole sentence in the prompt's own words; all that are said must be the same."""
-    statements = list(_list_statements(text, parse_words))
-    answers = [
-        StatedVerdict(value, one.words, text.find(one.words.split()[-1], one.start))
-        for one in statements
-        if one.is_whole and (value := parse_words(one.words)) is not None
-    ]
-    return answers if len({one.value for one in statements}) == 1 else []
-
-
-def _is_contradicted(text: str, verdict: StatedVerdict, parse_words: WordParser, last: bool) -> bool:
+def _is_contradicted(
+    text: str, verdict: StatedVerdict, statements: Iterable[_Statement], parse_words: WordParser, last: bool
+) -> bool:
     """Whether a hedge, another answer or a sentence about the claim speaks against a verdict."""
     end = verdict.start + len(verdict.words)
-    hedge = _HEDGE_OF_YES if verdict.value else _HEDGE_OF_NO
     sentence = _SENTENCE_END.split(text[end : end + 200].lstrip("\"'”’*_`)]} "))[0]
-    if hedge.match(sentence) or (verdict.value and _RESERVATION.search(text, end)):
-        return True
-    if _SECOND_THOUGHT.search(text, end) or (verdict.value and _LACKING_EVIDENCE.search(text, end)):
+    hedge = _HEDGE_OF_YES if verdict.value else _HEDGE_OF_NO
+    takes_back = (_SECOND_THOUGHT, _RESERVATION, _LACKING_EVIDENCE)[: 3 if verdict.value else 1]
+    if hedge.match(sentence) or any(pattern.search(text, end) for pattern in takes_back):
         return True
     for clause in _CLAUSE_START.finditer(text):
         if last and clause.end() < verdict.start:
@@ -408,7 +372,7 @@ def _is_contradicted(text: str, verdict: StatedVerdict, parse_words: WordParser,
         said = _read_answer_at(text, clause.end(), lambda words: _parse_bare_answer(words, parse_words))
         if said is not None and said.value != verdict.value:
             return True
-    for one in _list_statements(text, parse_words):
+    for one in statements:
         if one.value == verdict.value or one.start <= verdict.start < one.end:
             continue
         # Before an answer reasons are weighed, and behind a no the parts are named that hold.
@@ -422,66 +386,52 @@ def _parse_bare_answer(words: str, parse_words: WordParser) -> int | None:
     return _find_plain_meaning(words, parse_words) if value is None else value
 
 
+# A reply in JSON ------------------------------------------------------------------------------------------------------
+
+
 def list_json_fields(text: str) -> list[str]:
     """The fields of the JSON objects in a reply, each once.
 
     >>> list_json_fields('So: {"reason": "x", "SCORE": "True"}')
     ['reason', 'SCORE']
     """
-    found = (key for value, _ in _list_json_objects(text) for key, _ in _iterate_leaves(value) if key)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(key for key, _ in _iterate_leaves(_split_json(text)) if key))
 
 
-def _read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVerdict | None:
+def read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVerdict | None:
     """The verdict in the field ``name`` of the JSON objects in a reply, if nothing else in it contradicts."""
-    values: list[Any] = []
-    others: list[Any] = []
-    rest = text
-    for found, source in _list_json_objects(text):
-        rest = rest.replace(source, "\n", 1)
-        for key, value in _iterate_leaves(found):
-            (values if key.casefold() == name.casefold() else others).append(value)
-    verdicts = [_parse_json_value(value, parse_words) for value in values]
-    if not verdicts or None in verdicts or len({one.value for one in verdicts if one}) > 1:
+    lines = []
+    for key, value in _iterate_leaves(_split_json(text)):
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        said = value if isinstance(value, str) else json.dumps(value)
+        lines.append(f"Answer: {said}" if key.casefold() == name.casefold() else said)
+    verdict = read_stated_verdict("\n".join(lines), parse_words, last=True)
+    if verdict is None:
         return None
-    verdict = verdicts[0]
-    assert verdict is not None
-    for other in (rest, *(value for value in others if isinstance(value, str))):
-        said: list[StatedVerdict] = [*_list_marked_answers(other, parse_words)]
-        if (first := _read_first_answer(other, parse_words)) is not None:
-            said.append(first)
-        statements = [one for one in _list_statements(other, parse_words) if one.is_whole or one.value == 0]
-        if ({one.value for one in said} | {one.value for one in statements}) - {verdict.value}:
-            return None
     place = re.search(rf"\"{re.escape(name)}\"\s*:\s*\"?[\W_]*(?={re.escape(verdict.words)})", text, re.IGNORECASE)
     return StatedVerdict(verdict.value, verdict.words, place.end() if place else len(text))
 
 
-def _parse_json_value(value: Any, parse_words: WordParser) -> StatedVerdict | None:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    text = value if isinstance(value, str) else json.dumps(value)
-    if (meaning := parse_words(text)) is not None:
-        return StatedVerdict(meaning, text, 0)
-    return read_stated_verdict(text, parse_words) if isinstance(value, str) else None
+class _JSONPairs(list[tuple[str, Any]]):
+    """The pairs of a JSON object: a key that stands twice is there twice."""
 
 
-def _list_json_objects(text: str) -> Iterator[tuple[Any, str]]:
-    """The JSON objects and lists in a text, each with its source; a key that stands twice is there twice."""
+def _split_json(text: str) -> list[Any]:
+    """The JSON objects and lists in a text, and what stands between them."""
     decoder = json.JSONDecoder(object_pairs_hook=_JSONPairs)
+    parts: list[Any] = []
     start = 0
-    while (begin := _JSON_START.search(text, start)) is not None:
+    for begin in _JSON_START.finditer(text):
+        if begin.start() < start:
+            continue
         try:
             found, end = decoder.raw_decode(text, begin.start())
         except (ValueError, RecursionError):
-            start = begin.end()
-        else:
-            yield found, text[begin.start() : end]
-            start = end
-
-
-class _JSONPairs(list[tuple[str, Any]]):
-    """The pairs of a JSON object."""
+            continue
+        parts += [text[start : begin.start()], found]
+        start = end
+    return [*parts, text[start:]]
 
 
 def _iterate_leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
