@@ -110,7 +110,7 @@ class AlignScoreEvaluator(TransformersEvaluator):
         except Exception as error:  # transformers and the hub raise as they please
             said = format_error_first_line(error)
             raise FactauditError(
-                f"alignscore: {self.model!r} on {self._backbone!r} is not to be had: {said}"
+                f"alignscore: {self.model!r} with {self._backbone!r} cannot be loaded: {said}"
             ) from error
         weights = read_alignscore_weights(path)
         device = self.device
