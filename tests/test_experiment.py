@@ -200,9 +200,9 @@ def test_a_run_with_nothing_changed_only_checks(
     read = []
     inputs = experiment_module.read_experiment_inputs
 
-    def reading(one, evaluators):
+    def reading(one, needs_verdicts):
         read.append(one)
-        return inputs(one, evaluators)
+        return inputs(one, needs_verdicts)
 
     monkeypatch.setattr(experiment_module, "read_experiment_inputs", reading)
     again: list[str] = []
