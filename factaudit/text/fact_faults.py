@@ -70,11 +70,16 @@ def find_fact_faults(
         lost = told.list_missing_words(content)
         n_words += len(content)
         n_covered += len(content) - len(lost)
-        n_uncovered += _has_name_or_number(lost) or len(lost) > MAX_UNCOVERED_SHARE * len(content)
+        n_uncovered += is_uncovered_sentence(content, lost)
     repeated = _find_repeated_facts(facts, topic)
     trivial = [is_trivial_statement(fact, topic) for fact in facts]
     flags = (tuple(invented), tuple(leaked), tuple(repeated), tuple(trivial))
     return FactFaults(*flags, n_words, n_covered, len(sentences), n_uncovered)
+
+
+def is_uncovered_sentence(words: Sequence[ContentWord], missing_words: Sequence[ContentWord]) -> bool:
+    """Whether facts leave out what a sentence of these words says."""
+    return _has_name_or_number(missing_words) or len(missing_words) > MAX_UNCOVERED_SHARE * len(words)
 
 
 def _has_name_or_number(words: Iterable[ContentWord]) -> bool:
