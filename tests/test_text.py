@@ -18,7 +18,7 @@ from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.display_text import mask_secrets_in_text
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision, split_rouge_tokens
-from factaudit.text.scripts import has_ascii_words, is_in_other_script, split_words_of_any_script
+from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, split_words_of_any_script
 from factaudit.text.sentences import find_sentence_spans, split_sentences
 
 SCORER = RougeScorer(["rouge2"], use_stemmer=False)
@@ -44,9 +44,9 @@ SIZE = st.integers(1, 20)
 
 
 def expected_precision(claim: str, doc: str | None) -> float:
-    if doc is None or is_in_other_script(claim, doc):
+    if doc is None or find_claims_in_other_script([claim], doc)[0]:
         return float("nan")
-    tokenizer, scorer = (TOKENIZER, SCORER) if has_ascii_words(doc) else (ScriptTokenizer, SCRIPT_SCORER)
+    tokenizer, scorer = (TOKENIZER, SCORER) if has_rouge_words(doc) else (ScriptTokenizer, SCRIPT_SCORER)
     return scorer.score(doc, claim)["rouge2"].precision if len(tokenizer.tokenize(claim)) > 1 else float("nan")
 
 
@@ -54,7 +54,7 @@ def expected_diff(claim: str, doc: str | None, size: int) -> float:
     whole = expected_precision(claim, doc)
     if doc is None or whole != whole:
         return float("nan")
-    scorer = SCORER if has_ascii_words(doc) else SCRIPT_SCORER
+    scorer = SCORER if has_rouge_words(doc) else SCRIPT_SCORER
     return whole - max(
         (scorer.score(part, claim)["rouge2"].precision for part in split_document_into_chunks(doc, size)), default=0
     )
@@ -296,28 +296,13 @@ def test_sentences_and_chunks() -> None:
     assert split_document_into_chunks(CHINESE, 4)[:2] == ["北京是中", "国的首都。"]
 
 
-def test_words_are_rouge_scores_where_letters_are_ascii() -> None:
-    # rouge-score's tokens: "zo" and "s", and nothing of what is not ASCII.
-    assert rouge2_precision(["Zo s mill"], ["It is the mill of Zoë's: Zoë's mill, as it was known."])[0] == 1
-    assert split_words_of_any_script("GPT-4由OpenAI发布") == ["gpt", "4", "由", "openai", "发", "布"]
-
-
-@pytest.mark.parametrize(
-    ("claim", "in_chinese", "in_english"),
-    [
-        ("Beijing is the capital of China.", True, False),
-        ("iPhone 15 Pro Max 发布", False, False),
-        ("1949", False, False),
-        ("北京是首都", False, True),
-        ("首都は東京です。", False, True),
-        ("Пекин столица", False, True),
-    ],
-)
-def test_claims_in_another_script_have_no_overlap(claim: str, in_chinese: bool, in_english: bool) -> None:
-    assert is_in_other_script(claim, CHINESE) == in_chinese
-    assert is_in_other_script(claim, ENGLISH) == in_english
-    has_bigram = claim != "1949"
-    assert np.isnan(rouge2_precision([claim], [ENGLISH])[0]) == (in_english or not has_bigram)
+def test_claims_in_another_script_have_no_overlap() -> None:
+    claims = ["Beijing is the capital of China.", "iPhone 15 Pro Max 发布", "1949", "北京是首都", "Пекин столица"]
+    assert find_claims_in_other_script(claims, CHINESE) == [True, False, False, False, True]
+    assert find_claims_in_other_script(claims, ENGLISH) == [False, False, False, True, True]
+    assert find_claims_in_other_script(["首都は東京です。"], "东京是日本的首都。") == [False]
+    assert find_claims_in_other_script(["北京"], "1949") == [False]
+    np.testing.assert_array_equal(np.isnan(rouge2_precision(claims, [ENGLISH] * 5)), [False, False, True, True, True])
 
 
 @pytest.mark.parametrize("name", ["rouge2", "unigram", "tfidf"])
@@ -335,6 +320,8 @@ def test_a_chunk_in_another_script_is_left_out() -> None:
     quoted = Claim("a", "Beijing is the capital of China.", f"{ENGLISH} {CHINESE} {ENGLISH}")
     a, b = evaluator.judge([quoted, Claim("b", "Beijing is the capital.", CHINESE)])
     assert (a.status, a.score) == ("ok", 1)
+    assert a.chunk_scores is not None
+    assert None in a.chunk_scores
     assert (b.status, b.score) == ("skipped", None)
 
 

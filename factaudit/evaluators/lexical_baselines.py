@@ -11,7 +11,12 @@ from factaudit.evaluators.base import Claim, Verdict, evaluator
 from factaudit.signature import hash_texts
 from factaudit.text.content_words import STOP_WORDS
 from factaudit.text.rouge_overlap import rouge2_precision
-from factaudit.text.scripts import OTHER_SCRIPT_REASON, has_ascii_words, is_in_other_script, split_words_of_any_script
+from factaudit.text.scripts import (
+    OTHER_SCRIPT_REASON,
+    find_claims_in_other_script,
+    is_latin_text,
+    split_words_of_any_script,
+)
 from factaudit.text.sentences import split_sentences
 
 #: So many claims are looked at together: those that share a document are scored in one go.
@@ -136,9 +141,10 @@ def _judge_by_lexical_score(
             if doc is None:
                 yield from (Verdict(claim.claim_id, status="skipped", raw="no document") for claim in group)
                 continue
-            scores = score(doc, [claim.claim for claim in group])
-            for claim, value in zip(group, scores, strict=True):
-                if is_in_other_script(claim.claim, doc):
+            texts = [claim.claim for claim in group]
+            is_other = find_claims_in_other_script(texts, doc)
+            for claim, value, other in zip(group, score(doc, texts), is_other, strict=True):
+                if other:
                     yield Verdict(claim.claim_id, status="skipped", raw=OTHER_SCRIPT_REASON)
                 elif value is None:
                     yield Verdict(claim.claim_id, status="skipped", raw=unscorable_reason)
@@ -152,8 +158,8 @@ def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:
 
 
 def _choose_word_list(doc: str) -> Callable[[str], list[str]]:
-    """How words are found in a document and the claims on it."""
-    return (lambda text: _WORD_PATTERN.findall(text.lower())) if has_ascii_words(doc) else split_words_of_any_script
+    """How words are found in a document and the claims on it: in Latin script they are what is spaced."""
+    return (lambda text: _WORD_PATTERN.findall(text.lower())) if is_latin_text(doc) else split_words_of_any_script
 
 
 def _score_unigram_share(doc: str, claims: list[str]) -> list[float | None]:

@@ -12,7 +12,7 @@ from typing import Any
 import regex
 
 from factaudit.errors import UsageError
-from factaudit.text.scripts import UNSPACED, is_unspaced_text
+from factaudit.text.scripts import UNSPACED, is_mostly_ascii, is_unspaced_text
 from factaudit.text.sentences import SENTENCE_MARKS, find_sentence_spans
 
 _WORD = re.compile(r"\S+")
@@ -115,7 +115,7 @@ def _find_chunk_sentence_end(text: str, start: int, limit: int, following: re.Pa
     """Where a chunk from ``start`` that may reach ``limit``, the end of a word, should end."""
     # Punkt decides on each full stop by the words around it alone, so it need not read more than the words before the
     # last one, and one after the limit to see what follows, unless no sentence ends among them.
-    marks = _ASCII_SENTENCE_MARKS if text.isascii() else _ASCII_SENTENCE_MARKS + SENTENCE_MARKS
+    marks = _ASCII_SENTENCE_MARKS if is_mostly_ascii(text) else _ASCII_SENTENCE_MARKS + SENTENCE_MARKS
     mark = max(text.rfind(mark, start, limit) for mark in marks)
     (stop,) = _list_match_ends(following, text, limit, len(text), 1)
     reach = 2

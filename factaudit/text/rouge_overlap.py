@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factaudit.text.chunks import find_document_chunk_spans
-from factaudit.text.scripts import has_ascii_words, is_in_other_script, split_words_of_any_script
+from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, split_words_of_any_script
 
 # What each byte of an ASCII text becomes: letters and digits their lower case, anything else a space.
 _BYTE_TABLE = bytes(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
@@ -38,11 +38,11 @@ def split_rouge_tokens(text: str) -> list[bytes]:
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
     """The clipped share of each claim's bigrams that its document has.
 
-    On texts in ASCII, equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``. The tokens of documents
-    with many other letters, and of claims on them, are `split_words_of_any_script`.
+    On English, equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``. The tokens of documents in other
+    languages, and of claims on them, are `split_words_of_any_script`.
 
     claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has fewer than two
-    tokens or is in another script than its document (`is_in_other_script`), or the document is None.
+    tokens or is in another script than its document (`find_claims_in_other_script`), or the document is None.
     """
     result = np.full(len(claims), np.nan)
     for one in _group_claims_by_document(claims, docs):
@@ -57,7 +57,7 @@ def find_overlaps_lost_to_script(claims: Sequence[str], docs: Sequence[str | Non
     lost = np.zeros(len(overlaps), dtype=bool)
     for at in np.flatnonzero(np.isnan(overlaps)).tolist():
         doc = docs[at]
-        lost[at] = isinstance(doc, str) and is_in_other_script(claims[at], doc)
+        lost[at] = isinstance(doc, str) and find_claims_in_other_script([claims[at]], doc)[0]
     return lost
 
 
@@ -137,9 +137,10 @@ def _group_claims_by_document(claims: Sequence[str], docs: Sequence[str | None])
         if isinstance(doc, str):
             rows_of.setdefault(doc, []).append(row)
     for doc, rows in rows_of.items():
-        one = _DocumentClaims(doc, split_rouge_tokens if has_ascii_words(doc) else split_words_of_any_script, {})
-        for row in rows:
-            if not is_in_other_script(claims[row], doc) and (own := one.count_bigrams(claims[row])):
+        one = _DocumentClaims(doc, split_rouge_tokens if has_rouge_words(doc) else split_words_of_any_script, {})
+        is_other = find_claims_in_other_script([claims[row] for row in rows], doc)
+        for row, other in zip(rows, is_other, strict=True):
+            if not other and (own := one.count_bigrams(claims[row])):
                 one.bigrams[row] = own
         yield one
 
