@@ -10,9 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import sys
+import tempfile
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,8 @@ from factaudit.llm.settings import LLMSettings
 
 #: Claims that are judged together. When a node is lost, those of the blocks that its actors had are judged again.
 CLAIMS_PER_BLOCK = 128
+#: Blocks that an actor has: the one at work and the next one.
+_BLOCKS_PER_ACTOR = 2
 #: So many losses of its node an actor and its blocks survive.
 _MAX_LOSSES = 3
 _ADDRESS_PATTERN = re.compile(r"ray(://\S+)?")
@@ -55,7 +60,6 @@ def judge_on_ray(
     """
     check_ray_address(address)
     import ray
-    from ray.util import ActorPool
 
     with _connect_cluster(address):
         _pickle_user_modules(members)
@@ -64,11 +68,26 @@ def judge_on_ray(
         n_gpus = int(cluster.get("GPU", 0)) if wants_gpu else 0
         needs = {"num_cpus": 0, "num_gpus": 1} if n_gpus else {"num_cpus": 1}
         actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(RayWorker)
-        n_actors = n_gpus or max(1, int(cluster.get("CPU", 1)))
-        workers = [actor.remote(evaluator, evaluator.signature) for _ in range(n_actors)]
+        blocks = _list_blocks(claims)
+        free: deque[Any] = deque()
+        under_way: dict[Any, Any] = {}
         try:
-            blocks = _list_blocks(claims)
-            for verdicts, failure in ActorPool(workers).map_unordered(_judge_block, blocks):
+            for _ in range(n_gpus or max(1, int(cluster.get("CPU", 1)))):
+                free.append(actor.remote(evaluator, evaluator.signature))
+            free.extend(list(free) * (_BLOCKS_PER_ACTOR - 1))
+            while True:
+                while free:
+                    worker = free.popleft()
+                    if (block := next(blocks, None)) is not None:
+                        under_way[worker.judge.remote(block)] = worker
+                    elif worker not in free and worker not in under_way.values():
+                        # One of a lost node may wait for its place.
+                        ray.kill(worker)
+                if not under_way:
+                    return
+                (ready, *_), _ = ray.wait(list(under_way))
+                free.append(under_way.pop(ready))
+                verdicts, failure = ray.get(ready)
                 yield from verdicts
                 if failure is not None:
                     raise FactauditError(f"on {address}: {failure}")
@@ -76,12 +95,8 @@ def judge_on_ray(
             reason = str(error).strip().splitlines()[-1]
             raise FactauditError(f"on {address}: {reason} (the same command again goes on from here)") from error
         finally:
-            for worker in workers:
+            for worker in {*free, *under_way.values()}:
                 ray.kill(worker)
-
-
-def _judge_block(worker: Any, block: list[Claim]) -> Any:
-    return worker.judge.remote(block)
 
 
 def _list_blocks(claims: Iterable[Claim]) -> Iterator[list[Claim]]:
@@ -122,16 +137,20 @@ def _connect_cluster(address: str) -> Iterator[None]:
         return
     # Ray reports to its makers what a cluster that it starts is used for, unless it is told not to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        # Without an address Ray takes RAY_ADDRESS, or the cluster that runs here, or starts one.
-        ray.init(None if address == "ray" else address, logging_level=logging.ERROR, log_to_driver=False)
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    with ExitStack() as stack:
+        stack.callback(ray.shutdown)
+        try:
+            ray.init(os.environ.get("RAY_ADDRESS", "auto") if address == "ray" else address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            if address != "ray" or "RAY_ADDRESS" in os.environ:
+                said = format_error_first_line(error)
+                raise FactauditError(f"on {address}: no Ray cluster answers: {said}") from error
+            folder = tempfile.mkdtemp(prefix="ray-")
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(ray.shutdown)
+            ray.init("local", include_dashboard=False, _temp_dir=folder, **quiet)
         yield
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        if ray.is_initialized():
-            raise
-        raise FactauditError(f"on {address}: no Ray cluster answers: {format_error_first_line(error)}") from error
-    finally:
-        ray.shutdown()
 
 
 def _pickle_user_modules(evaluators: Iterable[Evaluator]) -> None:
