@@ -102,15 +102,20 @@ WORLDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     ),
     "all labelled correct": (
         {"rates": {"a": (0.9, 0.9)}, "n": 40, "error_share": 0.0},
-        [("Label more", "0 labelled errors and 40 labelled correct claims are too few to choose an evaluator.")],
+        [
+            (
+                "Label more",
+                "0 labelled errors and 40 labelled correct claims are too few to say how good an evaluator is.",
+            )
+        ],
     ),
     "all labelled errors": (
         {"rates": {"a": (0.9, 0.9)}, "n": 40, "error_share": 1.0},
-        [("Label more", "are too few to choose an evaluator. Aim for at least 30 of each")],
+        [("Label more", "are too few to say how good an evaluator is. Aim for at least 30 of each")],
     ),
     "five claims": (
         {"rates": {"a": (0.9, 0.9)}, "n": 5},
-        [("Label more", "are too few to choose an evaluator")],
+        [("Label more", "are too few to say how good an evaluator is")],
     ),
     "no labels": (
         {"rates": {"a": (0.9, 0.9)}, "labelled": False},
@@ -125,7 +130,7 @@ WORLDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [
             (
                 "Beware",
-                "By the labels, the difference is significant for 0 of 1 pair of systems on d, "
+                "According to the labels, the difference is significant for 0 of 1 pair of systems on d, "
                 "too few to judge rankings.",
             )
         ],

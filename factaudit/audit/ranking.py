@@ -183,8 +183,8 @@ CHECKS = (
         limit=lambda limits: limits.min_orderable,
         side="under",
         by=(),
-        says="By the labels, the difference is significant for {n_ordered} of {n_pairs:number pair} of systems{on}, "
-        "{verdict}.",
+        says="According to the labels, the difference is significant for {n_ordered} of {n_pairs:number pair} of "
+        "systems{on}, {verdict}.",
         beyond="too few to judge rankings",
         advice="Two systems without a significant difference may still differ: label more claims.",
         null="on every data set the labels order a quarter of the pairs, or half of the pairs have enough labels to "

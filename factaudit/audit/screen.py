@@ -283,7 +283,7 @@ def _explain_lacking_labels(run: AuditedRun, rows: Sequence[Row]) -> Advice | No
         return Advice("Label more", text)
     if min(errors, correct) < MIN_LABELS:
         found = f"{format_count(errors, 'labelled error')} and {format_count(correct, 'labelled correct claim')}"
-        text = f"{found} are too few to choose an evaluator. Aim for at least {ENOUGH_LABELS} of each: {how}."
+        text = f"{found} are too few to say how good an evaluator is. Aim for at least {ENOUGH_LABELS} of each: {how}."
         return Advice("Label more", text)
     for _, key, _ in _MISTAKES.values():
         counts = [row[key] for row in rows if row.get(key) is not None]
@@ -402,9 +402,11 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
         yield Advice("Good for", text)
     if unfit:
         text = f"publishing error rates as they are: {join_names([_word_far_rates(run, far[name]) for name in unfit])}"
-        text += f", significantly more than the {limit} allowed."
+        text += f", significantly more than the limit of {limit} points."
         if unknown:
-            text += f" For {join_names(unknown)} there are too few labels to tell."
+            text += (
+                f" For {join_names(unknown)}, there are too few labels to tell whether its rates are within the limit."
+            )
         yield Advice("Not for", text)
     elif unknown:
         text = "There are too few labels to tell whether predicted error rates can be published."
@@ -414,13 +416,13 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
 
 
 def _word_far_rates(run: AuditedRun, found: Finding) -> str:
-    """``2 of a's 12 error rates are off by up to 23 points``."""
+    """``2 of the 12 error rates that a predicts are off by up to 23 points``."""
     size, n = _format_bias(run, [found.row]), len(list_system_biases(run, str(found.evaluator)))
     if found.row["is_total"] or n == 1:
         return f"{found.evaluator}'s error rate{fill(describe_place(found.row), found.row)} is off by {size}"
     if len(found.alike) == 1:
-        return f"the worst of {found.evaluator}'s {n} error rates is off by {size}"
-    return f"{len(found.alike)} of {found.evaluator}'s {n} error rates are off by up to {size}"
+        return f"the worst of the {n} error rates that {found.evaluator} predicts is off by {size}"
+    return f"{len(found.alike)} of the {n} error rates that {found.evaluator} predicts are off by up to {size}"
 
 
 def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
@@ -444,9 +446,7 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice
     if run.rows("estimate_summary"):
         yield from (Advice("Instead", text) for text in expect_corrected_rates(run, _list_biases(run, evaluator)))
     elif run.about.get("claims"):
-        text = (
-            "correct the rates, which needs fewer labels: label about 100 of your new claims per data set. factaudit "
-        )
+        text = "correct the rates of new claims, which needs fewer labels: label about 100 per data set. factaudit "
         text += "sample chooses them, and factaudit estimate gives each system a corrected rate with a 95 % CI."
         yield Advice("Instead", text)
 
@@ -468,8 +468,8 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         if may == "yes":
             yield Advice("Good for", f"ranking systems: {text}.")
         else:
-            text = f"Rankings: {text}. On each of the other pairs, one of the two finds a significant difference "
-            yield Advice("Beware", text + "and the other does not; no pair is reversed.")
+            text = f"Rankings: {text}. On each of the other pairs, either {name} or the labels find a significant "
+            yield Advice("Beware", text + "difference, but not both; no pair is reversed.")
         break
 
 

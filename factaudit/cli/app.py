@@ -62,7 +62,7 @@ _SECTIONS = {
 @click.version_option(__version__, prog_name="factaudit")
 @click.option("--debug", is_flag=True, help="Show the full traceback if something fails.")
 def cli(debug: bool) -> None:
-    """Find out what a factuality metric may be used for.
+    """Find out what a factuality metric can be used for.
 
     \b
     Start here:

@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     "limits",
     multiple=True,
     metavar="NAME=SHARE",
-    help="The limits that decide what is recommended, such as max_bias=0.03. min_rate (default 0.8): the least share "
-    "of the errors that must be found, and of the correct claims that must pass. max_bias (0.05): how far an error "
-    "rate may be off. "
-    "max_misordered (0.1): largest share of pairs of systems on which an evaluator may disagree with the "
-    "labels. min_orderable (0.25): rankings are judged only if, by the labels, at least this share of pairs differs "
-    "significantly. max_unscored (0.1): largest share of claims without a verdict. max_review (0.5): "
+    help="The limits that decide what is recommended, such as max_bias=0.03. min_rate (default 0.8): the smallest "
+    "share of the errors that must be found, and of the correct claims that must pass. max_bias (0.05): how far an "
+    "error rate may be off. max_misordered (0.1): the largest share of pairs of systems on which an evaluator may "
+    "disagree with the labels. min_orderable (0.25): rankings are judged only if, according to the labels, at least "
+    "this share of pairs differs significantly. max_unscored (0.1): the largest share of claims without a verdict. "
+    "max_review (0.5): the "
     "largest share of claims that people can review.",
 )
 @click.option(

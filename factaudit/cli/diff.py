@@ -65,12 +65,12 @@ def diff_command(
     """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
 
     BEFORE and AFTER are run folders or files of judged claims; a file is audited first. Evaluators with the same name
-    are compared, and --pair names further pairs. If exactly one evaluator of each run has no partner, the two are
+    are compared, and --pair names further pairs. If exactly one evaluator of each run is left over, the two are
     compared, and the output says so. A change is the figure in AFTER minus the figure in BEFORE, averaged over data
     sets.
 
-    A limit can be on flips (the share of verdicts that changed) or on the change in bacc, tpr, tnr, ppr (the share of
-    claims that pass), bias (its absolute value) or unscored (the share of claims without a verdict).
+    You can set a limit for flips (the share of verdicts that changed) or for the change in bacc, tpr, tnr, ppr (the
+    share of claims that pass), bias (its absolute value) or unscored (the share of claims without a verdict).
 
     The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if such a limit
     cannot be checked or nothing can be compared. Use it in CI when a judge is updated.

@@ -125,7 +125,7 @@ _METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 @click.command(
     "adjust",
     cls=JsonOutputCommand,
-    short_help="Correct error rates with the labels of one system (often makes them worse).",
+    short_help="Correct error rates with the labels of one system (this often makes them worse).",
     example="factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4 --method adjusted_counts",
 )
 @options.CLAIMS_ARGUMENT

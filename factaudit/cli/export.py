@@ -15,7 +15,7 @@ from factaudit.errors import UsageError
 RUN_EXPORT_FORMS = {
     "report": "the tables, figures and report of the run folder again, in the run folder",
     "leaderboard": "of one run or several: a static page of evaluators by data sets with balanced accuracy, intervals, "
-    "and what each may be used for",
+    "and what each can be used for",
 }
 _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
 

@@ -70,8 +70,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
-    help="Score again with other values of a setting, to see how much scores and their order change. For example k=1,3 "
-    "(passages per fact) or gamma=0,10 (length penalty).",
+    help="Score again with other values of a setting, to see how much the scores and the order of the systems change. "
+    "For example k=1,3 (passages per fact) or gamma=0,10 (length penalty).",
 )
 @click.option(
     "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
