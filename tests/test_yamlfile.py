@@ -67,7 +67,10 @@ def test_settings_override_keys(write, tmp_path):
         ("claims: true\n", "line 1: claims: expected a valid list, found True"),
         ("claims: claims.jsonl\naudits: [{rates: {}, ranking: {}}]\n", "line 2: audit: expected one NAME: {options}"),
         ("claims: claims.jsonl\naudits: [rates, rates]\n", "line 2: audit 'rates' is named twice"),
-        ("claims: claims.jsonl\nevaluators: [rouge2: {name: ''}]\n", "option name: expected text, found none"),
+        (
+            "claims: claims.jsonl\nevaluators: [rouge2: {name: ''}]\n",
+            "option name: '' is reserved or empty; choose another name",
+        ),
     ],
 )
 def test_more_that_is_wrong_is_one_clear_line(write, text, said):

@@ -31,6 +31,7 @@ def translate_error_text_to_python(text: str) -> str:
     parts = re.split(r"(`factaudit [^`]*`)", text)  # a whole command stays one
     for at in range(0, len(parts), 2):
         part = re.sub(r"--evaluator COLUMN", 'evaluators=["COLUMN"]', parts[at])
+        part = re.sub(r"--option (\w+)=([^\s,;)]+)", r'\1="\2"', part)
         part = re.sub(r"--(people|ignore|high-is-error) ([\w.]+)", r"mapping={'\1': ['\2']}", part)
         part = re.sub(r"--(columns|labels|scale) (\S+=[^\s,;)]+)", r"mapping \1 \2", part)
         part = re.sub(r"--([a-z-]+) ([\w.\[\]]+)", _format_argument, part)
