@@ -33,7 +33,7 @@ def translate_error_text_to_python(text: str) -> str:
         part = re.sub(r"--evaluator COLUMN", 'evaluators=["COLUMN"]', parts[at])
         part = re.sub(r"--option (\w+)=([^\s,;)]+)", r'\1="\2"', part)
         part = re.sub(r"--(people|ignore|high-is-error) ([\w.]+)", r"mapping={'\1': ['\2']}", part)
-        part = re.sub(r"--(columns|labels|scale) (\S+=[^\s,;)]+)", r"mapping \1 \2", part)
+        part = re.sub(r"--(columns|labels|scale|threshold) ([^\s;)=]+=[^\s;)]*[^\s;),])", _format_mapping, part)
         part = re.sub(r"--([a-z-]+) ([\w.\[\]]+)", _format_argument, part)
         parts[at] = re.sub(r"(?<![\w-])--([a-z-]+)", lambda found: found[1].replace("-", "_"), part)
     return "".join(parts)
@@ -43,6 +43,19 @@ def _format_argument(option: re.Match[str]) -> str:
     """``--claim COLUMN`` as ``claim="COLUMN"``."""
     value = option[2] if option[2].isdecimal() else f'"{option[2]}"'
     return f"{option[1].replace('-', '_')}={value}"
+
+
+def _format_mapping(option: re.Match[str]) -> str:
+    """``--labels good=1,bad=0`` as ``mapping={"labels": {"good": 1, "bad": 0}}``; a scale ``1:5`` is ``[1, 5]``."""
+    pairs = []
+    for pair in option[2].split(","):
+        name, _, value = pair.partition("=")
+        if ":" in value:
+            value = f"[{value.replace(':', ', ')}]"
+        elif not re.fullmatch(r"-?[\d.]+", value):
+            value = f'"{value}"'
+        pairs.append(f'"{name}": {value}')
+    return f'mapping={{"{option[1]}": {{{", ".join(pairs)}}}}}'
 
 
 def raise_python_errors(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
