@@ -213,7 +213,12 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec) -> None:
                 errors = chart.errors(mine, key)
                 ax.errorbar(x, at, xerr=errors, fmt="none", ecolor=look.colour, elinewidth=0.8, alpha=0.55, zorder=2)
             chart.mark(ax, mine, x, at, key, look)
-        if not any(row.get(key) is not None for row in chart.rows):
+        known = [row for row in chart.rows if row.get(key) is not None]
+        values = chart.read(known, key)
+        if known and key not in plot.limits and values.min() >= 0:  # shares and counts start at 0
+            high = ax.get_xlim()[1] if values.max() > 0 else 5.0
+            ax.set_xlim(-0.025 * high, high)
+        if not known:
             ax.text(0.5, 0.5, "undefined", transform=ax.transAxes, ha="center", va="center")
     handles = []
     if plot.reference and any(row.get(plot.reference) is not None for row in chart.rows):
