@@ -52,15 +52,6 @@ def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.nd
     return result
 
 
-def find_overlaps_lost_to_script(claims: Sequence[str], docs: Sequence[str | None], overlaps: np.ndarray) -> np.ndarray:
-    """bool (n,): which overlaps are undefined (NaN) because the claim is in another script than its document."""
-    lost = np.zeros(len(overlaps), dtype=bool)
-    for at in np.flatnonzero(np.isnan(overlaps)).tolist():
-        doc = docs[at]
-        lost[at] = isinstance(doc, str) and find_claims_in_other_script([claims[at]], doc)[0]
-    return lost
-
-
 def rouge2_chunk_differences(claims: Sequence[str], docs: Sequence[str | None], sizes: Sequence[int]) -> np.ndarray:
     """ROUGE-2 precision against the whole document minus the greatest against one of its chunks (R2-diff, VC §4.2).
 
