@@ -231,6 +231,18 @@ def test_a_run_of_estimates_shows_the_rates_to_report() -> None:
     }
     (use,) = advice_of(screen, "Use")
     assert use.startswith("the estimated rates: 240 labels give 95 % CIs of ")
+    # A predicted rate just beyond the interval of its estimate is no significant difference beside many others.
+    told = results.to_dict()
+    quote = next(row["quote"] for row in told["audits"]["estimate_summary"])
+    quoted = {row["system"]: row for row in told["audits"]["estimates"] if row["method"] == quote}
+    for row in told["audits"]["estimates"]:
+        if row["method"] == "raw":
+            own = quoted[row["system"]]
+            row["rate"] = own["rate_high"] + 0.001 if row["system"] == "ada" else own["rate"]
+    assert advice_of(compose_screen(told), "Avoid") == []
+    quoted["ada"]["n_labels"] = 0
+    (lone,) = [one for one in advice_of(compose_screen(told), "Beware") if "was labelled" in one]
+    assert lone == "No claim of ada was labelled; the rate rests on the labels of the other systems."
 
 
 def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
@@ -240,12 +252,19 @@ def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
     heads = ["error rates off by, on average", "agrees on system pairs"]
     assert [" ".join(lines) for lines in screen.columns[1:]] == heads
     assert [row[:2] for row in screen.rows] == [["f", "1.3 points"], ["e", "12 points"]]
+    unknown = compose_screen(compare_counts(validate_counts(table.assign(n_known=0))).to_dict())
+    assert advice_of(unknown, "Beware") == ["No intervals were computed, so differences may be due to chance."]
 
 
 def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -> None:
     """The advice gave rates that the same screen showed to be farther off than those that it replaced."""
     results = deepcopy(demo_results.to_dict())
     assert any("they are expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))
+    narrow = deepcopy(results)
+    for row in narrow["audits"]["estimates"]:
+        if row["method"] != "raw" and row["rate"] is not None:  # too few intervals contain the rate by all labels
+            row["rate_low"], row["rate_high"] = row["rate"] - 0.001, row["rate"] + 0.001
+    assert not any("they are expected to be off by" in one for one in advice_of(compose_screen(narrow), "Instead"))
     for row in results["audits"]["quantification"]:
         row["bias"] /= 10  # now the predicted rates are nearer than the estimates are expected to be
     assert not any("they are expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))

@@ -318,7 +318,7 @@ MIN_CALIBRATION_ERRORS = 10
 def _count_systems_with_few_errors(run: AuditedRun) -> Iterator[Row]:
     """By data set the systems with too few labelled errors to calibrate on, and the one with the most (VC §5)."""
     rows = [row for row in run.rows("adjustment") if row["level"] == "claim"]
-    # Of printed rates nobody knows the errors; a system without labels has no rate.
+    # Published rates come without counts of errors, and a system without labels has no rate.
     known = [row for row in rows if None not in (row.get("calibration_errors"), row.get("calibration_error_rate"))]
     for (dataset,), mine in group_rows(known, "dataset").items():
         errors = {row["calibration_system"]: row["calibration_errors"] for row in mine}

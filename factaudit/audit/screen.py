@@ -50,6 +50,7 @@ MIN_LABELS = 5
 ENOUGH_LABELS = 30
 #: A check has at most so many lines.
 MAX_FINDINGS = 2
+_NO_INTERVALS = "No intervals were computed, so differences may be due to chance."
 
 
 @dataclass(frozen=True)
@@ -244,8 +245,10 @@ def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:
         if ranked and any(has_interval(row, "bias") for row in _list_biases(run, ranked[0])):
             yield from _advise_on_error_rates(run, ranked[:1])
             yield from _advise_on_order(run, ranked[:1])
+        elif ranked and not run.rows("estimates"):
+            yield Advice("Beware", _NO_INTERVALS)
     elif not any(has_interval(row, "bacc") for row in rows):
-        yield Advice("Beware", "No intervals were computed, so differences may be due to chance.")
+        yield Advice("Beware", _NO_INTERVALS)
     else:
         yield from _advise_on_accuracy(run, rows)
 
@@ -446,8 +449,10 @@ def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice
     if run.rows("estimate_summary"):
         yield from (Advice("Instead", text) for text in expect_corrected_rates(run, _list_biases(run, evaluator)))
     elif run.about.get("claims"):
-        text = "correct the rates of new claims, which needs fewer labels: label about 100 per data set. factaudit "
-        text += "sample chooses them, and factaudit estimate gives each system a corrected rate with a 95 % CI."
+        text = (
+            "correct the rates of new claims: label about 100 of them per data set. factaudit sample chooses them, and "
+        )
+        text += "factaudit estimate gives each system a corrected rate with a 95 % CI."
         yield Advice("Instead", text)
 
 
@@ -468,8 +473,11 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         if may == "yes":
             yield Advice("Good for", f"ranking systems: {text}.")
         else:
-            text = f"Rankings: {text}. On each of the other pairs, either {name} or the labels find a significant "
-            yield Advice("Beware", text + "difference, but not both; no pair is reversed.")
+            text = f"Rankings: {text}."
+            if counts["n_one_sided"]:
+                pairs = format_count(counts["n_one_sided"], "pair")
+                text += f" For {pairs}, either {name} or the labels find a significant difference, but not both."
+            yield Advice("Beware", text + " No pair is reversed.")
         break
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-from factaudit.audit.core.audit_declaration import AuditedRun
+import scipy
+
+from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE, AuditedRun
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.significance import Tests
 from factaudit.audit.core.wording import fill, join_names
 from factaudit.audit.estimates import DISTANCE_PER_WIDTH, add_labelled_rates_to_audit_estimates
 from factaudit.text.display_text import format_count
@@ -79,12 +82,21 @@ def word_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
         text = f"the estimated rates: {n_labels} give {100 * run.confidence:.3g} % CIs of {width}"
         yield "Use", text + f"{' on average' * (len(quoted) > 1)}."
     predicted = _list_predicted(run)
-    beside = [(row, predicted[_place(row)]["rate"]) for row in quoted if _place(row) in predicted]
-    n_off = sum(not row["rate_low"] <= rate <= row["rate_high"] for row, rate in beside)
+    beside = []
+    for row in quoted:
+        if _place(row) in predicted:
+            rate = predicted[_place(row)]["rate"]
+            ends = {"off_low": rate - row["rate_high"], "off_high": rate - row["rate_low"]}
+            beside.append(row | {"off": rate - row["rate"]} | ends)
+    n_off = int((Tests(run, beside, "off").adjust(0.0, "off") < 1 - run.confidence).sum())
     if n_off:
         mains = list(dict.fromkeys(str(row["main"]) for row in quotable))
         text = f"the rates that {join_names(mains)} {'predicts' if len(mains) == 1 else 'predict'}: {n_off} of "
-        yield "Avoid", text + f"{len(beside)} {'is' if n_off == 1 else 'are'} outside the interval of the estimate."
+        yield "Avoid", text + f"{len(beside)} {'differs' if n_off == 1 else 'differ'} significantly from the estimates."
+    lone = [row["system"] for row in quoted if not row["n_labels"] and not is_total_key(row["system"])]
+    if lone:
+        text = f"No claim of {join_names(lone)} was labelled; the rate rests on the labels of the other systems."
+        yield "Beware", text
     estimated = {(row["dataset"], row["level"], row["method"]) for row in run.rows("estimates")}
     for row in run.rows("estimate_summary"):
         if (row["dataset"], row["level"], row.get("quote")) not in estimated:
@@ -94,10 +106,16 @@ def word_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
 def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> Iterator[str]:
     """How far corrected rates are expected to be off, where that is nearer than the predicted ones are.
 
-    biases: the predicted rates of systems, with how far they are off.
+    biases: the predicted rates of systems, with how far they are off. Nothing is said where the truth is known and too
+    few intervals contain it: then their widths promise too much.
     """
     summary = [row for row in _list_quotable(run) if row.get("width") is not None]
-    widths = {_place(row): row["rate_high"] - row["rate_low"] for row in _list_quoted(run) if has_interval(row, "rate")}
+    estimated = [row for row in _list_quoted(run) if has_interval(row, "rate")]
+    known = [row for row in estimated if row.get("labelled_error_rate") is not None]
+    n_right = sum(row["rate_low"] <= row["labelled_error_rate"] <= row["rate_high"] for row in known)
+    if scipy.special.bdtr(n_right, len(known), DEFAULT_CONFIDENCE) < 1 - DEFAULT_CONFIDENCE:
+        return
+    widths = {_place(row): row["rate_high"] - row["rate_low"] for row in estimated}
     raw = [abs(row["bias"]) for row in biases if (row["dataset"], "claim", row["system"]) in widths]
     if not summary or not raw:
         return

@@ -1,7 +1,7 @@
 """What a published data set or a log becomes: its format is declared beside its reader, which makes a `Conversion`.
 
 A reader is a function of paths and options under `reads`. It makes one dictionary for each claim, with our columns;
-within it ``verdicts`` and ``annotations`` list what evaluators and people said of the claim.
+in it, ``verdicts`` and ``annotations`` list the judgements of evaluators and of annotators.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from factaudit.text.display_text import format_count
 
 #: A note lists at most so many grades.
 MAX_NOTED_GRADES = 8
-#: In a claim's row: what else is said of it. ``grade of the source``: what its label was made of, for the notes.
+#: Further keys of a claim's row. The last is the grade of the source from which its label was made, for the notes.
 VERDICTS, ANNOTATIONS, SOURCE_GRADE = "verdicts", "annotations", "grade of the source"
 
 

@@ -76,7 +76,7 @@ class _Meanings:
         return 1 - value if value is not None and self.is_reversed else value
 
     def read_responses(self, line: _Sample) -> float | int | None:
-        """The score of ranked choices, the prediction of an answer's text, None where the row has neither."""
+        """A score if the model ranked choices, a prediction if it answered with text, None if the row has neither."""
         if not line.choices:
             return self.read(str(line.filtered_resps[0])) if line.filtered_resps else None
         meanings = [self.read(choice) for choice in line.choices]

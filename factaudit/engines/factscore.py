@@ -190,7 +190,7 @@ def is_own_verifier(spec: Any) -> bool:
 class FactVerifier:
     """The evaluator LM of FActScore, with passages or alone; it judges facts as any evaluator judges claims.
 
-    npm: the evaluator that is asked about what the LM finds true, and has the last word.
+    npm: an evaluator that judges the facts that the LM finds true; its verdict then replaces the LM's.
     """
 
     llm: ChatModelProtocol
@@ -246,7 +246,7 @@ class FactVerifier:
 
 @dataclass(frozen=True)
 class _AskedWherePossible:
-    """A verifier that is asked about the facts that it can judge; of the others ``unasked`` says why they are not."""
+    """A verifier that judges only some facts; for each of the others, ``unasked`` has the status and the reason."""
 
     evaluator: Evaluator
     unasked: Mapping[str, tuple[str, str | None]]

@@ -140,7 +140,7 @@ def read_responses(
 
     Args:
         facts: ``model`` or ``human``: take those of the original's ``annotations``, where null means that the response
-            abstained. Else a line's own ``facts`` are used, and where it has none a model is asked.
+            abstained. None: use the ``facts`` of a line; a line without them is split by a model.
         system: for lines that name none; by default the file's name without its suffix.
         limit: only the first so many of each file.
 

@@ -188,7 +188,7 @@ def _list_members(*evaluators: Evaluator) -> list[Evaluator]:
 
 
 def list_files_named_by_evaluator_options(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
-    """The files and folders that options of evaluators (and of those inside them) read; a cache is written, too."""
+    """The files and folders that evaluators, and evaluators inside them, read. A cache is left out: it is written."""
     for part in _list_members(*(each for one in evaluators for each in one.evaluator_and_repeats)):
         for name, value in getattr(part, "__dict__", {}).items():
             if name != "cache" and isinstance(value, str | Path) and value and Path(value).exists():

@@ -6,10 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from factaudit.files import write_json
-from factaudit.stats.score_combination import ScoreStandardiser
 
 TRIAGE_RULE_SCHEMA = "factaudit.triage_rule/1"
 
@@ -29,18 +26,6 @@ class TriageRule:
     mean: dict[str, float] = field(default_factory=dict)
     spread: dict[str, float | None] = field(default_factory=dict)
     promise: dict[str, Any] = field(default_factory=dict)
-
-    def compute_risk(self, score: np.ndarray) -> np.ndarray:
-        """float64 (N,) of scores (E, N) in the order of ``weights``; NaN where one is missing."""
-        if len(self.weights) == 1:
-            risk: np.ndarray = 1 - score[0]
-            return risk
-        spread = [np.inf if self.spread[name] is None else self.spread[name] for name in self.weights]
-        scale = ScoreStandardiser(
-            np.array([self.mean[name] for name in self.weights]), np.array(spread, dtype=np.float64)
-        )
-        combined: np.ndarray = np.array(list(self.weights.values())) @ scale.standardise(score)
-        return combined
 
     def write(self, path: str | Path) -> None:
         """Write JSON that says how to apply the rule to further claims."""

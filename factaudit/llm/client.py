@@ -183,7 +183,7 @@ class LLMClient:
     async def _send_once(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
         """One send, written down before it is made and settled by whatever comes of it; or the reply that is kept.
 
-        What somebody else asks for is awaited: its reply is ours, too.
+        If another process has sent the same request, this one waits for that reply and uses it.
         """
         delay = _POLL_SECONDS
         while not is_stopping():
@@ -208,7 +208,7 @@ class LLMClient:
             await self._pacing.wait_before_request(self._account, tokens)
             if is_stopping():
                 return _STOPPED_REPLY
-            outcome = DROPPED  # of a send that is cancelled nobody knows what it cost
+            outcome = DROPPED  # nobody knows what a cancelled send costs
             answer = await self._post_body(body)
             if isinstance(answer, ChatReply):
                 answer = fail_cut_prompt(answer, send.least_tokens)

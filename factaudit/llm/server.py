@@ -239,7 +239,7 @@ class Server:
         )
 
     def _make_password_header(self) -> dict[str, str]:
-        """A password in the address goes the way of a key: whoever writes an address into a log would write it, too."""
+        """Send a password from the address as a header: an address may be written into a log, and a header is not."""
         account, at, _ = urlsplit(self.base_url).netloc.rpartition("@")
         if not at:
             return {}
