@@ -15,27 +15,37 @@ from typing import TYPE_CHECKING, Any
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
+    from factaudit.arrays.judgements import Judgements
     from factaudit.datasets import convert
     from factaudit.datasets.python_input import read_python_input_claims as read_claims
     from factaudit.datasets.python_input import read_python_input_verdicts as read_verdicts
     from factaudit.estimate.rates import estimate_rates
+    from factaudit.estimate.sample import read_sample
+    from factaudit.evaluators.base import Claim, Evaluator, Verdict, evaluator
     from factaudit.evaluators.judging import judge
     from factaudit.experiment.run import run
     from factaudit.llm.settings import LLM
-    from factaudit.results import Results, compare
+    from factaudit.results import Results, compare, compare_counts
     from factaudit.tables import validate_claims, validate_verdicts, write_table
     from factaudit.tables.annotations import read_annotations
 
 __all__ = [
     "LLM",
+    "Claim",
+    "Evaluator",
+    "Judgements",
     "Results",
+    "Verdict",
     "__version__",
     "compare",
+    "compare_counts",
     "convert",
     "estimate_rates",
+    "evaluator",
     "judge",
     "read_annotations",
     "read_claims",
+    "read_sample",
     "read_verdicts",
     "run",
     "validate_claims",
@@ -45,13 +55,20 @@ __all__ = [
 
 _MODULES = {
     "LLM": "factaudit.llm.settings",
+    "Claim": "factaudit.evaluators.base",
+    "Evaluator": "factaudit.evaluators.base",
+    "Judgements": "factaudit.arrays.judgements",
     "Results": "factaudit.results",
+    "Verdict": "factaudit.evaluators.base",
     "compare": "factaudit.results",
+    "compare_counts": "factaudit.results",
     "convert": "factaudit.datasets",
     "estimate_rates": "factaudit.estimate.rates",
+    "evaluator": "factaudit.evaluators.base",
     "judge": "factaudit.evaluators.judging",
     "read_annotations": "factaudit.tables.annotations",
     "read_claims": "factaudit.datasets.python_input",
+    "read_sample": "factaudit.estimate.sample",
     "read_verdicts": "factaudit.datasets.python_input",
     "run": "factaudit.experiment.run",
     "validate_claims": "factaudit.tables",

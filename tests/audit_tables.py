@@ -7,11 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.datasets import input_tables
-from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.table_loading import LoadedTables
 
 Row = dict[str, Any]

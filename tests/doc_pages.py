@@ -27,8 +27,8 @@ import pandas as pd
 from llm_server import FaultServer, Plan
 
 import factaudit
+from factaudit import read_sample
 from factaudit.cli import main
-from factaudit.estimate.sample import read_sample
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(

@@ -65,7 +65,7 @@ def write_inputs(folder: Path) -> None:
     """Write the files. The working directory must be the folder: runs are made with the verbs themselves."""
     from conftest import run_command
 
-    from factaudit.evaluators.judging import judge
+    from factaudit import judge
     from factaudit.llm.chat_types import ChatReply
     from factaudit.llm.store import ReplyStore
     from factaudit.tables import read_claims

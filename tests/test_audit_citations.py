@@ -10,12 +10,10 @@ import pandas as pd
 import pytest
 from audit_tables import find
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, convert, validate_claims, validate_verdicts
 from factaudit.audit.citations import AUDIT, compute_citation_audit
-from factaudit.datasets import convert
 from factaudit.errors import InputError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
 

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 from audit_tables import compute, find, join
 
-from factaudit import validate_claims, validate_verdicts
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.audit.decomposition import FACT_FAULTS as FAULTS
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.content_words import WordVocabulary, list_informative_words

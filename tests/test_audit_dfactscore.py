@@ -16,7 +16,7 @@ from audit_tables import compute, find, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factaudit import validate_claims, validate_verdicts
+from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import (
     BIOGRAPHY_CATEGORIES,
@@ -24,7 +24,6 @@ from factaudit.arrays.biography_scores import (
     score_biography,
     summarise_biography_scores,
 )
-from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.errors import FactauditError, UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap

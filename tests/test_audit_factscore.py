@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.arrays.response_means import average_responses, length_penalty
 from factaudit.audit.factscore import (
     compare_with_human_scores,
@@ -25,7 +25,6 @@ from factaudit.audit.factscore import (
 )
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
 #: What a response holds: a prediction or a status for each fact; None where it abstained.

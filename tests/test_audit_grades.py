@@ -9,13 +9,11 @@ from audit_tables import Row, collect_findings
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, compare, validate_claims, validate_verdicts
 from factaudit.audit import load_all_audits
 from factaudit.audit.grades import compute_grade_agreement
 from factaudit.errors import UsageError
-from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.annotations import list_annotator_judgements, validate_annotations
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.table_loading import load_tables

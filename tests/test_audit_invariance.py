@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from audit_tables import collect_findings, find, judged, tables
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, compare
 from factaudit.audit.invariance import compute_invariance
 from factaudit.audit.screen import compose_screen
 from factaudit.errors import UsageError
 from factaudit.report.claim_browser import ClaimBrowser
-from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

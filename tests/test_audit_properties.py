@@ -15,7 +15,7 @@ from audit_tables import collect_findings, compute, join, judged, tables
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements
 from factaudit.audit import list_computable_audits
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

@@ -11,8 +11,7 @@ import pytest
 from audit_tables import compute, find, join
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
-from factaudit import convert, validate_verdicts
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, convert, validate_verdicts
 
 
 def say_yes(claims: pd.DataFrame) -> Judgements:

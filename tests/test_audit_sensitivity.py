@@ -9,7 +9,7 @@ import pytest
 from audit_tables import collect_findings, compute, find, judged
 from test_audit_properties import check_rows
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

@@ -7,9 +7,9 @@ import itertools
 import pytest
 from audit_tables import find, judged, tables
 
+from factaudit import compare
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.audit.stability import compute_verdict_stability
-from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 INTERVALS = ClusterBootstrap(replicates=200, seed=0)

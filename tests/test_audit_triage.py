@@ -10,8 +10,7 @@ import pytest
 from audit_tables import compute, find, judged
 from test_decisions import INTERVALS, Row
 
-from factaudit import Results
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, Results
 from factaudit.audit.screen import compose_screen
 from factaudit.errors import UsageError
 

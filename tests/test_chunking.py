@@ -12,7 +12,7 @@ from audit_tables import compute
 from audit_tables import judged as judge_rows
 from sklearn.metrics import balanced_accuracy_score
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

@@ -11,8 +11,7 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit import write_table
-from factaudit.estimate.sample import read_sample
+from factaudit import read_sample, write_table
 
 Run = Callable[..., str]
 

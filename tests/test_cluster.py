@@ -46,7 +46,7 @@ MODULE = '''
 import json, os, sys, time
 from dataclasses import dataclass
 from factaudit.errors import FactauditError
-from factaudit.evaluators.base import Verdict
+from factaudit import Verdict
 
 @dataclass
 class Slow:
@@ -142,7 +142,8 @@ import json, sys
 import pandas as pd
 import slow_evaluator
 from factaudit.evaluators import ray_cluster
-from factaudit.evaluators.judging import NamedEvaluator, judge
+from factaudit import judge
+from factaudit.evaluators.judging import NamedEvaluator
 claims, folder, address, out, evaluators = sys.argv[1:]
 ray_cluster.CLAIMS_PER_BLOCK = 6
 named = [

@@ -10,12 +10,11 @@ import pytest
 from audit_worlds import make_world
 
 import factaudit
-from factaudit import Results, compare, run
+from factaudit import Results, compare, compare_counts, run
 from factaudit.audit import list_computable_audits
 from factaudit.cli import main
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment
-from factaudit.results import compare_counts
 from factaudit.tables.counts_table import COUNT_COLUMNS, is_counts_table, read_counts, validate_counts
 
 ROW = {"dataset": "d", "system": "a", "evaluator": "e", "n": 40, "labelled_errors": 10, "predicted_errors": 12}

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from factaudit import convert
 from factaudit.cli import main
-from factaudit.datasets import convert
 from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError
 from factaudit.tables import read_claims

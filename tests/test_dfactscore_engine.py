@@ -12,7 +12,7 @@ import pytest
 from scripted_llm import ScriptedLLM, find_facts_to_group
 
 import factaudit
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, Results
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.dfactscore import DFactScorer
 from factaudit.engines.factscore import ScoredFacts
@@ -23,7 +23,6 @@ from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import InputError, UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply
-from factaudit.results import Results
 
 PAGES = {
     "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",

@@ -22,9 +22,9 @@ from doc_pages import NOT_RUN, PAGES, describe_difference, list_commands, run_pa
 from test_estimate_page import Page, browser_test
 
 import factaudit
+from factaudit import Evaluator
 from factaudit.cli import cli
 from factaudit.evaluators import registry
-from factaudit.evaluators.base import Evaluator
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = [page for page in sorted((ROOT / "docs/tutorials").glob("*.md")) if "```python" in page.read_text("utf-8")]

@@ -12,10 +12,9 @@ import pytest
 import yaml
 
 import factaudit
-from factaudit import Results, judge, run, write_table
+from factaudit import Results, Verdict, judge, run, write_table
 from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError, UsageError
-from factaudit.evaluators.base import Verdict
 from factaudit.experiment import run as experiment_module
 from factaudit.experiment import unchanged
 from factaudit.experiment.run import Experiment

@@ -12,12 +12,12 @@ import pytest
 from scripted_llm import ScriptedLLM, answer_two_facts
 
 import factaudit
+from factaudit import Claim, Verdict
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.factscore import FactScorer, ScoredFacts
 from factaudit.engines.responses import AtomicFact, Response, make_response, read_responses
 from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.evaluators.base import Claim, Verdict
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from factaudit import convert
 from factaudit.cli import main
-from factaudit.datasets import FORMATS, convert
+from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
 from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, UsageError

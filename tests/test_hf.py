@@ -17,9 +17,9 @@ import pytest
 import tiny_models
 from tiny_models import judged, sentences
 
+from factaudit import Claim, Verdict
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.alignscore import AlignScoreEvaluator
-from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_chunks
 from factaudit.evaluators.nli import NLIEvaluator, find_nli_entailment_label
 from factaudit.evaluators.nonparametric import NonparametricEvaluator

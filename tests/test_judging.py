@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 from llm_server import FaultServer, Plan
 
+from factaudit import Claim, Verdict, judge, validate_claims
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import Claim, Verdict
-from factaudit.evaluators.judging import NamedEvaluator, judge
+from factaudit.evaluators.judging import NamedEvaluator
 from factaudit.files import hold_folder_lock
-from factaudit.tables import validate_claims
 
 
 @pytest.fixture

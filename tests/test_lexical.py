@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from factaudit import write_table
+from factaudit import Claim, Evaluator, Verdict, write_table
 from factaudit.errors import InputError, UsageError
-from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.lexical_baselines import CLAIMS_PER_BLOCK, RandomEvaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.signature import compute_file_checksum

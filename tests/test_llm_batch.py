@@ -12,9 +12,9 @@ import pytest
 from llm_server import FaultServer, Plan, _error, fingerprint
 from scripted_llm import Killed
 
+from factaudit import Claim
 from factaudit.errors import FactauditError
 from factaudit.evaluators import llm_judges
-from factaudit.evaluators.base import Claim
 from factaudit.llm import batch_api
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import FaultServer, Plan
 
+from factaudit import Claim, Verdict
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import BespokeMiniCheckJudge, LLMJudge, NoContextLLMJudge
 from factaudit.llm.chat_types import ChatReplyToken

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from factaudit import Claim
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.client import LLMClient

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from llm_server import FaultServer, Plan, ask
 
+from factaudit import Claim
 from factaudit.cli.result_display import _format_spared_calls
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.cost import (
@@ -167,7 +167,7 @@ def test_a_process_is_known_to_be_gone() -> None:
 
 WORKER = """
 import sys
-from factaudit.evaluators.base import Claim
+from factaudit import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
 url, folder, first, number, limit, seed = sys.argv[1:]

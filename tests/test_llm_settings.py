@@ -9,9 +9,9 @@ import pytest
 from llm_server import FaultServer, ask
 from scripted_llm import ScriptedLLM
 
+from factaudit import Claim
 from factaudit.engines import decompose, factscore
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from conftest import run_command
 
+from factaudit import Claim, Verdict, evaluator, judge, validate_claims, write_table
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.base import Claim, FromFunction, Verdict, evaluator
-from factaudit.evaluators.judging import judge
-from factaudit.tables import read_verdicts, validate_claims, write_table
+from factaudit.evaluators.base import FromFunction
+from factaudit.tables import read_verdicts
 
 CLAIMS = validate_claims(
     pd.DataFrame(
@@ -30,7 +30,7 @@ CLAIMS = validate_claims(
 )
 MODULE = '''
 from dataclasses import dataclass
-from factaudit.evaluators.base import Verdict
+from factaudit import Verdict
 
 @dataclass
 class Words:
@@ -146,7 +146,7 @@ def test_a_named_class_is_listed_and_signed_by_its_fields(tmp_path: Path, monkey
 
 HOSTILE_MODULE = """
 from dataclasses import dataclass
-from factaudit.evaluators.base import Verdict
+from factaudit import Verdict
 class NoJudge:
     signature = "x"
 class NoSignature:

@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from factaudit import compare, judge, validate_claims, write_table
+from factaudit import Claim, Verdict, compare, judge, validate_claims, write_table
 from factaudit.audit import find_audit_declaration, make_audited_run
 from factaudit.cli import cli
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.llm_judges import LLMJudge

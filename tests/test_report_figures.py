@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from report_results import make_results
 
+from factaudit import Results
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.plot_specs import LinePlot, PlotSpec, ScatterPlot
 from factaudit.audit.core.result_rows import is_redundant_macro_row
@@ -29,7 +30,6 @@ from factaudit.report.figures import MAX_EVALUATORS, ReportFigure, make_report_f
 from factaudit.report.plots.drawing import DrawnFigure, draw_audit_plot
 from factaudit.report.plots.files import write_figure_files
 from factaudit.report.plots.style import PAGE_WIDTH, use_report_style
-from factaudit.results import Results
 
 Rows = list[dict[str, Any]]
 DRAWN_AUDITS = {name: audit for name, audit in list_computable_audits().items() if audit.plot}

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit import Results, compare, estimate_rates
+from factaudit import Results, compare, compare_counts, estimate_rates
 from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
 from factaudit.errors import UsageError
 from factaudit.report.screen_text import SCREEN_WIDTH
-from factaudit.results import compare_counts
 from factaudit.tables.counts_table import validate_counts
 
 SYSTEMS = ("ada", "bea", "cid", "dan", "eva", "fay")
@@ -54,7 +53,7 @@ def make_tables(
 def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     from importlib.resources import as_file, files
 
-    from factaudit.experiment.run import run
+    from factaudit import run
 
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
         return run(folder / "ragtruth.yaml", tmp_path_factory.mktemp("demo") / "run", settings={"replicates": 200})

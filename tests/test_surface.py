@@ -9,7 +9,7 @@ import pytest
 from audit_tables import compute
 from audit_tables import judged as judge_rows
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

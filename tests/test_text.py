@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
-from factaudit.datasets import convert
+from factaudit import Claim, convert
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.display_text import mask_secrets_in_text

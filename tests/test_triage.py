@@ -11,10 +11,10 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit import write_table
+from factaudit import read_sample, write_table
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import join_claims
-from factaudit.estimate.sample import draw_sample, read_sample
+from factaudit.estimate.sample import draw_sample
 from factaudit.estimate.triage import TriageResults, triage_claims
 from factaudit.stats.risk_control import control_passing_errors
 from factaudit.stats.score_combination import cross_fit_combined_risk

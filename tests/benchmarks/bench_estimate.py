@@ -23,7 +23,7 @@ SECONDS, MEGABYTES = 20, 3000
 
 def write(folder: Path, size: int) -> None:
     """Claims without text, verdicts, and a third table with labels drawn by a sample."""
-    from factaudit.arrays.judgements import Judgements
+    from factaudit import Judgements
     from factaudit.estimate.sample import draw_sample
 
     random = np.random.default_rng(0)
@@ -58,10 +58,8 @@ def write(folder: Path, size: int) -> None:
 
 
 def estimate(folder: Path) -> None:
-    from factaudit.estimate.rates import estimate_rates
-    from factaudit.estimate.sample import read_sample
+    from factaudit import estimate_rates, read_annotations, read_sample
     from factaudit.tables import read_claims, read_verdicts
-    from factaudit.tables.annotations import read_annotations
 
     claims = read_claims(folder / "claims.parquet")
     found = estimate_rates(

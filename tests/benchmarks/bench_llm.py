@@ -20,7 +20,7 @@ from pathlib import Path
 import aiohttp
 from table import Cost, clocked, report
 
-from factaudit.evaluators.base import Claim
+from factaudit import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 
 SERVER = Path(__file__).resolve().parent.parent / "llm_server.py"

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from estimate_data import World, tables
 from worlds import WORLDS
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import ESTIMATION_METHODS, Estimation
 from factaudit.estimate.rates import compare_pairs

@@ -36,7 +36,7 @@ from finding_worlds import (
 )
 from worlds import WORLDS, make_worlds
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements
 from factaudit.audit import load_all_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap

@@ -19,13 +19,12 @@ import numpy as np
 import pandas as pd
 from worlds import WORLDS, make_worlds
 
-from factaudit.arrays.judgements import Judgements
+from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.audit.triage import compute_review_shares
 from factaudit.stats.regression import logistic
 from factaudit.stats.risk_control import RiskCurve, are_labels_clustered, control_passing_errors
 from factaudit.stats.sampling import StratifiedDraw, draw_first_phase, draw_next_phase, label_weights
 from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
-from factaudit.tables import validate_claims, validate_verdicts
 
 CONFIDENCE = 0.9
 FIGURES = Path(__file__).with_name("coverage_triage.json")
