@@ -70,7 +70,7 @@ def diff_command(
     sets.
 
     You can set a limit for flips (the share of verdicts that changed) or for the change in bacc, tpr, tnr, ppr (the
-    share of claims that pass), bias (its absolute value) or unscored (the share of claims without a verdict).
+    share of claims that pass), bias (the absolute bias) or unscored (the share of claims without a verdict).
 
     The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if such a limit
     cannot be checked or nothing can be compared. Use it in CI when a judge is updated.

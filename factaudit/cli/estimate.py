@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     "levels",
     multiple=True,
     type=click.Choice(["claim", "response"]),
-    help="Whether rates are shares of claims or of responses.  [default: both]",
+    help="Estimate only the rates of claims, or only those of responses.  [default: both]",
 )
 @click.option(
     "--target",

@@ -38,7 +38,7 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
 
     Formats: report (the tables, figures and pages of the report), latex (tables and a paragraph on methods for a
     paper), jsonl (JSON lines for other programs) and leaderboard (a web page from one run or several, with the balanced
-    accuracy of each evaluator on each data set and what it can be used for).
+    accuracy of each evaluator on each data set and what each evaluator can be used for).
     """
     from factaudit.export import export_run
     from factaudit.export.leaderboard import write_leaderboard

@@ -32,7 +32,8 @@ EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
     help="Compute D-FActScore, which is lower if a text mixes facts about several people with the same name.",
 )
 @click.option(
-    "--knowledge", help="The pages to check facts against: a .db that `factaudit knowledge` made, or a .jsonl."
+    "--knowledge",
+    help="The pages to check facts against: a .db (of `factaudit knowledge`, or the original FActScore's) or a .jsonl.",
 )
 @click.option(
     "--llm",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--claims",
     type=options.PATH_TYPE,
-    help="The claims that were annotated. Annotations of claims that are not in it are listed in the output. --page "
+    help="The file of the claims that were annotated. Annotations of other claims are listed in the output. --page "
     "needs this file.",
 )
 @options.LABEL_RULE_OPTION

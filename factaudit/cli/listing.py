@@ -21,7 +21,7 @@ from factaudit.cli.terminal import print_line, print_titled_terminal_line
 def list_command(what: str) -> None:
     """List the evaluators, audits, formats, published data, groupers or saved replies of language models.
 
-    The list says what each one needs and how to run it. Groupers group the facts of a text by person.
+    The list says what each one needs and how to use it. Groupers group the facts of a text by person.
     """
     entries = list(_LISTS[what]())
     for entry in entries:

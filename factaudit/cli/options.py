@@ -234,8 +234,8 @@ _MAPPING_OPTIONS = (
         "--columns",
         multiple=True,
         metavar="FILE|FIELD=COLUMN",
-        help="A mapping that `inspect --write` wrote, or FIELD=COLUMN for what has no option of its own, e.g. "
-        "split=fold.",
+        help="A mapping that `inspect --write` wrote, or FIELD=COLUMN for a field that has no option of its "
+        "own, e.g. split=fold.",
     ),
 )
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--budget",
     type=click.IntRange(1),
-    help="How many claims (with --level response: responses) you can label, over all data sets.",
+    help="How many claims (or responses, with --level response) you can label, over all data sets.",
 )
 @click.option(
     "--then",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @click.option(
     "--at-random",
     is_flag=True,
-    help="Draw every claim of a data set with the same probability, in one phase. Use this for `factaudit triage`.",
+    help="Give each claim of a data set the same chance of being drawn, in one phase. Use this for `factaudit triage`.",
 )
 @click.option(
     "--annotators",
