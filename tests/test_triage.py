@@ -16,8 +16,7 @@ from factaudit.errors import UsageError
 from factaudit.estimate.rates import join_claims
 from factaudit.estimate.sample import draw_sample
 from factaudit.estimate.triage import TriageResults, triage_claims
-from factaudit.stats.risk_control import control_passing_errors
-from factaudit.stats.score_combination import cross_fit_combined_risk
+from factaudit.stats.risk_control import combine_risks, control_passing_errors
 from factaudit.tables import read_claims
 
 GOOD = World(rates=(-2.0, -1.5), size=300, skill=(5.0, 3.0))
@@ -99,7 +98,7 @@ def test_a_promise_of_new_claims_passes_less_and_says_so():
 def test_each_system_has_a_promise_of_its_own():
     results, claims = triage(GOOD, max_error=0.1, by="system")
     assert [row["system"] for row in results.promises] == ["s00", "s01"]
-    assert set(results.rule.thresholds) == {"s00", "s01"}
+    assert set(results.rule["thresholds"]) == {"s00", "s01"}
     for row in results.promises:
         mine = results.queue[(results.queue["system"] == row["system"]) & (results.queue["passes"] == 1)]
         assert len(mine) == row["n_passing"]
@@ -254,7 +253,7 @@ def test_so_many_answers_of_ragtruth_pass(shared: Path, n_labels: int, max_error
     for seed in range(30):
         random = np.random.default_rng([31, n_labels, seed])
         labelled = random.choice(len(rows), n_labels, replace=False)
-        risk, _ = cross_fit_combined_risk(score, labelled, error[labelled], document, random)
+        risk, _ = combine_risks(score, labelled, error[labelled], document, random)
         curve = control_passing_errors(risk, labelled, error[labelled], 0.9, max_error)
         passes = risk <= curve.threshold[curve.last] if curve.last >= 0 else np.zeros(len(rows), dtype=bool)
         passes[labelled[error[labelled] == 1]] = False

@@ -105,8 +105,8 @@ def triage_command(
     page = write_triage_command_folder(results, out)
     for row in results.promises:
         print_line(row["statement"])
-    if len(results.rule.weights) > 1:
-        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule.weights.items())
+    if len(results.rule["weights"]) > 1:
+        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule["weights"].items())
         print_line(f"combined by weights: {weights}")
     if sample is None:
         print_line("the labels are taken as drawn at random: name the file of `factaudit sample` with --sample")
@@ -156,7 +156,7 @@ def write_triage_command_folder(results: TriageResults, out: Path) -> Path | Non
     from factaudit.tables.schema import is_text_placeholder
 
     with hold_folder_lock(out / ".work", str(out)):
-        results.rule.write(out / "rule.json")
+        write_json(out / "rule.json", results.rule)
         write_json(out / "promises.json", results.promises)
         write_table(results.queue.drop(columns="doc"), out / "queue.csv")
         write_table(pd.DataFrame(results.curve), out / "curve.csv")

@@ -18,22 +18,23 @@ from factaudit.errors import UsageError
 from factaudit.estimate.corpus import build_corpora
 from factaudit.estimate.rates import ESTIMATION_TARGETS, join_claims
 from factaudit.estimate.sample import LabelSample
-from factaudit.evaluators.triage_rule import TriageRule
 from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.risk_control import (
     MAX_LABEL_FACTOR,
     RiskCurve,
     are_labels_clustered,
+    combine_risks,
     control_passing_errors,
     error_share_upper_limits,
     plan_labels_to_pass,
+    risk_scale,
 )
 from factaudit.stats.sampling import label_weights
-from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.text.display_text import format_count
 
 TRIAGE_GROUPS = ("all", "dataset", "system")
+TRIAGE_RULE_SCHEMA = "factaudit.triage_rule/1"
 #: Weights that differ by less are of equal chances, of which whole labels were drawn.
 _ROUNDED_WEIGHTS = 1.05
 #: Labels are taken as drawn within systems where their shares differ more than chance does.
@@ -44,11 +45,14 @@ _UNEVEN_DRAW_P = 0.001
 class TriageResults:
     """What `triage_claims` found.
 
+    rule: how to apply it to further claims. Those pass whose risk is at most the threshold of their group (of the
+    ``column``, where each has its own; None: nothing passes). Of one evaluator the risk is 1 − score, of several the
+    weighted mean of the logits of 1 − score, standardised by ``mean`` and ``spread``.
     promises: a row per group (all claims, a data set or a system) with statement; curve: a row per group and threshold;
     queue: a row per claim, those to review first, the riskiest before the others. A labelled error does not pass.
     """
 
-    rule: TriageRule
+    rule: Row
     promises: list[Row]
     curve: list[Row]
     queue: pd.DataFrame
@@ -56,15 +60,17 @@ class TriageResults:
 
 @dataclass(frozen=True)
 class TriagePromise:
-    """max_error: of what passes; min_recall: of all errors, in what is reviewed; either may be None, not both."""
+    """max_error: of what passes; min_recall: of all errors, in what is reviewed; either may be None, not both.
+
+    Raises `UsageError` where it promises nothing or what no labels can show.
+    """
 
     max_error: float | None
     min_recall: float | None
     confidence: float
-    is_population: bool
+    target: str
 
-    def check(self) -> None:
-        """Raise `UsageError` where it promises nothing or what no labels can show."""
+    def __post_init__(self) -> None:
         if self.max_error is None and self.min_recall is None:
             raise UsageError("expected --max-error, --min-recall or both: they say what triage must promise")
         for name, share in (("max error", self.max_error), ("min recall", self.min_recall)):
@@ -72,6 +78,10 @@ class TriagePromise:
                 raise UsageError(f"expected a {name} between 0 and 1, found {share}")
         if not 0.5 <= self.confidence < 1:
             raise UsageError(f"expected a confidence from 0.5 to 1, found {self.confidence}")
+
+    @property
+    def is_population(self) -> bool:
+        return self.target == "population"
 
     def __str__(self) -> str:
         parts = []
@@ -114,11 +124,22 @@ def triage_claims(
 
     Raises `UsageError` for what cannot be promised, `InputError` for labels that the sample did not draw.
     """
-    promise = TriagePromise(max_error, min_recall, confidence, target == "population")
-    promise.check()
+    promise = TriagePromise(max_error, min_recall, confidence, target)
     if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
         raise UsageError(f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}")
-    judgements, rows = _read_labelled_judgements(claims, verdicts, annotations, sample, rule, mapping)
+    loaded = load_python_input_frames(claims, verdicts, mapping)
+    if loaded.claims is None or loaded.verdicts is None:
+        raise UsageError(f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
+    annotations = loaded.annotations if annotations is None else annotations
+    judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule)
+    if sample is not None:
+        sample.check_matches(judgements, annotations, rule)
+    rows = np.flatnonzero(judgements.label >= 0)
+    if not len(rows):
+        raise UsageError(
+            "no label was found; draw claims to label with `factaudit sample --at-random`, then name the labels "
+            "with --label-file"
+        )
     if not promise.is_population and (judgements.label >= 0).all():
         raise UsageError(
             f"all {len(judgements.label):,} claims are labelled, so no claim is left to triage; "
@@ -127,14 +148,18 @@ def triage_claims(
     names = list(evaluators or judgements.evaluators)
     check_evaluators(names, judgements.evaluators)
     error = 1.0 - judgements.label[rows]
-    score = judgements.compute_support(names)
-    random = np.random.default_rng(seed)
-    risk, weights = cross_fit_combined_risk(score, rows, error, judgements.cluster_codes, random)
+    score, cluster = judgements.compute_support(names), judgements.cluster_codes
+    risk, weights = combine_risks(score, rows, error, cluster, np.random.default_rng(seed))
     weight = _weigh_labels(judgements, rows, names, sample)
-    results = TriageResults(_make_rule(names, weights, score, by, promise, target), [], [], pd.DataFrame())
+    thresholds: dict[str, float | None] = {}
+    promises: list[Row] = []
+    curve_rows: list[Row] = []
     passes = np.zeros(len(risk), dtype=bool)
-    cluster = judgements.cluster_codes
-    for group, inside in _iterate_groups(judgements, by):
+    groups = judgements.make_groups("claim", () if by == "all" else (by,))
+    for place, key in enumerate(groups.keys):
+        group, inside = key.get(by, ALL_TOGETHER), groups.codes == place
+        if group is None:
+            raise UsageError(f"--by {by}: {format_count(int(inside.sum()), 'claim')} without a {by}")
         mine = inside[rows]
         own_rows = (np.cumsum(inside) - 1)[rows[mine]]
         clustered = promise.is_population or are_labels_clustered(own_rows, cluster[inside])
@@ -152,43 +177,28 @@ def triage_claims(
         if not promise.is_population and mine.sum() == inside.sum():  # nothing is left to promise
             curve = replace(curve, last=-1)
         limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
-        results.rule.thresholds[group] = limit
+        thresholds[group] = limit
         if limit is not None:
             passes[inside] = (risk[inside] <= limit) & (judgements.label[inside] != 0)
-        about = {by if by != "all" else "group": group}
-        results.promises.append(
-            about | _describe_promise("" if by == "all" else f"{group}: ", curve, inside, error[mine], promise)
-        )
-        results.curve.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
-    return replace(results, queue=_order_queue(judgements, risk, passes))
-
-
-def _read_labelled_judgements(
-    claims: Any,
-    verdicts: Any,
-    annotations: pd.DataFrame | None,
-    sample: LabelSample | None,
-    rule: str,
-    mapping: Any = None,
-) -> tuple[Judgements, np.ndarray]:
-    """Claims, verdicts and labels joined, and the claims that have a label; the arguments are those of `triage_claims`.
-
-    Raises `UsageError` where something is missing, `InputError` for labels that the sample did not draw.
-    """
-    loaded = load_python_input_frames(claims, verdicts, mapping)
-    if loaded.claims is None or loaded.verdicts is None:
-        raise UsageError(f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
-    annotations = loaded.annotations if annotations is None else annotations
-    judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule)
-    if sample is not None:
-        sample.check_matches(judgements, annotations, rule)
-    rows = np.flatnonzero(judgements.label >= 0)
-    if not len(rows):
-        raise UsageError(
-            "no label was found; draw claims to label with `factaudit sample --at-random`, then name the labels "
-            "with --label-file"
-        )
-    return judgements, rows
+        described = _describe_promise(curve, int(inside.sum()), error[mine], promise)
+        if by != "all":
+            described["statement"] = f"{group}: {described['statement']}"
+        promises.append({"group" if by == "all" else by: group, **described})
+        curve_rows.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
+    rule: Row = {
+        "schema": TRIAGE_RULE_SCHEMA,
+        "weights": dict(zip(names, weights.tolist(), strict=True)),
+        "thresholds": thresholds,
+        "column": None if by == "all" else by,
+        "promise": vars(promise),
+    }
+    if len(names) > 1:
+        mean, spread = risk_scale(score)
+        rule["mean"] = dict(zip(names, mean.tolist(), strict=True))
+        rule["spread"] = {
+            name: one if np.isfinite(one) else None for name, one in zip(names, spread.tolist(), strict=True)
+        }
+    return TriageResults(rule, promises, curve_rows, _order_queue(judgements, risk, passes))
 
 
 def _weigh_labels(
@@ -221,43 +231,9 @@ def _weigh_labels(
     return np.full(len(rows), of_labels.mean()) if of_labels.max() < _ROUNDED_WEIGHTS * of_labels.min() else of_labels
 
 
-def _iterate_groups(judgements: Judgements, by: str) -> Iterator[tuple[str, np.ndarray]]:
-    if by == "all":
-        yield ALL_TOGETHER, np.ones(len(judgements.label), dtype=bool)
-        return
-    values = judgements.claims[by]
-    if values.isna().any():
-        raise UsageError(f"--by {by}: {format_count(int(values.isna().sum()), 'claim')} without a {by}")
-    for name in values.drop_duplicates():
-        yield str(name), (values == name).to_numpy(dtype=bool)
-
-
-def _make_rule(
-    names: Sequence[str], weights: np.ndarray, score: np.ndarray, by: str, promise: TriagePromise, target: str
-) -> TriageRule:
-    scale = ScoreStandardiser.from_scores(score)
-    mean = dict(zip(names, scale.mean.tolist(), strict=True))
-    spread = {name: one if np.isfinite(one) else None for name, one in zip(names, scale.spread.tolist(), strict=True)}
-    return TriageRule(
-        weights=dict(zip(names, weights.tolist(), strict=True)),
-        thresholds={},
-        column=None if by == "all" else by,
-        mean=mean if len(names) > 1 else {},
-        spread=spread if len(names) > 1 else {},
-        promise={
-            "max_error": promise.max_error,
-            "min_recall": promise.min_recall,
-            "confidence": promise.confidence,
-            "target": target,
-        },
-    )
-
-
-def _describe_promise(
-    where: str, curve: RiskCurve, inside: np.ndarray, error: np.ndarray, promise: TriagePromise
-) -> Row:
-    """What passes of a group (bool (N,)) and what is promised of it, with a sentence; or why nothing is."""
-    n_claims, limit, needed = int(inside.sum()), None, None
+def _describe_promise(curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise) -> Row:
+    """What passes of a group of claims and what is promised of it, with a sentence; or why nothing is."""
+    limit, needed = None, None
     n_known = n_passing = 0
     if curve.last >= 0:
         limit, n_known = float(curve.threshold[curve.last]), int(curve.n_known[curve.last])
@@ -290,28 +266,28 @@ def _describe_promise(
         "n_known_errors": n_known,
         "threshold": limit,
         "labels_needed": needed,
-        "statement": where + statement.replace("%", " %"),
+        "statement": statement.replace("%", " %"),
         "reason": None if limit is not None else "the labels keep the promise at no threshold",
     }
 
 
 def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
-    of = None if promise.is_population else curve.n_claims
+    share, n_passing = divide_or_undefined(curve.n_errors, curve.n_labels), curve.n_claims
+    of = None if promise.is_population else n_passing
     high = error_share_upper_limits(curve.n_labels, curve.n_errors, promise.confidence, of)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = curve.n_errors / curve.n_labels
-        passing = curve.n_claims
-        if not promise.is_population:  # of these claims, labelled errors do not pass
-            passing = curve.n_claims - curve.n_known
-            share, high = (np.maximum(one * curve.n_claims - curve.n_known, 0) / passing for one in (share, high))
+    if not promise.is_population:  # of these claims, labelled errors do not pass
+        n_passing = curve.n_claims - curve.n_known
+        share, high = (
+            divide_or_undefined(np.maximum(one * curve.n_claims - curve.n_known, 0), n_passing) for one in (share, high)
+        )
     for at, threshold in enumerate(curve.threshold.tolist()):
         yield {
             "group": group,
             "threshold": threshold,
-            "share_passing": float(passing[at] / n_claims),
+            "share_passing": float(n_passing[at] / n_claims),
             "n_labels": float(curve.n_labels[at]),
-            "error_share": none_if_undefined(float(share[at])),
-            "error_share_high": none_if_undefined(float(high[at])),
+            "error_share": none_if_undefined(share[at]),
+            "error_share_high": none_if_undefined(high[at]),
             "is_rule": at == curve.last,
         }
 
@@ -319,22 +295,17 @@ def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: Triag
 def _order_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
     """A row per claim: those to review first, the riskiest before the others; then those that pass, those with a label.
 
-    passes: bool (N,), of a labelled error False: it is known, and in no list to review.
-
-    Unscored claims come before all others: nothing is known of them.
+    passes: bool (N,), of a labelled error False: it is known, and in no list to review. Unscored claims come before all
+    others: nothing is known of them.
     """
-    label = judgements.label
-    decision = np.where(label >= 0, "labelled", np.where(passes, "pass", "review"))
-    table = judgements.claims[["claim_id", "dataset", "system", "claim", "doc"]].reset_index(drop=True)
-    table = table.assign(
-        decision=decision,
+    stage = np.where(judgements.label >= 0, 2, passes)
+    table = judgements.claims[["claim_id", "dataset", "system", "claim", "doc"]].assign(
+        decision=np.array(["review", "pass", "labelled"], dtype=object)[stage],
         passes=passes.astype(int),
         risk=risk,
-        label=pd.array(np.where(label >= 0, label, -1), dtype="Int8"),
+        label=judgements.claims["label"],
     )
-    table["label"] = table["label"].mask(table["label"] < 0)
-    stage = table["decision"].map({"review": 0, "pass": 1, "labelled": 2})
-    order = np.lexsort([table["claim_id"].astype(str), -table["risk"].fillna(np.inf), stage])
+    order = np.lexsort([table["claim_id"].astype(str), -np.nan_to_num(risk, nan=np.inf), stage])
     table = table.iloc[order].reset_index(drop=True)
     table.insert(0, "rank", np.arange(1, len(table) + 1))
     return table

@@ -31,6 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from factaudit.stats.regression import risk_logit
+
 #: Thresholds that are tried, at equal steps of the share that passes.
 N_THRESHOLDS = 200
 #: The sequence begins where so many errors among the labels could be borne.
@@ -43,6 +45,54 @@ PRIOR_ERRORS = 2.0
 PLANNED_POWER_Z = 0.84
 MAX_LABEL_FACTOR = 64
 _MAX_KNOWN_ERROR_STEPS = 1000
+#: Weights of evaluators are fitted without the labels of one of so many parts of the clusters at a time.
+N_FOLDS = 10
+
+
+def risk_scale(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By what the scores of E evaluators become comparable: mean and standard deviation of the logit of 1 − score.
+
+    score: float64 (E, N), support, NaN where missing. A spread is infinite where nothing varies: that tells no risk.
+    """
+    logit = np.ma.masked_invalid(risk_logit(score))
+    mean, spread = logit.mean(1).filled(0.0), logit.std(1).filled(0.0)
+    return mean, np.where(spread > 1e-9, spread, np.inf)
+
+
+def combine_risks(
+    score: np.ndarray, labelled_rows: np.ndarray, error: np.ndarray, cluster: np.ndarray, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """One risk of N claims from the scores of E evaluators, and the weights of the evaluators: float64 (N,), (E,).
+
+    Of one evaluator the risk is 1 − score. Of several it is the weighted mean of their logits of 1 − score,
+    standardised (`risk_scale`). An evaluator weighs as much as its risk varies together with the labelled errors, and
+    never less than 0: a claim that one evaluator supports more is never riskier for it. Weights sum up to 1, so that
+    risks by other labels are on the same scale; those of a claim rest on labels of other clusters than its own.
+
+    score: as in `risk_scale` (the risk is NaN where one is); labelled_rows: int (n,); error: (n,); cluster: int (N,).
+
+    >>> score = np.vstack([np.linspace(0.05, 0.95, 60), np.tile([0.2, 0.8], 30)])
+    >>> rows, random = np.arange(0, 60, 3), np.random.default_rng(0)
+    >>> risk, weights = combine_risks(score, rows, (rows < 30).astype(float), np.arange(60), random)
+    >>> bool(risk[0] > risk[-1]), bool(weights[0] > 0.8)
+    (True, True)
+    """
+    if len(score) == 1:
+        return 1 - score[0], np.ones(1)
+    mean, spread = risk_scale(score)
+    standardised = (risk_logit(score) - mean[:, None]) / spread[:, None]
+    labelled = np.nan_to_num(standardised[:, labelled_rows])
+    names, code = np.unique(cluster, return_inverse=True)
+    fold = (random.permutation(len(names)) % N_FOLDS)[code]
+    risk, weights = np.full(score.shape[1], np.nan), []
+    for number in np.unique(fold):
+        inside = fold == number
+        others = ~inside[labelled_rows]
+        together = np.maximum(labelled[:, others] @ (error[others] - error[others].mean()), 0)
+        weight = together / together.sum() if together.any() else np.full(len(score), 1 / len(score))
+        risk[inside] = weight @ standardised[:, inside]
+        weights.append(weight)
+    return risk, np.mean(weights, axis=0)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,15 @@ from worlds import WORLDS, make_worlds
 
 from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.audit.triage import compute_review_shares
-from factaudit.stats.regression import logistic
-from factaudit.stats.risk_control import RiskCurve, are_labels_clustered, control_passing_errors
+from factaudit.stats.regression import logistic, risk_logit
+from factaudit.stats.risk_control import (
+    RiskCurve,
+    are_labels_clustered,
+    combine_risks,
+    control_passing_errors,
+    risk_scale,
+)
 from factaudit.stats.sampling import StratifiedDraw, draw_first_phase, draw_next_phase, label_weights
-from factaudit.stats.score_combination import ScoreStandardiser, cross_fit_combined_risk
 
 CONFIDENCE = 0.9
 FIGURES = Path(__file__).with_name("coverage_triage.json")
@@ -106,7 +111,7 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
         mine = draw.select(system == at)
         weight[system == at] = label_weights(mine, np.ones(len(mine.rows), bool))
     is_population = regime.target == "population"
-    risk, weights = cross_fit_combined_risk(world.score, rows, labels, world.document, random)
+    risk, weights = combine_risks(world.score, rows, labels, world.document, random)
     is_clustered = is_population or are_labels_clustered(rows, world.document)
     curve = control_passing_errors(
         risk,
@@ -123,7 +128,8 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
         return False, 0.0
     if regime.target == "population":
         new = simulate_claims(regime, N_NEW_CLAIMS, random)
-        combined = weights @ ScoreStandardiser.from_scores(world.score).standardise(new.score)
+        mean, spread = risk_scale(world.score)
+        combined = weights @ ((risk_logit(new.score) - mean[:, None]) / spread[:, None])
         return is_broken(regime, curve, 1 - new.score[0] if len(new.score) == 1 else combined, new.error)
     return is_broken(regime, curve, risk, world.error, rows[labels == 1])
 
