@@ -10,7 +10,10 @@ from typing import Literal
 
 import yaml
 
-_LISTS = yaml.safe_load(files("factaudit.tables").joinpath("vocabulary.yaml").read_text(encoding="utf-8"))
+_LISTS = yaml.load(
+    files("factaudit.tables").joinpath("vocabulary.yaml").read_text(encoding="utf-8"),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # of C where it is built in: five times as fast
+)
 _PATTERNS = {name: re.compile(text, re.IGNORECASE) for name, text in _LISTS.pop("patterns").items()}
 #: Column of ours -> names that users give it, the likelier first, after `normalise_vocabulary_words`.
 COLUMN_NAMES: dict[str, list[str]] = _LISTS.pop("columns")

@@ -31,7 +31,7 @@ def write_figure_files(drawn: DrawnFigure, stem: Path, title: str, kinds: Sequen
         warnings.filterwarnings("ignore", _MISSING_GLYPH_WARNING)
         if (layout := drawn.figure.get_layout_engine()) is not None:  # once, as saving would draw twice for it
             layout.execute(drawn.figure)
-            drawn.figure.set_layout_engine("none")
+            drawn.figure.set_layout_engine(None)
         for kind, path in zip(kinds, paths, strict=True):
             if kind == "svg":
                 write_text(path, _add_titles(_compact_svg(_save_as_svg(drawn, title)), drawn.titles))
