@@ -22,7 +22,8 @@ FRESH = '''
     """How many of the labels say attributable?"""
 
     from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-    from factaudit.audit.core.checks import Count, per_dataset
+    from operator import methodcaller
+    from factaudit.audit.core.checks import Count
     from factaudit.audit.core.plot_specs import PlotSpec
 
 
@@ -55,7 +56,7 @@ FRESH = '''
             Count(
                 id="lopsided",
                 title="Lopsided labels",
-                rows=per_dataset("balance"),
+                rows=methodcaller("per_dataset", "balance"),
                 figure="attributable_share",
                 limit=0.4,
                 side="under",

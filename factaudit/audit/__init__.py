@@ -15,7 +15,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, declare_unknown_audit
+from factaudit.audit.core.audit_declaration import Audit, declare_unknown_audit
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.result_rows import Row
 
 #: Distributions add audits of their own under this entry point group: ``name = "package.module"``, a module with

@@ -12,7 +12,8 @@ import numpy as np
 
 from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER

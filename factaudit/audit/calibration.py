@@ -26,7 +26,8 @@ from factaudit.arrays.calibration import (
 )
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP

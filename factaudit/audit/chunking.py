@@ -16,8 +16,9 @@ from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Figures, Tally
 from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
-from factaudit.audit.core.checks import Check, subtract_figures
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import PlotSpec
@@ -213,7 +214,7 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
         if set(kinds) != {"zero", "positive"}:
             continue
         split, whole = kinds["positive"], kinds["zero"]
-        row = split | subtract_figures("extra", split, "flip_1_to_0", whole, "flip_1_to_0")
+        row = split | combine_figures("extra", (split, "flip_1_to_0", 1), (whole, "flip_1_to_0", -1))
         size = split.get("chunk_size")
         row["size"] = "unknown size" if size is None else f"{size:,} words"
         row["of_others"] = whole["flip_1_to_0"]

@@ -10,7 +10,8 @@ import numpy as np
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.evaluator_comparison import (
     is_constant_evaluator,

@@ -17,11 +17,11 @@ from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import (
     DEFAULT_CONFIDENCE,
     Audit,
-    AuditedRun,
     Column,
     pick_shared_columns,
     share_column,
 )
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.interval_methods import JACKKNIFE, MOVER
 from factaudit.audit.core.plot_specs import PlotSpec

@@ -15,9 +15,10 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import ResponseFacts, collect_response_facts, has_response_facts
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Count
-from factaudit.audit.core.decision_limits import is_significantly_above, is_significantly_below
+from factaudit.audit.core.decision_limits import widen_interval
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
@@ -122,12 +123,12 @@ def _list_faulty_shares(run: AuditedRun) -> Iterator[Row]:
             if row[fault] is not None:
                 told = {"fault": fault, "words": _FAULT_WORDS[fault], "share": row[fault], "most": most}
                 told |= {"excess": row[fault] - most, "is_total": row["system"] == ALL_TOGETHER, "whose": _name(row)}
-                yield row | told | {"severity": "fail" if is_significantly_above(row, fault, most) else "warn"}
+                yield row | told | {"severity": "fail" if widen_interval(row, fault)[0] > most else "warn"}
 
 
 def _list_coverage(run: AuditedRun) -> Iterator[Row]:
     for row in run.rows("decomposition"):
-        is_sure = row["coverage"] is not None and is_significantly_below(row, "coverage", MIN_COVERAGE)
+        is_sure = row["coverage"] is not None and widen_interval(row, "coverage")[1] < MIN_COVERAGE
         told = {"is_total": row["system"] == ALL_TOGETHER, "whose": _name(row)}
         yield row | told | {"severity": "fail" if is_sure else "warn"}
 

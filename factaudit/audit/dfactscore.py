@@ -25,7 +25,8 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, number_clusters, share_interval
 from factaudit.arrays.support_matrix import LINKING_RULES, NARROW_MARGIN, SupportMatrix
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.interval_methods import (
     RESPONSE_BOOTSTRAP,

@@ -9,8 +9,9 @@ import numpy as np
 
 from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
-from factaudit.audit.core.checks import Check, subtract_figures
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import INFLUENCE, MOVER
@@ -166,7 +167,7 @@ def _list_gains_of_thresholds(run: AuditedRun) -> Iterator[Row]:
     """How much more accurate a tuned threshold is than the evaluator's own, where both have an interval."""
     for row in run.per_dataset("discrimination", "tuned_bacc"):
         if has_interval(row, "tuned_bacc") and has_interval(row, "bacc"):
-            yield row | subtract_figures("gain", row, "tuned_bacc", row, "bacc")
+            yield row | combine_figures("gain", (row, "tuned_bacc", 1), (row, "bacc", -1))
 
 
 CHECK = Check(

@@ -20,13 +20,9 @@ def run_audit_checks(
     floors such as ``always-yes`` get none) and the number of clusters.
     """
     run = make_audited_run(audit_rows, about)
-    found: list[Row] = []
-    n_tests: dict[str, int] = {}
-    for check in list_checks():
-        mine = run.find(check)
-        found += [one.as_dict() for one in mine if one.severity is not None]
-        n_tests[check.id] = max((one.evidence["n_tests"] for one in mine), default=0)
-    return found, {name: n for name, n in n_tests.items() if n}
+    found = [one for check in list_checks() for one in run.find(check)]
+    n_tests = {one.id: one.row["n_tests"] for one in found if one.row["n_tests"]}
+    return [one.as_dict() for one in found if one.severity is not None], n_tests
 
 
 def list_checks() -> list[Check]:

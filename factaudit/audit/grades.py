@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
-from factaudit.audit.core.checks import Check, scale_figure
-from factaudit.audit.core.decision_limits import unscored_share_for_decision
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Check, combine_figures
+from factaudit.audit.core.decision_limits import open_share
 from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
@@ -168,14 +169,14 @@ def _parse_grades(values: pd.Series) -> np.ndarray:
 def _list_mostly_graded(run: AuditedRun) -> Iterator[Row]:
     """Rows of which few grades are missing: with many, they could follow people's."""
     for row in run.per_dataset("grades"):
-        if unscored_share_for_decision(row) <= run.limits.max_unscored:
+        if open_share(row) <= run.limits.max_unscored:
             yield row
 
 
 def _list_shifts(run: AuditedRun) -> Iterator[Row]:
     """The mean difference as a share of the scale's length."""
     for row in run.per_dataset("grades", "difference"):
-        yield row | scale_figure("shift", row, "difference", 1 / (row["highest"] - row["lowest"]))
+        yield row | combine_figures("shift", (row, "difference", 1 / (row["highest"] - row["lowest"])))
 
 
 CHECKS = (

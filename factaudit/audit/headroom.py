@@ -15,7 +15,8 @@ from factaudit.arrays.judgements import (
     LEVELS,
     Judgements,
 )
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS

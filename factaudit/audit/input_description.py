@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.result_rows import Row
 from factaudit.tables import STATUSES
 

@@ -11,7 +11,8 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.figures import Figure, share_units
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
 from factaudit.audit.core.figure_formatting import format_whole_percent
@@ -19,7 +20,7 @@ from factaudit.audit.core.interval_methods import JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row
 from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.core.wording import MIN_SHARE_COUNT
+from factaudit.audit.core.wording import ENOUGH_FOR_SHARES
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import IntervalEnds
@@ -199,17 +200,17 @@ CHECKS = (
 # ------------------------------------------------------------------------------------------------- the first screen
 
 
-def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str | None:
-    """``38 %``, over all data sets and kinds that change a word of the claim, of few pairs ``25 % (3 of 12)``; None
+def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str:
+    """``38 %``, over all data sets and kinds that change a word of the claim, of few pairs ``25 % (3 of 12)``; ""
     where no pair counts."""
     rows = [row for row in list_kind_rows(audited_run, expected) if row["evaluator"] == evaluator]
     rows = [row for row in rows if row["kind"] not in _WORDLESS_KINDS]
     n = sum(row["n"] for row in rows)
     failed = sum(round(row["failure_rate"] * row["n"]) for row in rows)
     if not n:
-        return None
+        return ""
     text = f"{format_whole_percent(failed / n)} %"
-    return text if n >= MIN_SHARE_COUNT else f"{text} ({failed} of {n})"
+    return text if n >= ENOUGH_FOR_SHARES else f"{text} ({failed} of {n})"
 
 
 AUDIT = Audit(

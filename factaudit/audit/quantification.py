@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import methodcaller
 
 import numpy as np
 
@@ -15,18 +16,10 @@ from factaudit.arrays.judgements import (
     LEVELS,
     Judgements,
 )
-from factaudit.audit.core.audit_declaration import (
-    Audit,
-    AuditedRun,
-    Column,
-    pick_shared_columns,
-    share_column,
-)
-from factaudit.audit.core.checks import Check, Opposite, is_within, per_dataset
-from factaudit.audit.core.decision_limits import has_interval, is_mostly_open
-from factaudit.audit.core.decisions import Answer, Decision, decide
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Check, Opposite
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
-from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
@@ -35,7 +28,6 @@ from factaudit.audit.core.result_rows import (
     explain_missing_labels,
 )
 from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.core.wording import fill
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 
@@ -151,7 +143,7 @@ CHECKS = (
     Opposite(
         id="direction",
         title="Error rates too high on some data sets, too low on others",
-        rows=per_dataset("quantification", level="claim", system=ALL_TOGETHER),
+        rows=methodcaller("per_dataset", "quantification", level="claim", system=ALL_TOGETHER),
         figure="bias",
         says="{evaluator}'s error rate is significantly too high{on} ({bias:signed} points) and significantly too low "
         "on {other_dataset} ({other_bias:signed}).",
@@ -159,45 +151,6 @@ CHECKS = (
         null="no evaluator's error rate is too high on one data set and too low on another",
     ),
 )
-
-
-# ---------------------------------------------------------------------------------------------- the decision
-
-
-def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:
-    """The claims' rates of single systems, of all together where a data set names none; those that may be published."""
-    return [row for row in list_tested_biases(run) if row["evaluator"] == evaluator and not row["is_total"]]
-
-
-def average_absolute_bias(rows: Sequence[Row]) -> Row:
-    """The mean |bias| of some rates with the least and the greatest that the unscored claims leave possible."""
-    found: Row = {key: sum(row.get(key) or 0 for row in rows) for key in ("n", "n_unscored", "n_guessed")}
-    found |= {"n_rates": len(rows), "off": sum(abs(row["bias"]) for row in rows) / len(rows)}
-    if all(row.get("bias_min") is not None for row in rows):
-        ends = [(row["bias_min"], row["bias_max"]) for row in rows]
-        found["off_min"] = sum(max(low, -high, 0.0) for low, high in ends) / len(rows)
-        found["off_max"] = sum(max(-low, high) for low, high in ends) / len(rows)
-    return found
-
-
-def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
-    """May a system's error rate be reported by it?"""
-    rows = list_system_biases(run, evaluator)
-    if not rows:
-        return None
-    mean, most = average_absolute_bias(rows), run.limits.max_bias
-    figure = fill(
-        "{n_rates:number rate}, on average wrong by {off:points} points", mean, is_mostly_open(mean, run.limits)
-    )
-    required = f"every error rate within {format_limit_in_points(most)} points of the labelled one"
-    found = [one for one in run.find(BIAS_CHECK) if one.evaluator == evaluator]
-    return decide(
-        figure,
-        required,
-        is_met=all(is_within(row, "bias", most, "off") for row in rows),
-        is_missed=any(one.verdict == "beyond" for one in found),
-        has_intervals=has_interval(rows[0], "bias"),
-    )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -257,5 +210,4 @@ AUDIT = Audit(
         lines="diagonal",
     ),
     checks=CHECKS,
-    decides=(Decision("report a system's error rate", may_publish_rates),),
 )

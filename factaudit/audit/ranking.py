@@ -16,21 +16,18 @@ from factaudit.arrays.system_rankings import (
     bound_order_errors,
     compare_orders,
     correlate_rates,
-    count_ordered_system_rankings,
     count_reversed_pairs,
     cross_tabulate_orders,
     iterate_ranking_cases,
     resample_system_errors,
 )
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
-from factaudit.audit.core.decisions import Answer, Decision
-from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, group_rows
 from factaudit.audit.core.tabulate import explain_row, pick_figure
-from factaudit.audit.core.wording import fill
 from factaudit.audit.ranking_pairs import (
     ORDER_SYMBOLS,
     RANKING_PAIR_OPTIONS,
@@ -194,45 +191,6 @@ CHECKS = (
 )
 
 
-# ---------------------------------------------------------------------------------------------- the decision
-
-
-def sum_ordered_pairs(run: AuditedRun, evaluator: str) -> Row | None:
-    """How many pairs of systems are ordered alike, and how not, at claim level, over all data sets."""
-    rows = [row for row in list_compared_orders(run) if row["evaluator"] == evaluator]
-    return dict(count_ordered_system_rankings(rows)) if rows else None
-
-
-def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
-    """May systems be ranked by it? That no pair is reversed is no merit of who orders hardly any."""
-    rows = [
-        row
-        for row in list_compared_orders(run)
-        if row["evaluator"] == evaluator and row["n_systems"] >= MIN_CORRELATED_SYSTEMS
-    ]
-    if not rows:
-        return None
-    limits, counts = run.limits, count_ordered_system_rankings(rows)
-    text = "of {n_pairs:number pair}, the labels order {n_ordered}, {n_ordered_alike} in the same order, {n_reversed} "
-    figure = fill(text + "reversed", counts)
-    found = [one for one in run.find(ORDER_CHECK) if one.evaluator == evaluator]
-    if any(one.verdict == "beyond" for one in found):
-        return Answer("no", figure, "Required: no pair in the wrong order. Some pairs significantly are.")
-    if counts["n_ordered"] < limits.min_orderable * counts["n_pairs"]:
-        why = f"the labels order {format_limit_in_points(limits.min_orderable)} % of the pairs of systems"
-        return Answer("cannot tell", figure, f"Required: {why}. They order fewer.")
-    most = format_limit_in_points(limits.max_misordered)
-    required = f"Required: the evaluator and the labels disagree on at most {most} % of the pairs of systems."
-    if not counts["n_ordered_alike"]:
-        return Answer("no", figure, f"{required} It finds none of the differences that the labels show.")
-    if counts["n_not_alike_max"] <= limits.max_misordered * counts["n_pairs"]:
-        return Answer("yes", figure, f"{required} This is so.")
-    why = "They disagree on {n_not_alike_max:number pair}, counting those where only one side finds a difference"
-    if counts["n_not_alike_max"] > counts["n_one_sided"]:
-        why += " and what the unscored claims leave open"
-    return Answer("cannot tell", figure, fill(f"{required} {why}.", counts))
-
-
 # --------------------------------------------------------------------------------------------------------- declaration
 
 _ORDER_ERRORS_DESCRIPTION = (
@@ -337,5 +295,4 @@ AUDIT = Audit(
         limits={"kendall_tau": (-1, 1), "pearson_r": (-1, 1)},
     ),
     checks=CHECKS,
-    decides=(Decision("rank systems", may_rank_systems),),
 )

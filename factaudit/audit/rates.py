@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import methodcaller
 
 import numpy as np
 
 from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
-from factaudit.audit.core.checks import Check, Count, Opposite, per_dataset
-from factaudit.audit.core.decision_limits import (
-    has_interval,
-    is_mostly_open,
-    is_significantly_above,
-    is_significantly_below,
-    unscored_share_for_decision,
-)
-from factaudit.audit.core.decisions import Answer, Decision, decide
-from factaudit.audit.core.evaluator_comparison import (
-    find_overall_evaluator_rows,
-    find_review_row,
-    is_constant_evaluator,
-    list_evaluators_alike_by_bacc,
-)
-from factaudit.audit.core.figure_formatting import format_limit_in_points
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Check, Count, Opposite
+from factaudit.audit.core.decision_limits import open_share
+from factaudit.audit.core.evaluator_comparison import is_constant_evaluator, list_evaluators_alike_by_bacc
 from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
@@ -34,7 +23,6 @@ from factaudit.audit.core.result_rows import (
     Row,
 )
 from factaudit.audit.core.tabulate import average_datasets, interleave, tabulate
-from factaudit.audit.core.wording import fill
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 RATE_NAMES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
@@ -108,7 +96,7 @@ def _list_unscored_shares(run: AuditedRun) -> Iterator[Row]:
     rows = [row for row in run.per_dataset("rates") if row["n_unscored"] is not None]
     for row in rows:
         yield row | {
-            "share": unscored_share_for_decision(row),
+            "share": open_share(row),
             "n_claims": row["n"] + row["n_unscored"],
             "severity": "warn" if row["n"] else "fail",
         }
@@ -147,7 +135,7 @@ CHECKS = (
     Opposite(
         id="bacc_tie",
         title="Same BAcc, opposite mistakes",
-        rows=per_dataset("rates"),
+        rows=methodcaller("per_dataset", "rates"),
         figure="gap",
         groups=_pair_alike_evaluators,
         apart=MAX_TPR_TNR_GAP,
@@ -186,39 +174,6 @@ CHECKS = (
         advice="Judge claims about more documents.",
     ),
 )
-
-
-# ---------------------------------------------------------------------------------------------- the decision
-
-
-def _may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
-    """May single errors be found with it? As it is, with a tuned threshold, or with review of a part."""
-    row = find_overall_evaluator_rows(run.rows("rates")).get(evaluator)
-    if row is None:
-        return None
-    least = run.limits.min_rate
-    required = f"TPR and TNR of at least {format_limit_in_points(least)} %"
-    if row.get("tpr") is None or row.get("tnr") is None:
-        why = f"Required: {required}. These need scored claims with label 1, and with label 0."
-        return Answer("cannot tell", fill("{n:number scored claim}", row), why)
-    figure = fill("TPR {tpr:percent}, TNR {tnr:percent}", row, is_mostly_open(row, run.limits))
-    found = decide(
-        figure,
-        required,
-        is_met=all(is_significantly_above(row, key, least) for key in ("tpr", "tnr")),
-        is_missed=any(is_significantly_below(row, key, least) for key in ("tpr", "tnr")),
-        has_intervals=has_interval(row, "tpr"),
-    )
-    if found.may == "yes":
-        return found
-    tuned = find_overall_evaluator_rows(run.rows("discrimination")).get(evaluator, {})
-    if all(is_significantly_above(tuned, f"tuned_{key}", least) for key in ("tpr", "tnr")):
-        why = "With a threshold tuned to each data set, TPR is {tuned_tpr:percent} and TNR {tuned_tnr:percent}."
-        return Answer("with a correction", figure, fill(why, tuned))
-    if (review := find_review_row(run, evaluator)) is not None:
-        why = "If people review {review_share:percent} of the claims, at most {max_error:limit} % of the others are "
-        return Answer("with review", figure, fill(why + "errors ({confidence:limit} % confidence).", review))
-    return found
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -270,5 +225,4 @@ AUDIT = Audit(
         lines="equal_bacc",
     ),
     checks=CHECKS,
-    decides=(Decision("find single errors", _may_find_errors),),
 )

@@ -8,34 +8,32 @@ what is possible.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.system_rankings import count_ordered_system_rankings
 from factaudit.audit import load_all_audits, make_audited_run
-from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.checks import Finding, describe_place, scale_figure, subtract_figures
-from factaudit.audit.core.decision_limits import (
-    has_interval,
-    is_mostly_open,
-    is_significantly_above,
-    is_significantly_below,
-    widen_interval_for_decision_limits,
-)
-from factaudit.audit.core.evaluator_comparison import (
-    find_overall_evaluator_rows,
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Finding, combine_figures, describe_place
+from factaudit.audit.core.decision_limits import has_interval, widen_interval
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row
+from factaudit.audit.core.wording import ENOUGH_FOR_SHARES, fill, join_names
+from factaudit.audit.decisions import (
+    average_absolute_bias,
     find_review_row,
-    rank_evaluators_by_bacc,
+    list_orders_of,
+    list_system_biases,
+    may_publish_rates,
+    may_rank_systems,
 )
-from factaudit.audit.core.figure_formatting import format_limit_in_points
-from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
-from factaudit.audit.core.wording import fill, join_names
 from factaudit.audit.input_description import uses_trial_model
 from factaudit.audit.invariance import format_variant_failures
-from factaudit.audit.quantification import BIAS_CHECK, average_absolute_bias, list_system_biases, may_publish_rates
-from factaudit.audit.ranking import ORDER_CHECK, may_rank_systems, sum_ordered_pairs
+from factaudit.audit.quantification import BIAS_CHECK
+from factaudit.audit.ranking import ORDER_CHECK
 from factaudit.audit.screen_estimates import expect_corrected_rates, tabulate_estimates, word_estimates
 from factaudit.audit.triage import REVIEWED
 from factaudit.text.display_text import format_count
@@ -46,11 +44,11 @@ DEFAULT_TITLE = "Evaluators compared"
 MAX_EVALUATORS, MAX_SYSTEMS = 8, 12
 #: With fewer labelled errors (or correct claims), the only advice is to label more.
 MIN_LABELS = 5
-#: With fewer, a share stands with the count behind it, and a line says that it can change a lot.
-ENOUGH_LABELS = 30
 #: A check has at most so many lines.
 MAX_FINDINGS = 2
-_NO_INTERVALS = "No intervals were computed, so differences may be due to chance."
+#: What is wrong where TNR, or TPR, is low: the rate of mistakes, the labels it rests on, and their noun.
+_MISTAKES = {"tnr": ("fpr", "n_unattributable", "error"), "tpr": ("fnr", "n_attributable", "correct claim")}
+_GOOD, _BAD = ("Use", "Good for", "Instead"), ("Avoid", "Not for")
 
 
 @dataclass(frozen=True)
@@ -63,9 +61,9 @@ class Advice:
     @property
     def kind(self) -> Literal["good", "bad", "care"]:
         """How the word is coloured and marked."""
-        if self.word in ("Use", "Good for", "Instead"):
-            return "good"
-        return "bad" if self.word in ("Avoid", "Not for") else "care"
+        if self.word in _BAD:
+            return "bad"
+        return "good" if self.word in _GOOD else "care"
 
 
 @dataclass(frozen=True)
@@ -105,15 +103,11 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
 
 def rank_evaluators(run: AuditedRun) -> list[str]:
     """The evaluators from the highest balanced accuracy on, else from the least mean bias; floors come last."""
-    ranked = rank_evaluators_by_bacc(run.rows("rates"))
+    worth = {name: row["bacc"] for name, row in run.overall("rates").items() if row.get("bacc") is not None}
     if not run.rows("rates"):
-        biases = {row["name"]: _list_biases(run, row["name"]) for row in run.about.get("evaluators") or []}
-        off = {name: average_absolute_bias(rows)["off"] for name, rows in biases.items() if rows}
-        ranked = sorted(off, key=off.__getitem__)
-    return sorted(ranked, key=run.floors.__contains__)
-
-
-# ------------------------------------------------------------------------------------------------------------ the size
+        biases = {one["name"]: _list_biases(run, one["name"]) for one in run.about.get("evaluators") or []}
+        worth = {name: -average_absolute_bias(rows)["off"] for name, rows in biases.items() if rows}
+    return sorted(worth, key=lambda name: (name in run.floors, -worth[name]))
 
 
 def describe_size(run: AuditedRun) -> str:
@@ -125,15 +119,16 @@ def describe_size(run: AuditedRun) -> str:
         return ""
     labelled, correct, total = _count_labels(run)
     n_floors = len(run.floors)
-    floors = format_count(n_floors, "baseline that reads nothing", "baselines that read nothing")
-    who = [format_count(len(evaluators) - n_floors, "evaluator")] if len(evaluators) > n_floors else []
-    who += [floors] if n_floors else []
-    n = "all" if labelled == total else f"{labelled:,}"
-    state = f"{n} labelled, {labelled - correct:,} of them as errors" if labelled else "none of them labelled"
+    parts = [format_count(len(evaluators) - n_floors, "evaluator")] if len(evaluators) > n_floors else []
+    if n_floors:
+        parts.append(format_count(n_floors, "baseline that reads nothing", "baselines that read nothing"))
     what = f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"
-    text = f"{', '.join(filter(None, [' and '.join(who), what]))}, {state}."
-    are_means = any(row["dataset"] == MACRO_MEAN for row in find_overall_evaluator_rows(run.rows("rates")).values())
-    return text + f" Figures are averages over the {len(claims):,} data sets." * (are_means and len(claims) > 1)
+    text = ", ".join([" and ".join(parts), what] if parts else [what])
+    n = "all" if labelled == total else f"{labelled:,}"
+    text += f", {n} labelled, {labelled - correct:,} of them as errors." if labelled else ", none of them labelled."
+    if len(claims) > 1 and any(row["dataset"] == MACRO_MEAN for row in run.overall("rates").values()):
+        text += f" Figures are averages over the {len(claims):,} data sets."
+    return text
 
 
 def _count_labels(run: AuditedRun) -> tuple[int, int, int]:
@@ -160,19 +155,23 @@ _HEADS = (
 def tabulate_evaluators(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Headings, and a row of cells ("" where nothing is known) for each evaluator that has any, the best first; floors
     only where there is nobody else."""
-    overall = find_overall_evaluator_rows(run.rows("rates"))
-    has_intervals = any(has_interval(row, "bacc") for row in overall.values())
-    interval = ("balanced accuracy", f"({100 * run.confidence:.3g} % CI)")
-    names = [] if run.rows("estimates") and not overall else list(dict.fromkeys([*rank_evaluators(run), *overall]))
+    overall, names = run.overall("rates"), rank_evaluators(run)
+    if overall or not run.rows("estimates"):
+        names = list(dict.fromkeys([*names, *overall]))
+    else:
+        names = []
     table = []
     for name in [name for name in names if name not in run.floors] or names:
         row, biases = overall.get(name, {}), _list_biases(run, name)
-        cells = [_format_share(run, row, "bacc"), *(_format_mistakes(run, row, right) for right in _MISTAKES)]
+        cells = [_format_accuracy(run, row), *(_format_mistakes(run, row, right) for right in _MISTAKES)]
         cells += [_format_bias(run, biases) if biases else "", _format_agreeing_pairs(run, name)]
-        cells += [format_variant_failures(run, name, expected) or "" for expected in ("changed", "same")]
+        cells += [format_variant_failures(run, name, expected) for expected in ("changed", "same")]
         if any(cells):
             table.append([name, *cells])
-    return [("", "evaluator"), interval if has_intervals else ("balanced", "accuracy"), *_HEADS], table
+    accuracy = ("balanced", "accuracy")
+    if any(has_interval(row, "bacc") for row in overall.values()):
+        accuracy = ("balanced accuracy", f"({100 * run.confidence:.3g} % CI)")
+    return [("", "evaluator"), accuracy, *_HEADS], table
 
 
 def _list_biases(run: AuditedRun, evaluator: str) -> list[Row]:
@@ -180,39 +179,35 @@ def _list_biases(run: AuditedRun, evaluator: str) -> list[Row]:
     return [row for row in list_system_biases(run, evaluator) if row["system"] != ALL_TOGETHER]
 
 
-def _format_share(run: AuditedRun, row: Row, key: str) -> str:
-    if row.get(key) is None:
+def _format_accuracy(run: AuditedRun, row: Row) -> str:
+    if row.get("bacc") is None:
         return ""
-    is_open = is_mostly_open(row, run.limits)
-    text = fill(f"{{{key}:whole}}", row, is_open)
-    if key != "bacc" or is_open or not has_interval(row, key):
+    text = run.fill("{bacc:whole}", row)
+    if run.is_open(row) or not has_interval(row, "bacc"):
         return text
-    return f"{text} ({fill(f'{{{key}_low:whole}}–{{{key}_high:whole}}', row).replace(' %', '')})"
-
-
-#: What is wrong where TNR, or TPR, is low: the rate of mistakes, the labels it rests on, and their noun.
-_MISTAKES = {"tnr": ("fpr", "n_unattributable", "error"), "tpr": ("fnr", "n_attributable", "correct claim")}
+    return f"{text} ({fill('{bacc_low:whole}–{bacc_high:whole}', row).replace(' %', '')})"
 
 
 def _format_mistakes(run: AuditedRun, row: Row, right: str) -> str:
     """The share of mistakes; of few labels with the count, which a mean over data sets does not have."""
     wrong, n_key, _ = _MISTAKES[right]
-    text, n = _format_share(run, row, wrong), row.get(n_key)
-    if not text or n is None or n >= ENOUGH_LABELS or row["dataset"] == MACRO_MEAN or is_mostly_open(row, run.limits):
+    if row.get(wrong) is None:
+        return ""
+    text, n = run.fill(f"{{{wrong}:whole}}", row), row.get(n_key) or ENOUGH_FOR_SHARES
+    if n >= ENOUGH_FOR_SHARES or row["dataset"] == MACRO_MEAN or run.is_open(row):
         return text
     return f"{text} ({round(row[wrong] * n):,} of {n:,})"
 
 
 def _format_bias(run: AuditedRun, rows: Sequence[Row]) -> str:
     """How far rates are off on average."""
-    mean_bias = average_absolute_bias(rows)
-    return fill("{off:rough}", mean_bias, is_mostly_open(mean_bias, run.limits))
+    return run.fill("{off:rough}", average_absolute_bias(rows))
 
 
 def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
     """Of all pairs of systems: an evaluator that finds no difference agrees only where the labels find none."""
-    found = sum_ordered_pairs(run, evaluator)
-    if found is None or not found["n_ordered"]:
+    found = count_ordered_system_rankings(list_orders_of(run, evaluator))
+    if not found["n_ordered"]:
         return ""
     ends = dict.fromkeys(f"{found['n_pairs'] - found[f'n_not_alike_{end}']:,}" for end in ("max", "min"))
     return f"{' to '.join(ends)} of {found['n_pairs']:,}"
@@ -235,43 +230,20 @@ def list_warnings(run: AuditedRun) -> Iterator[Advice]:
 
 
 def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:
-    overall = find_overall_evaluator_rows(run.rows("rates"))
+    overall = run.overall("rates")
     ranked = [name for name in rank_evaluators(run) if name not in run.floors]
     rows = [overall[name] for name in ranked if name in overall]
+    figures = rows or [row for name in ranked[:1] for row in _list_biases(run, name)]
     lacking = _explain_lacking_labels(run, rows)
     if lacking is not None:
         yield lacking
-    elif not rows:
-        if ranked and any(has_interval(row, "bias") for row in _list_biases(run, ranked[0])):
-            yield from _advise_on_error_rates(run, ranked[:1])
-            yield from _advise_on_order(run, ranked[:1])
-        elif ranked and not run.rows("estimates"):
-            yield Advice("Beware", _NO_INTERVALS)
-    elif not any(has_interval(row, "bacc") for row in rows):
-        yield Advice("Beware", _NO_INTERVALS)
-    else:
+    elif any(has_interval(row, "bacc") for row in rows):
         yield from _advise_on_accuracy(run, rows)
-
-
-def _advise_on_accuracy(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
-    """rows: of each evaluator that for all claims, the most accurate first."""
-    useful = [row for row in rows if is_significantly_above(row, "bacc", 0.5)]
-    if not useful:
-        who = f"{rows[0]['evaluator']} is not" if len(rows) == 1 else f"None of the {len(rows)} evaluators is"
-        yield Advice("Avoid", f"{who} significantly better than guessing.")
-        yield from _advise_on_few_labels(run, rows[0])
-        return
-    best, *others = rows
-    worse = [row for row in others if is_significantly_above(_subtract_bacc(run, best, row), "gap", 0)]
-    alike = [row for row in useful if row not in worse]
-    names = [row["evaluator"] for row in alike]
-    yield Advice("Use", _word_recommended(run, names, [row["evaluator"] for row in worse]))
-    yield from _advise_to_avoid(run, [row for row in rows if row not in alike])
-    yield from _advise_on_single_errors(run, alike)
-    yield from _advise_on_error_rates(run, names)
-    yield from _advise_on_order(run, names)
-    yield from _advise_on_few_labels(run, best)
-    yield from _advise_on_weak_places(run, names[0])
+    elif any(has_interval(row, "bias") for row in figures):
+        yield from _advise_on_error_rates(run, ranked[:1])
+        yield from _advise_on_order(run, ranked[:1])
+    elif rows or (ranked and not run.rows("estimates")):
+        yield Advice("Beware", "No intervals were computed, so differences may be due to chance.")
 
 
 def _explain_lacking_labels(run: AuditedRun, rows: Sequence[Row]) -> Advice | None:
@@ -286,8 +258,8 @@ def _explain_lacking_labels(run: AuditedRun, rows: Sequence[Row]) -> Advice | No
         return Advice("Label more", text)
     if min(errors, correct) < MIN_LABELS:
         found = f"{format_count(errors, 'labelled error')} and {format_count(correct, 'labelled correct claim')}"
-        text = f"{found} are too few to say how good an evaluator is. Aim for at least {ENOUGH_LABELS} of each: {how}."
-        return Advice("Label more", text)
+        text = f"{found} are too few to say how good an evaluator is. Aim for at least {ENOUGH_FOR_SHARES} of each"
+        return Advice("Label more", f"{text}: {how}.")
     for _, key, _ in _MISTAKES.values():
         counts = [row[key] for row in rows if row.get(key) is not None]
         if max(counts, default=MIN_LABELS) < MIN_LABELS:
@@ -298,16 +270,36 @@ def _explain_lacking_labels(run: AuditedRun, rows: Sequence[Row]) -> Advice | No
 # -------------------------------------------------------------------------------------------------- whom to use, or not
 
 
+def _advise_on_accuracy(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
+    """rows: of each evaluator that for all claims, the most accurate first."""
+    best = rows[0]
+    worse = [row for row in rows[1:] if widen_interval(_subtract_bacc(run, best, row), "gap")[0] > 0]
+    alike = [row for row in rows if widen_interval(row, "bacc")[0] > 0.5 and row not in worse]
+    if not any(widen_interval(row, "bacc")[0] > 0.5 for row in rows):
+        who = f"{best['evaluator']} is not" if len(rows) == 1 else f"None of the {len(rows)} evaluators is"
+        yield Advice("Avoid", f"{who} significantly better than guessing.")
+        yield from _advise_on_few_labels(run, best)
+        return
+    names = [row["evaluator"] for row in alike]
+    yield Advice("Use", _word_recommended(run, names, [row["evaluator"] for row in worse]))
+    yield from _advise_to_avoid(run, [row for row in rows if row not in alike])
+    yield from _advise_on_single_errors(run, alike)
+    yield from _advise_on_error_rates(run, names)
+    yield from _advise_on_order(run, names)
+    yield from _advise_on_few_labels(run, best)
+    yield from _advise_on_weak_places(run, names[0])
+
+
 def _subtract_bacc(run: AuditedRun, best: Row, row: Row) -> Row:
     """How far the best evaluator's BAcc is above another one's, as the figure ``gap``: the paired difference on the
     same claims; where that was not computed, as if the two were independent."""
-    pair = best["evaluator"], row["evaluator"]
+    pair = [best["evaluator"], row["evaluator"]]
     for one in run.rows("differences"):
-        if one["key"] == "bacc" and one["dataset"] == best["dataset"]:
-            for sign, names in ((1, pair), (-1, pair[::-1])):
-                if (one["evaluator_a"], one["evaluator_b"]) == names and one["difference"] is not None:
-                    return scale_figure("gap", one, "difference", sign)
-    return subtract_figures("gap", best, "bacc", row, "bacc")
+        names = [one["evaluator_a"], one["evaluator_b"]]
+        is_theirs = one["dataset"] == best["dataset"] and sorted(names) == sorted(pair)
+        if is_theirs and one["key"] == "bacc" and one["difference"] is not None:
+            return combine_figures("gap", (one, "difference", 1 if names == pair else -1))
+    return combine_figures("gap", (best, "bacc", 1), (row, "bacc", -1))
 
 
 def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str]) -> str:
@@ -330,9 +322,11 @@ def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str
 def _is_trained_on(run: AuditedRun, evaluator: str) -> bool:
     """Whether an evaluator was trained on data of this run: ``RAGTruth`` is the data of ``RAGTruth-QA``."""
     datasets = [row["dataset"].casefold() for row in run.about.get("claims") or []]
-    mine = [row for row in run.about.get("evaluators") or [] if row["name"] == evaluator]
-    trained = [name.casefold() for row in mine for name in row.get("trained_on") or []]
-    return any(dataset.startswith(name) for dataset in datasets for name in trained)
+    for row in run.about.get("evaluators") or []:
+        names = tuple(name.casefold() for name in row.get("trained_on") or [])
+        if row["name"] == evaluator and any(dataset.startswith(names) for dataset in datasets):
+            return True
+    return False
 
 
 def _advise_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[Advice]:
@@ -340,15 +334,16 @@ def _advise_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[Advice]:
     reasons = []
     for row in worse:
         name = row["evaluator"]
-        if is_significantly_below(row, "tpr", 0.5):
+        if widen_interval(row, "tpr")[1] < 0.5:
             reasons.append(f"{name}: it flags {_format_mistakes(run, row, 'tpr')} of the correct claims")
-        elif is_significantly_below(row, "tnr", 0.5):
+        elif widen_interval(row, "tnr")[1] < 0.5:
             reasons.append(f"{name}: it misses {_format_mistakes(run, row, 'tnr')} of the errors")
-        elif has_interval(row, "bacc") and not is_significantly_above(row, "bacc", 0.5):
+        elif widen_interval(row, "bacc")[0] <= 0.5:
             reasons.append(f"{name}: it is not significantly better than guessing")
+    if len(reasons) > 2:
+        reasons[2:] = [f"and {len(reasons) - 2} more"]
     if reasons:
-        rest = f"; and {len(reasons) - 2} more" if len(reasons) > 2 else ""
-        yield Advice("Avoid", "; ".join(reasons[:2]) + rest + ".")
+        yield Advice("Avoid", "; ".join(reasons) + ".")
 
 
 # --------------------------------------------------------------------------------------------------------- for what
@@ -356,14 +351,14 @@ def _advise_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[Advice]:
 
 def _advise_on_single_errors(run: AuditedRun, alike: Sequence[Row]) -> Iterator[Advice]:
     least = run.limits.min_rate
-    fit = [row["evaluator"] for row in alike if all(is_significantly_above(row, key, least) for key in _MISTAKES)]
+    fit = [row["evaluator"] for row in alike if all(widen_interval(row, key)[0] > least for key in _MISTAKES)]
     if fit:
-        share = f"significantly more than {format_limit_in_points(least)} %"
-        text = f"finding single errors: TPR and TNR of {join_names(fit)} are {share}."
+        text = fill("{least:limit} %", {"least": least})
+        text = f"finding single errors: TPR and TNR of {join_names(fit)} are significantly more than {text}."
         yield Advice("Good for", text)
         return
     for right, verb, what in (("tnr", "misses", "of them"), ("tpr", "flags", "of the correct claims")):
-        if all(is_significantly_below(row, right, least) for row in alike):
+        if all(widen_interval(row, right)[1] < least for row in alike):
             first, *others = sorted(alike, key=lambda row: -row[right])
             text = f"finding single errors: {first['evaluator']} {verb} {_format_mistakes(run, first, right)} {what}"
             if len(others) == 1:
@@ -377,61 +372,61 @@ def _advise_on_single_errors(run: AuditedRun, alike: Sequence[Row]) -> Iterator[
 
 def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
     """Which claims people should review, by the scores of one of these evaluators: the one that finds most errors."""
-    rows = find_overall_evaluator_rows(run.rows("triage"))
-    able = [rows[name] for name in evaluators if name in rows and rows[name].get("errors_found") is not None]
+    rows = [row for name, row in run.overall("triage").items() if name in evaluators]
+    able = [row for row in rows if row.get("errors_found") is not None]
     if not able:
         return
+    able.sort(key=lambda row: evaluators.index(row["evaluator"]))
     best = max(able, key=lambda row: row["errors_found"]) | {"reviewed": REVIEWED}
     text = "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the "
-    yield Advice("Instead", fill(text + "errors.", best) + _promise_after_review(run, best["evaluator"]))
-
-
-def _promise_after_review(run: AuditedRun, evaluator: str) -> str:
-    row = find_review_row(run, evaluator)
-    if row is None:
-        return ""
-    text = " If people review the lowest {review_share:whole}, at most {max_error:limit} % of the claims that are left "
-    return fill(text + "are errors ({confidence:limit} % confidence).", row)
+    text = fill(text + "errors.", best)
+    if (row := find_review_row(run, best["evaluator"])) is not None:
+        promise = " If people review the lowest {review_share:whole}, at most {max_error:limit} % of the claims that "
+        text += fill(promise + "are left are errors ({confidence:limit} % confidence).", row)
+    yield Advice("Instead", text)
 
 
 def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
     """Whether predicted error rates of systems can be published, and what to publish instead."""
-    limit = format_limit_in_points(run.limits.max_bias)
+    limit = fill("{limit:limit} points", {"limit": run.limits.max_bias})
     answers = {name: found.may for name in evaluators if (found := may_publish_rates(run, name)) is not None}
-    far = {one.evaluator: one for one in run.find(BIAS_CHECK) if one.verdict == "beyond"}
     fit, unfit, unknown = ([name for name in answers if answers[name] == may] for may in ("yes", "no", "cannot tell"))
     if fit:
-        text = f"publishing error rates: every rate of {join_names(fit)} is significantly within {limit} points."
+        text = f"publishing error rates: every rate of {join_names(fit)} is significantly within {limit}."
         yield Advice("Good for", text)
     if unfit:
-        text = f"publishing error rates as they are: {join_names([_word_far_rates(run, far[name]) for name in unfit])}"
-        text += f", significantly more than the limit of {limit} points."
+        far = {one.evaluator: one for one in run.find(BIAS_CHECK) if one.verdict == "beyond"}
+        text = f"publishing error rates as they are: {join_names(_word_far_rates(run, far[name]) for name in unfit)}"
+        text += f", significantly more than the limit of {limit}."
         if unknown:
-            text += (
-                f" For {join_names(unknown)}, there are too few labels to tell whether its rates are within the limit."
-            )
+            text += f" For {join_names(unknown)}, there are too few labels to tell whether its rates are within the "
+            text += "limit."
         yield Advice("Not for", text)
     elif unknown:
         text = "There are too few labels to tell whether predicted error rates can be published."
         yield Advice("Beware", text + _word_labels_needed(run, unknown))
-    if unfit or unknown:
-        yield from _advise_to_correct_rates(run, evaluators[0])
+    if (unfit or unknown) and run.rows("estimate_summary"):
+        biases = _list_biases(run, evaluators[0])
+        yield from (Advice("Instead", text) for text in expect_corrected_rates(run, biases))
+    elif (unfit or unknown) and run.about.get("claims"):
+        text = "correct the rates of new claims: label about 100 of them per data set. factaudit sample chooses them, "
+        yield Advice("Instead", text + "and factaudit estimate gives each system a corrected rate with a 95 % CI.")
 
 
 def _word_far_rates(run: AuditedRun, found: Finding) -> str:
     """``2 of the 12 error rates that a predicts are off by up to 23 points``."""
-    size, n = _format_bias(run, [found.row]), len(list_system_biases(run, str(found.evaluator)))
+    size, n, who = _format_bias(run, [found.row]), len(list_system_biases(run, str(found.evaluator))), found.evaluator
     if found.row["is_total"] or n == 1:
-        return f"{found.evaluator}'s error rate{fill(describe_place(found.row), found.row)} is off by {size}"
+        return f"{who}'s error rate{fill(describe_place(found.row), found.row)} is off by {size}"
     if len(found.alike) == 1:
-        return f"the worst of the {n} error rates that {found.evaluator} predicts is off by {size}"
-    return f"{len(found.alike)} of the {n} error rates that {found.evaluator} predicts are off by up to {size}"
+        return f"the worst of the {n} error rates that {who} predicts is off by {size}"
+    return f"{len(found.alike)} of the {n} error rates that {who} predicts are off by up to {size}"
 
 
 def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
     """How many labels a system would let the interval of a typical rate's error end at the limit."""
-    rows = [row for name in evaluators for row in list_system_biases(run, name) if has_interval(row, "bias")]
-    rows = [row for row in rows if row["n"]]
+    rows = [row for name in evaluators for row in list_system_biases(run, name)]
+    rows = [row for row in rows if has_interval(row, "bias") and row["n"]]
     if not rows:
         return ""
     limit, have = run.limits.max_bias, median(row["n"] for row in rows)
@@ -440,20 +435,9 @@ def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
         return ""
     step = 10 ** max(len(str(int(needed))) - 2, 0)  # rounded up to two digits: 1,437 labels are about 1,500
     each = "" if rows[0]["system"] == ALL_TOGETHER else " per system"
-    text = f" To measure the bias of a rate to within ±{format_limit_in_points(limit)} points, you need about "
-    return text + f"{-(-needed // step) * step:,.0f} labels{each}; there are {have:,.0f}."
-
-
-def _advise_to_correct_rates(run: AuditedRun, evaluator: str) -> Iterator[Advice]:
-    """Correct the rates by labels, where labels are expected to bring them nearer than they are as predicted."""
-    if run.rows("estimate_summary"):
-        yield from (Advice("Instead", text) for text in expect_corrected_rates(run, _list_biases(run, evaluator)))
-    elif run.about.get("claims"):
-        text = (
-            "correct the rates of new claims: label about 100 of them per data set. factaudit sample chooses them, and "
-        )
-        text += "factaudit estimate gives each system a corrected rate with a 95 % CI."
-        yield Advice("Instead", text)
+    told = {"limit": limit, "needed": math.ceil(needed / step) * step, "have": round(have)}
+    text = " To measure the bias of a rate to within ±{limit:limit} points, you need about {needed} labels"
+    return fill(f"{text}{each}; there are {{have}}.", told)
 
 
 def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
@@ -464,21 +448,20 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         told = [f"{name} puts {format_count(n, 'pair')} in the wrong order" for name, n in turned]
         yield Advice("Not for", f"ranking systems: {join_names(told)}.")
         return
-    answers = {name: found.may for name in evaluators if (found := may_rank_systems(run, name)) is not None}
-    for name, may in answers.items():
-        counts, agreeing = sum_ordered_pairs(run, name), _format_agreeing_pairs(run, name)
-        if counts is None or not agreeing or counts["n_reversed_max"]:
+    for name in evaluators:
+        answer, agreeing = may_rank_systems(run, name), _format_agreeing_pairs(run, name)
+        counts = count_ordered_system_rankings(list_orders_of(run, name))
+        if answer is None or not agreeing or counts["n_reversed_max"]:
             continue
-        text = f"{name} and the labels agree on {agreeing} pairs of systems"
-        if may == "yes":
-            yield Advice("Good for", f"ranking systems: {text}.")
-        else:
-            text = f"Rankings: {text}."
-            if counts["n_one_sided"]:
-                pairs = format_count(counts["n_one_sided"], "pair")
-                text += f" For {pairs}, either {name} or the labels find a significant difference, but not both."
-            yield Advice("Beware", text + " No pair is reversed.")
-        break
+        text = f"{name} and the labels agree on {agreeing} pairs of systems."
+        if answer.may == "yes":
+            yield Advice("Good for", f"ranking systems: {text}")
+            return
+        if counts["n_one_sided"]:
+            pairs = format_count(counts["n_one_sided"], "pair")
+            text += f" For {pairs}, either {name} or the labels find a significant difference, but not both."
+        yield Advice("Beware", f"Rankings: {text} No pair is reversed.")
+        return
 
 
 # ----------------------------------------------------------------------------------------------------- what to distrust
@@ -486,15 +469,10 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
 
 def _advise_on_few_labels(run: AuditedRun, best: Row) -> Iterator[Advice]:
     """The fewest labels behind a figure: an average over data sets is no more certain than the smallest of them."""
-    parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == best["evaluator"]]
-    counts = [
-        (row[key], noun, row["dataset"])
-        for row in parts
-        for _, key, noun in _MISTAKES.values()
-        if row.get(key) is not None
-    ]
-    n, noun, dataset = min(counts, default=(ENOUGH_LABELS, "", ""))
-    if n < ENOUGH_LABELS:
+    parts = list(run.per_dataset("rates", "bacc", evaluator=best["evaluator"]))
+    counts = [(row[key], noun, row["dataset"]) for row in parts for _, key, noun in _MISTAKES.values() if key in row]
+    n, noun, dataset = min((one for one in counts if one[0] is not None), default=(ENOUGH_FOR_SHARES, "", ""))
+    if n < ENOUGH_FOR_SHARES:
         where = f" in {dataset}" if len(parts) > 1 else ""
         text = f"These figures rest on only {format_count(n, f'labelled {noun}')}{where} and can change a lot with more"
         yield Advice("Beware", f"{text}.")
@@ -502,11 +480,9 @@ def _advise_on_few_labels(run: AuditedRun, best: Row) -> Iterator[Advice]:
 
 def _advise_on_weak_places(run: AuditedRun, evaluator: str) -> Iterator[Advice]:
     """The data sets where BAcc is lowest and highest, where their intervals (with their bounds) do not meet."""
-    parts = [row for row in run.per_dataset("rates", "bacc") if row["evaluator"] == evaluator]
-    parts = sorted((row for row in parts if not is_total_key(row["dataset"])), key=lambda row: row["bacc"])
-    if len(parts) < 2:
-        return
-    low, high = (widen_interval_for_decision_limits(row, "bacc") for row in (parts[0], parts[-1]))
-    if low is not None and high is not None and low[1] < high[0]:
-        text = "{dataset}: {evaluator} has a balanced accuracy of {bacc:whole} there, {top:whole} on {other}."
-        yield Advice("Weak on", fill(text, parts[0] | {"top": parts[-1]["bacc"], "other": parts[-1]["dataset"]}))
+    parts = [row for row in run.per_dataset("rates", "bacc", evaluator=evaluator) if row["dataset"] != ALL_TOGETHER]
+    if parts:
+        low, high = (choose(parts, key=lambda row: row["bacc"]) for choose in (min, max))
+        if widen_interval(low, "bacc")[1] < widen_interval(high, "bacc")[0]:
+            text = "{dataset}: {evaluator} has a balanced accuracy of {bacc:whole} there, {top:whole} on {other}."
+            yield Advice("Weak on", fill(text, low | {"top": high["bacc"], "other": high["dataset"]}))

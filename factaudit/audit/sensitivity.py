@@ -15,7 +15,8 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, has_response_facts, score_response_facts
 from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, mean_of_defined
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
 from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN

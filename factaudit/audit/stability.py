@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import methodcaller
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns, share_column
-from factaudit.audit.core.checks import Check, is_within, per_dataset
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, has_interval, is_significantly_above
-from factaudit.audit.core.decisions import Answer, Decision, decide
-from factaudit.audit.core.figure_formatting import format_limit_in_points
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.checks import Check
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import interleave, tabulate
-from factaudit.audit.core.wording import fill
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
 from factaudit.stats.undefined_values import divide_or_undefined
@@ -69,7 +67,7 @@ def _measure_flips(
 CHECK = Check(
     id="stability",
     title="Verdicts that change when asked again",
-    rows=per_dataset("stability"),
+    rows=methodcaller("per_dataset", "stability"),
     figure="flip_rate",
     limit=MAX_FLIP_RATE,
     says="Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, {verdict}.",
@@ -80,23 +78,6 @@ CHECK = Check(
     is_share=True,
     by_figure=True,
 )
-
-
-def _may_be_asked_once(run: AuditedRun, evaluator: str) -> Answer | None:
-    """May what was measured once be read as what the evaluator says?"""
-    rows = [row for row in run.per_dataset("stability", "flip_rate") if row["evaluator"] == evaluator]
-    if not rows:
-        return None
-    worst = max(rows, key=lambda row: row["flip_rate"])
-    figure = fill("{flip_rate:percent} of its verdicts change", worst)
-    required = f"at most {format_limit_in_points(MAX_FLIP_RATE)} % of the verdicts change when asked again"
-    return decide(
-        figure,
-        required,
-        is_met=all(is_within(row, "flip_rate", MAX_FLIP_RATE, "off") for row in rows),
-        is_missed=is_significantly_above(worst, "flip_rate", MAX_FLIP_RATE),
-        has_intervals=has_interval(worst, "flip_rate"),
-    )
 
 
 AUDIT = Audit(
@@ -117,7 +98,6 @@ AUDIT = Audit(
     options={"by": "columns of the claims table that form the groups"},
     compute=compute_verdict_stability,
     applies=lambda judged: judged.repeat_predictions is not None,
-    decides=(Decision("answer the same again", _may_be_asked_once),),
     plot=PlotSpec(what="Verdicts that change when asked again", keys=("flip_rate",)),
     checks=(CHECK,),
 )

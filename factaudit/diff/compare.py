@@ -16,7 +16,7 @@ from factaudit.arrays.paired_changes import (
     compute_paired_flip_shares,
 )
 from factaudit.audit import load_all_audits
-from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.diff.gate import GateVerdict, judge_changes
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from factaudit.audit import find_audit_declaration, load_all_audits, make_audited_run
+from factaudit.audit import find_audit_declaration, make_audited_run
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
+from factaudit.audit.decisions import list_decisions
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
 
@@ -54,13 +55,8 @@ class Results:
         """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot tell, ...), the
         ``figure`` that it rests on, and ``why``. Evaluators that read nothing are no candidates."""
         run = make_audited_run(self.audits, self.about)
-        tasks = [one for name, audit in load_all_audits().items() if self.audits.get(name) for one in audit.decides]
-        return [
-            {"evaluator": name, "task": one.task, **vars(answer)}
-            for name in self.evaluators
-            for one in tasks
-            if name not in run.floors and (answer := one.answer(run, name)) is not None
-        ]
+        candidates = [name for name in self.evaluators if name not in run.floors]
+        return [{"evaluator": name, **vars(answer)} for name in candidates for answer in list_decisions(run, name)]
 
     def __getitem__(self, audit: str) -> pd.DataFrame:
         """`table` of an audit; raises a `KeyError` where there is none of this name."""

@@ -8,23 +8,21 @@ to the audits page only (``what``, ``options``, ``Check.says``), and plain elsew
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.interval_methods import WILSON
 from factaudit.audit.core.plot_specs import AnyPlot
-from factaudit.audit.core.result_rows import MACRO_MEAN, Row, select_rows_by_keys
+from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from factaudit.arrays.judgements import Judgements
     from factaudit.audit.core import checks
-    from factaudit.audit.core.decisions import Decision
+    from factaudit.audit.core.audited_run import AuditedRun
 
 #: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is (keys, yes and no).
 Unit = Literal["percent", "points", "number", "count", "p", "text"]
@@ -71,7 +69,7 @@ def share_column(heading: str, what: str, interval: str = WILSON, unit: Unit = "
 
 
 _END_SUFFIXES = ("_low", "_high", "_min", "_max")
-_EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
+EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
 #: That of a run which says no other.
 DEFAULT_CONFIDENCE = 0.95
 
@@ -150,78 +148,6 @@ def pick_shared_columns(*column_names: str) -> dict[str, Column]:
     return {name: SHARED_COLUMNS[name] for name in column_names}
 
 
-# ------------------------------------------------------------------------------------------------------- findings
-
-#: fail: significantly beyond a limit; warn: a lesser fault, or one that is not certain; ok: significantly within it.
-Severity = Literal["fail", "warn", "ok"]
-
-
-@dataclass(frozen=True)
-class AuditedRun:
-    """What checks and sentences read: a run's rows by audit, and what they are ``about`` (as in ``results.json``).
-
-    columns: those that each audit declares; `factaudit.audit.make_audited_run` has them.
-    """
-
-    audits: Mapping[str, Sequence[Row]]
-    about: Mapping[str, Any] = field(default_factory=dict)
-    columns: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
-    _found: dict[str, list[checks.Finding]] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def rows(self, audit: str) -> Sequence[Row]:
-        """The rows of an audit; none where it was not computed."""
-        return self.audits.get(audit, [])
-
-    def select_rows_by_keys(self, audit: str, **wanted: str) -> list[Row]:
-        """The rows of an audit that have these values."""
-        return list(select_rows_by_keys(self.rows(audit), {key: [value] for key, value in wanted.items()}))
-
-    def per_dataset(self, audit: str, figure: str | None = None) -> Iterator[Row]:
-        """Rows of one dataset (or of all together), not split by other columns, whose ``figure`` is defined."""
-        asked = (self.about.get("options") or {}).get(audit, {}).get("by") or ()
-        if set(asked) - {"dataset", *self.columns.get(audit, ())}:
-            return  # split by a column of the claims
-        for row in self.rows(audit):
-            if row["dataset"] != MACRO_MEAN and (figure is None or row.get(figure) is not None):
-                yield row
-
-    @property
-    def floors(self) -> set[str]:
-        """The evaluators that read nothing (``always-yes``, say): what others are measured by, and no candidates."""
-        return {each["name"] for each in self.about.get("evaluators") or [] if each.get("floor")}
-
-    @cached_property
-    def confidence(self) -> float:
-        """That of all intervals; 1 less the chance that a check warns of nothing."""
-        return float(self.about.get("confidence") or DEFAULT_CONFIDENCE)
-
-    @cached_property
-    def limits(self) -> DecisionLimits:
-        """Those that its ``about`` has, else the defaults."""
-        return DecisionLimits.parse(self.about.get("limits"))
-
-    @cached_property
-    def cluster_counts(self) -> Mapping[str, int]:
-        """By data set how many documents (else responses, else claims) there are, where that is known."""
-        claims = self.about.get("claims") or []
-        return {row["dataset"]: row["n_clusters"] for row in claims if row.get("n_clusters") is not None}
-
-    @cached_property
-    def candidates(self) -> AuditedRun:
-        """Without the rows of floors: what checks look at."""
-        audits = {
-            name: [row for row in rows if not self.floors & {row.get(key) for key in _EVALUATOR_KEYS}]
-            for name, rows in self.audits.items()
-        }
-        return AuditedRun(audits, self.about, self.columns)
-
-    def find(self, check: checks.Check) -> list[checks.Finding]:
-        """What a check finds in this run, also where nothing can be said; it is looked for once."""
-        if check.id not in self._found:
-            self._found[check.id] = check.find(self.candidates)
-        return self._found[check.id]
-
-
 # ------------------------------------------------------------------------------------------------------------ audit
 
 
@@ -267,9 +193,6 @@ class Audit:
     #: Further paragraphs of its section, from its rows.
     remarks: Callable[[Sequence[Row]], list[str]] | None = None
 
-    #: What evaluators may be used for.
-    decides: tuple[Decision, ...] = ()
-
     def options_model(self) -> type[BaseModel]:
         """A pydantic model of the options: the keyword-only arguments; the intervals are the whole run's."""
         if self.compute is None:
@@ -294,23 +217,20 @@ def list_declared_columns(declared_columns: Mapping[str, Column], rows: Sequence
     Intervals and bounds are no columns of their own.
     """
     present = dict.fromkeys(key for row in rows for key in row)
-    groups: dict[str, Column] = {}
-    others: dict[str, Column] = {}
-    for key in present:
-        if key in declared_columns or any(
-            key.removesuffix(end) in present for end in _END_SUFFIXES if key.endswith(end)
-        ):
-            continue
-        values = [row[key] for row in rows if row.get(key) is not None]
-        if key in SHARED_COLUMNS:
-            (groups if SHARED_COLUMNS[key].key else others)[key] = SHARED_COLUMNS[key]
-        elif values and all(isinstance(value, str) for value in values):
-            groups[key] = Column(key.replace("_", " "), "text", key=True)
-        else:
-            share = key.endswith(("_rate", "_share"))
-            others[key] = Column(key.removeprefix("n_").replace("_", " "), "percent" if share else "number")
     known = {key: column for key, column in declared_columns.items() if key in present}
-    return {key: known[key] for key in known if key == "dataset"} | groups | known | others
+    undeclared = {key: SHARED_COLUMNS.get(key) or _guess_column(key, rows) for key in present if key not in known}
+    for key in list(undeclared):
+        if key.endswith(_END_SUFFIXES) and key.rsplit("_", 1)[0] in present:
+            del undeclared[key]
+    groups = {key: column for key, column in undeclared.items() if column.key}
+    return {key: known[key] for key in known if key == "dataset"} | groups | known | undeclared
+
+
+def _guess_column(key: str, rows: Sequence[Row]) -> Column:
+    values = [row[key] for row in rows if row.get(key) is not None]
+    if values and all(isinstance(value, str) for value in values):
+        return Column(key.replace("_", " "), "text", key=True)
+    return Column(key.removeprefix("n_").replace("_", " "))
 
 
 def sort_declared_rows(rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]) -> list[Row]:

@@ -8,7 +8,7 @@ worst row, with how many others are like it. Its sentence cites nothing but fiel
     Check(
         id="stability",
         title="Verdicts that change when asked again",
-        rows=per_dataset("stability"),
+        rows=methodcaller("per_dataset", "stability"),
         figure="flip_rate",
         limit=0.05,
         says="Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, {verdict}.",
@@ -22,30 +22,28 @@ worst row, with how many others are like it. Its sentence cites nothing but fiel
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.audit.core.audit_declaration import AuditedRun, Severity
-from factaudit.audit.core.decision_limits import (
-    DecisionLimits,
-    count_unscored_or_guessed,
-    is_mostly_open,
-    widen_interval_for_decision_limits,
-)
+from factaudit.arrays.figures import Figure
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.decision_limits import DecisionLimits, count_open
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, group_rows, is_total_key
 from factaudit.audit.core.significance import Side, Tests
-from factaudit.audit.core.wording import fill, format_share_of, list_cited_fields
+from factaudit.audit.core.tabulate import pick_figure
+from factaudit.audit.core.wording import list_cited_fields
+from factaudit.stats.mover import mover_weighted_sum
 
+#: fail: significantly beyond a limit; warn: a lesser fault, or one that is not certain; ok: significantly within it.
+Severity = Literal["fail", "warn", "ok"]
 #: beyond: significantly beyond the limit. slight: significantly not 0, and not significantly beyond the limit. figure:
-#: beyond, where no row has an interval. open: the unscored claims decide. within: significantly within the limit.
-Verdict = Literal["beyond", "slight", "figure", "open", "not shown", "within"]
-#: From the gravest to the least, with the words that stand for {verdict} in a sentence.
-VERDICT_WORDS: dict[Verdict, str] = {
+#: beyond, where no row has an interval. open: the unscored claims decide. within: significantly within the limit. From
+#: the gravest to the least, with the words that stand for {verdict} in a sentence.
+VERDICT_WORDS = {
     "beyond": "significantly {beyond}",
     "slight": "significantly {slight}, but not significantly {beyond}",
     "figure": "{beyond} (no interval was computed)",
@@ -53,43 +51,31 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "not shown": "not significantly {beyond}",
     "within": "significantly not {beyond}",
 }
+_GRAVEST_FIRST = list(VERDICT_WORDS)
+_COUNTED_WORDS = {"beyond": "{beyond}", "within": "not {beyond}"}
 
 
 @dataclass(frozen=True)
 class Finding:
     """What a check found of an evaluator (or a pair of them, "a / b"; None: of the claims).
 
-    severity: fail, warn, ok; None where nothing can be said. evidence: all that the statement cites.
+    verdict: one of `VERDICT_WORDS`. severity: fail, warn, ok; None where nothing can be said. evidence: all that the
+    statement cites. row: what it is about; alike: all rows with this verdict.
     """
 
     id: str
-    verdict: Verdict
+    verdict: str
     severity: Severity | None
     evaluator: str | None
     dataset: str | None
     statement: str
     evidence: Row
-    #: The row that it is about, and all rows with this verdict.
     row: Row = field(repr=False)
     alike: tuple[Row, ...] = field(repr=False)
 
     def as_dict(self) -> Row:
         """As ``results.json`` has it."""
         return {key: getattr(self, key) for key in ("id", "severity", "evaluator", "dataset", "statement", "evidence")}
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A row with its verdict; p: adjusted for all rows of the check, NaN where it was not tested."""
-
-    row: Row
-    verdict: Verdict
-    p: float
-
-    @property
-    def is_total(self) -> bool:
-        """Whether the row sums up others: a mean over data sets, or one that says so (``is_total``)."""
-        return bool(self.row.get("is_total", self.row.get("dataset") == MACRO_MEAN))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,113 +121,91 @@ class Check:
 
     def find(self, run: AuditedRun) -> list[Finding]:
         """A finding for each group of rows, also where nothing can be said (severity None)."""
-        limit = self.read_limit(run.limits)
-        judged = self._judge(run, [row for row in self.rows(run) if row.get(self.figure) is not None], limit)
-        n_tests = sum(math.isfinite(one.p) for one in judged)
-        groups: dict[tuple[Any, ...], list[Judged]] = {}
-        for one in judged:
-            groups.setdefault(tuple(one.row.get(key) for key in self.by), []).append(one)
-        return [self._summarise(run, group, limit, n_tests) for group in groups.values()]
+        judged = self._judge(run)
+        return [self._summarise(run, rows) for rows in group_rows(judged, *self.by).values()]
 
     def measure_gravity(self, evidence: Row) -> float:
         """How far beyond the limit a finding with this evidence is."""
-        return self._exceed(evidence[self.figure], evidence.get("limit") or 0.0) if self.figure in evidence else 0.0
+        return self._exceed(evidence, evidence.get("limit") or 0.0) if self.figure in evidence else 0.0
 
-    def read_limit(self, limits: DecisionLimits) -> float:
-        return self.limit(limits) if callable(self.limit) else self.limit
-
-    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> list[Judged]:
+    def _judge(self, run: AuditedRun) -> list[Row]:
+        """The rows with their ``verdict``, the ``limit``, how many ``n_tests`` were made and ``p``, adjusted for all of
+        them; None where a row was not tested."""
+        limit, level = self._read_limit(run), 1 - run.confidence
+        rows = [row for row in self.rows(run) if row.get(self.figure) is not None]
         tests = Tests(run, rows, self.figure, self.is_share)
         p, p_of_scored = tests.adjust(limit, self.side), tests.adjust(limit, self.side, has_bounds=False)
         p_of_zero = tests.adjust(0.0, self.side) if self.slight else np.ones(len(rows))
-        is_without_intervals = self.by_figure and not tests.has_interval.any()
-        level, judged = 1 - run.confidence, []
-        for at, row in enumerate(rows):
-            verdict: Verdict = "not shown"
-            if p[at] < level:
-                verdict = "beyond"
-            elif is_within(row, self.figure, limit, self.side):
-                verdict = "within"
-            elif p_of_zero[at] < level:
-                verdict = "slight"
-            elif p_of_scored[at] < level:
-                verdict = "open"
-            elif is_without_intervals and self._exceed(row[self.figure], limit) > 0:
-                verdict = "figure"
-            judged.append(Judged(row, verdict, float(p[at])))
-        return judged
-
-    def _exceed(self, value: float, limit: float) -> float:
-        return {"over": value - limit, "under": limit - value, "off": abs(value) - limit}[self.side]
-
-    def _summarise(self, run: AuditedRun, judged: Sequence[Judged], limit: float, n_tests: int) -> Finding:
-        """The finding of a group of rows: of its parts, where one of them has the verdict, else of their totals."""
-        verdict = min((one.verdict for one in judged), key=list(VERDICT_WORDS).index)
-        parts = [one for one in judged if not one.is_total] or judged
-        is_of_total = all(one.verdict != verdict for one in parts)
-        looked = [one for one in judged if one.is_total] if is_of_total else parts
-        alike = [one for one in looked if one.verdict == verdict]
-        worst = max(alike, key=lambda one: self._exceed(one.row[self.figure], limit))
-        unit = "data set" if is_of_total else self.unit
-        fields = worst.row | {
-            "limit": limit,
-            "n_beyond": _count(unit, alike),
-            "n_compared": _count(unit, looked),
-            "n_parts": _count(self.unit, parts),
-            "n_open": count_unscored_or_guessed(worst.row),
-            "n_tests": n_tests,
-            "p": worst.p if math.isfinite(worst.p) else None,
+        by_figure = self.by_figure and not tests.has_interval.any()
+        is_over = np.array([self._exceed(row, limit) > 0 for row in rows], dtype=bool)
+        conditions = {
+            "beyond": p < level,
+            "within": tests.are_within(limit, self.side),
+            "slight": p_of_zero < level,
+            "open": p_of_scored < level,
+            "figure": is_over & by_figure,
         }
-        says, severity = [self.says], worst.row.get("severity", self.severity)
-        if verdict == "within":
-            says, severity = [self.within], "ok" if self.within else None
-        elif verdict != "beyond":
-            severity = None if verdict == "not shown" else "warn"
+        verdicts = np.select(list(conditions.values()), list(conditions), "not shown")
+        told = {"limit": limit, "n_tests": int(np.isfinite(p).sum())}
+        return [
+            row | told | {"verdict": str(verdict), "p": None if np.isnan(one) else float(one)}
+            for row, verdict, one in zip(rows, verdicts, p, strict=True)
+        ]
+
+    def _read_limit(self, run: AuditedRun) -> float:
+        return self.limit(run.limits) if callable(self.limit) else self.limit
+
+    def _exceed(self, row: Row, limit: float) -> float:
+        value = row[self.figure]
+        return float({"over": value - limit, "under": limit - value, "off": abs(value) - limit}[self.side])
+
+    def _summarise(self, run: AuditedRun, rows: Sequence[Row]) -> Finding:
+        """The finding of a group of rows: of its parts, where one of them has the verdict, else of their totals."""
+        verdict = min((row["verdict"] for row in rows), key=_GRAVEST_FIRST.index)
+        parts = [row for row in rows if not _is_total(row)] or rows
+        is_of_total = all(row["verdict"] != verdict for row in parts)
+        looked, unit = ([row for row in rows if _is_total(row)], "data set") if is_of_total else (parts, self.unit)
+        alike = [row for row in looked if row["verdict"] == verdict]
+        worst = max(alike, key=lambda row: self._exceed(row, row["limit"]))
+        counts = {"n_beyond": _count(unit, alike), "n_compared": _count(unit, looked), "n_open": count_open(worst)}
+        says, severity = self.says, None if verdict == "not shown" else "warn"
+        if verdict == "beyond":
+            severity = worst.get("severity", self.severity)
+        elif verdict == "within":
+            says, severity = self.within, "ok" if self.within else None
         if verdict in ("beyond", "slight", "figure"):
-            scope = format_share_of(fields["n_beyond"], fields["n_compared"], unit)
-            none_alone = (
-                f"{'On' if self.unit == 'data set' else 'For'} none of the {{n_parts}} {self.unit}s alone is this so."
-            )
-            says.append(none_alone if is_of_total and len(parts) > 1 else scope)
-        if verdict in ("beyond", "figure"):
-            says.append(self.advice)
-        return self._word(run, verdict, severity, says, fields, [one.row for one in alike])
+            preposition = "on" if unit == "data set" else "for"
+            if is_of_total and len(parts) > 1:
+                counts["n_parts"] = _count(self.unit, parts)
+                preposition = "On" if self.unit == "data set" else "For"
+                says += f" {preposition} none of the {{n_parts}} {self.unit}s alone is this so."
+            elif counts["n_compared"] > 1:
+                whole = "both" if counts["n_compared"] == 2 else "all {n_compared}"
+                some = whole if counts["n_beyond"] == counts["n_compared"] else "{n_beyond} of {n_compared}"
+                says += f" This is so {preposition} {some} {unit}s."
+        if verdict in ("beyond", "figure") and self.advice:
+            says += f" {self.advice}"
+        return self._word(run, verdict, severity, says, worst | counts, alike)
 
     def _word(
-        self,
-        run: AuditedRun,
-        verdict: Verdict,
-        severity: Severity | None,
-        says: Sequence[str],
-        fields: Row,
-        alike: Sequence[Row],
+        self, run: AuditedRun, verdict: str, severity: Severity | None, says: str, fields: Row, alike: Sequence[Row]
     ) -> Finding:
         """The finding with its sentences, whose slots are filled first with words and then with figures."""
-        template = " ".join(filter(None, says))
-        words = {"verdict": self._words(verdict), "beyond": self.beyond, "slight": self.slight}
-        words["on"] = describe_place(fields)
-        for name in ("on", "verdict", "slight", "beyond"):
-            template = template.replace(f"{{{name}}}", words[name])
+        words = {"on": describe_place(fields), "verdict": self._words[verdict]}
+        for name, text in (words | {"slight": self.slight, "beyond": self.beyond}).items():
+            says = says.replace(f"{{{name}}}", text)
         ends = [f"{self.figure}{end}" for end in ("", "_low", "_high", "_min", "_max")]
-        cited = [*self.by, *list_cited_fields(template, fields), *ends, "n", "n_unscored", "limit", "p", "n_tests"]
-        cited = [key for key in cited if key not in ("evaluator", "dataset")]
+        cited = [*self.by, *list_cited_fields(says, fields), *ends, "n", "n_unscored", "limit", "p", "n_tests"]
+        evidence = {key: fields[key] for key in cited if key in fields and key not in ("evaluator", "dataset")}
         dataset = fields.get("dataset")
         if verdict == "within" or is_total_key(dataset) or fields.get("other_dataset", dataset) != dataset:
             dataset = None
-        return Finding(
-            self.id,
-            verdict,
-            severity,
-            name_evaluator(fields),
-            dataset,
-            fill(template, fields, is_mostly_open(fields, run.limits)),
-            {key: fields[key] for key in dict.fromkeys(cited) if key in fields},
-            fields,
-            tuple(alike),
-        )
+        statement, evaluator = run.fill(says, fields), name_evaluator(fields)
+        return Finding(self.id, verdict, severity, evaluator, dataset, statement, evidence, fields, tuple(alike))
 
-    def _words(self, verdict: Verdict) -> str:
-        return VERDICT_WORDS[verdict]
+    @property
+    def _words(self) -> Mapping[str, str]:
+        return VERDICT_WORDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,15 +214,17 @@ class Count(Check):
 
     severity: Severity = "warn"
 
-    def _judge(self, run: AuditedRun, rows: Sequence[Row], limit: float) -> list[Judged]:
-        del run
-        is_beyond = [self._exceed(row[self.figure], limit) > 0 for row in rows]
-        return [
-            Judged(row, "beyond" if beyond else "within", math.nan) for row, beyond in zip(rows, is_beyond, strict=True)
-        ]
+    def _judge(self, run: AuditedRun) -> list[Row]:
+        limit, judged = self._read_limit(run), []
+        for row in self.rows(run):
+            if row.get(self.figure) is not None:
+                verdict = "beyond" if self._exceed(row, limit) > 0 else "within"
+                judged.append(row | {"limit": limit, "verdict": verdict, "n_tests": 0, "p": None})
+        return judged
 
-    def _words(self, verdict: Verdict) -> str:
-        return "{beyond}" if verdict == "beyond" else "not {beyond}"
+    @property
+    def _words(self) -> Mapping[str, str]:
+        return _COUNTED_WORDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,75 +245,38 @@ class Opposite(Check):
     only_worst: bool = False
 
     def find(self, run: AuditedRun) -> list[Finding]:
-        rows = [row for row in self.rows(run) if row.get(self.figure) is not None]
-        judged = self._judge(run, rows, 0.0)
-        n_tests = sum(math.isfinite(one.p) for one in judged)
-        verdicts = {id(one.row): one.verdict for one in judged if one.verdict in ("beyond", "figure")}
         found = []
-        for group in self.groups(run, rows):
-            far = [row for row in group if id(row) in verdicts]
-            over, under = ([row for row in far if row[self.figure] * side > 0] for side in (1, -1))
-            if not over or not under:
-                continue
-            most, least = (max(some, key=lambda row: abs(row[self.figure])) for some in (over, under))
-            distance = most[self.figure] - least[self.figure]
-            if distance > self.apart:
-                verdict = verdicts[id(most)]
-                fields = most | {f"other_{key}": value for key, value in least.items()} | {"n_tests": n_tests}
-                finding = self._word(run, verdict, self.severity, [self.says, self.advice], fields, far)
-                found.append((distance, finding))
-        found.sort(key=lambda one: -one[0])
-        return [finding for _, finding in (found[:1] if self.only_worst else found)]
+        for group in self.groups(run, self._judge(run)):
+            rows = sorted((row for row in group if row["verdict"] in ("beyond", "figure")), key=self._read)
+            if rows and self._read(rows[0]) < 0 < self._read(rows[-1]):
+                least, most = rows[0], rows[-1]
+                if most[self.figure] - least[self.figure] > self.apart:
+                    fields = most | {f"other_{key}": value for key, value in least.items()}
+                    del fields["limit"], fields["p"]
+                    says = f"{self.says} {self.advice}"
+                    found.append(self._word(run, most["verdict"], self.severity, says, fields, rows))
+        found.sort(key=lambda one: -self.measure_gravity(one.row))
+        return found[:1] if self.only_worst else found
 
     def measure_gravity(self, evidence: Row) -> float:
         return abs(evidence.get(self.figure) or 0.0) + abs(evidence.get(f"other_{self.figure}") or 0.0)
 
-
-def is_within(row: Row, figure: str, limit: float, side: Side) -> bool:
-    """Whether a figure is within a limit by its interval and its bounds."""
-    ends = widen_interval_for_decision_limits(row, figure)
-    if ends is None:
-        return False
-    return {"over": ends[1] <= limit, "under": ends[0] >= limit, "off": -limit <= ends[0] and ends[1] <= limit}[side]
+    def _read(self, row: Row) -> float:
+        return float(row[self.figure])
 
 
 # ------------------------------------------------------------------------------------- which rows, and what they are of
 
 
-def per_dataset(audit: str, **wanted: str) -> Callable[[AuditedRun], Iterator[Row]]:
-    """The rows of an audit of one data set (or of all together) that have these values, without means."""
-
-    def select(run: AuditedRun) -> Iterator[Row]:
-        for row in run.per_dataset(audit):
-            if all(row.get(key) == value for key, value in wanted.items()):
-                yield row
-
-    return select
-
-
-def subtract_figures(name: str, row: Row, figure: str, other: Row, other_figure: str) -> Row:
-    """A figure less another one, as if they were independent: the figure ``name`` with its bounds and interval."""
-    a, b = (_read_ends(row, figure), _read_ends(other, other_figure))
-    found: Row = {name: a[0] - b[0], f"{name}_min": a[3] - b[4], f"{name}_max": a[4] - b[3]}
-    found |= {f"{name}_low": None, f"{name}_high": None}
-    if None not in (a[1], a[2], b[1], b[2]):
-        found[f"{name}_low"] = found[name] - ((a[0] - a[1]) ** 2 + (b[2] - b[0]) ** 2) ** 0.5
-        found[f"{name}_high"] = found[name] + ((a[2] - a[0]) ** 2 + (b[0] - b[1]) ** 2) ** 0.5
-    return found
-
-
-def scale_figure(name: str, row: Row, figure: str, factor: float) -> Row:
-    """A figure times a factor, as the figure ``name`` with bounds and interval: a factor below 0 turns their ends."""
-    turned = {"": "", "_low": "_high", "_high": "_low", "_min": "_max", "_max": "_min"}
-    ends = {end: row.get(f"{figure}{turned[end] if factor < 0 else end}") for end in turned}
-    return {f"{name}{end}": None if value is None else factor * value for end, value in ends.items()}
-
-
-def _read_ends(row: Row, figure: str) -> tuple[Any, ...]:
-    value = row[figure]
-    least, most = (row.get(f"{figure}{end}") for end in ("_min", "_max"))
-    ends = row.get(f"{figure}_low"), row.get(f"{figure}_high")
-    return value, *ends, value if least is None else least, value if most is None else most
+def combine_figures(name: str, *parts: tuple[Row, str, float]) -> Row:
+    """The figure ``name`` with its bounds and interval: a weighted sum of figures of rows, as if independent."""
+    ends = [[row.get(f"{key}{end}") for end in ("", "_low", "_high", "_min", "_max")] for row, key, _ in parts]
+    point, low, high, least, most = np.array(ends, dtype=float).T[:, None]
+    weight = np.array([part[2] for part in parts])
+    total, interval = mover_weighted_sum(point, (low, high), weight)
+    least, most = (np.where(np.isnan(end), point, end) for end in (least, most))
+    smallest, greatest = ((weight * np.where(weight * side > 0, most, least)).sum(-1) for side in (-1, 1))
+    return pick_figure(name, Figure(total, (smallest, greatest), interval), 0)
 
 
 def name_evaluator(row: Mapping[str, Any]) -> str | None:
@@ -366,5 +295,10 @@ def describe_place(row: Row) -> str:
     return "" if row.get("dataset") in (None, ALL_TOGETHER) else " on {dataset}"
 
 
-def _count(unit: str, judged: Sequence[Judged]) -> int:
-    return len({one.row.get("dataset") for one in judged}) if unit == "data set" else len(judged)
+def _is_total(row: Row) -> bool:
+    """Whether the row sums up others: a mean over data sets, or one that says so (``is_total``)."""
+    return bool(row.get("is_total", row.get("dataset") == MACRO_MEAN))
+
+
+def _count(unit: str, rows: Sequence[Row]) -> int:
+    return len({row.get("dataset") for row in rows}) if unit == "data set" else len(rows)

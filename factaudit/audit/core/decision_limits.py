@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -46,17 +47,17 @@ class DecisionLimits:
         return asdict(self)
 
 
-def widen_interval_for_decision_limits(row: Row, key: str) -> tuple[float, float] | None:
-    """The interval of a figure, widened to its bounds; None without an interval.
+def widen_interval(row: Row, key: str) -> tuple[float, float]:
+    """The interval of a figure, widened to its bounds; without an interval NaN, which is beyond no limit.
 
     Bounds say what the figure of these claims could be, the interval what other claims would make of it: where claims
     are unscored, the interval is moved to either bound.
     """
-    value, low, high = row.get(key), row.get(f"{key}_low"), row.get(f"{key}_high")
+    value, low, high, least, most = (row.get(f"{key}{end}") for end in ("", "_low", "_high", "_min", "_max"))
     if value is None or low is None or high is None:
-        return None
-    least, most = row.get(f"{key}_min"), row.get(f"{key}_max")
-    return low - (value - (value if least is None else least)), high + ((value if most is None else most) - value)
+        return math.nan, math.nan
+    least, most = (value if end is None else end for end in (least, most))
+    return low - (value - least), high + (most - value)
 
 
 def has_interval(row: Row, key: str) -> bool:
@@ -64,29 +65,18 @@ def has_interval(row: Row, key: str) -> bool:
     return row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None
 
 
-def is_significantly_above(row: Row, key: str, limit: float) -> bool:
-    """Whether a figure is over a limit by its interval and its bounds."""
-    found = widen_interval_for_decision_limits(row, key)
-    return found is not None and found[0] > limit
+def is_within(row: Row, key: str, limit: float) -> bool:
+    """Whether a figure is no farther from 0 than a limit, by its interval and its bounds."""
+    low, high = widen_interval(row, key)
+    return -limit <= low and high <= limit
 
 
-def is_significantly_below(row: Row, key: str, limit: float) -> bool:
-    """Whether a figure is under a limit by its interval and its bounds."""
-    found = widen_interval_for_decision_limits(row, key)
-    return found is not None and found[1] < limit
-
-
-def unscored_share_for_decision(row: Row) -> float:
-    """The share of claims that are unscored or guessed."""
-    whole = (row.get("n") or 0) + (row.get("n_unscored") or 0)
-    return count_unscored_or_guessed(row) / whole if whole else 0.0
-
-
-def count_unscored_or_guessed(row: Row) -> int:
+def count_open(row: Row) -> int:
     """How many claims are unscored or guessed."""
     return (row.get("n_unscored") or 0) + (row.get("n_guessed") or 0)
 
 
-def is_mostly_open(row: Row, limits: DecisionLimits) -> bool:
-    """Whether so much is unscored or guessed that bounds say more than a figure."""
-    return unscored_share_for_decision(row) > limits.max_unscored
+def open_share(row: Row) -> float:
+    """The share of claims that are unscored or guessed."""
+    whole = (row.get("n") or 0) + (row.get("n_unscored") or 0)
+    return count_open(row) / whole if whole else 0.0

@@ -15,8 +15,7 @@ PERCENT_COLUMN = Column("", "percent")
 
 def format_heading_with_unit(column: Column) -> str:
     """With its unit: ``TPR (%)``, ``bias (points)``, ``Kendall τ-b``."""
-    unit = {"percent": " (%)", "points": " (points)"}.get(column.unit, "")
-    return column.heading + unit
+    return column.heading + {"percent": " (%)", "points": " (points)"}.get(column.unit, "")
 
 
 def format_audit_figure(column: Column, value: Any) -> str:
@@ -64,6 +63,11 @@ def format_percent(share: float) -> str:
     return f"{format_audit_figure(PERCENT_COLUMN, share)} %"
 
 
+def format_percentage_points(difference: float, with_sign: bool = False) -> str:
+    """A measured difference of shares in percentage points, with one decimal."""
+    return format_audit_figure(Column("", "points", signed=with_sign), difference)
+
+
 def format_whole_percent(share: float) -> str:
     """Without decimals; a half goes up, as readers of a printed 70.5 round it (Python's formats go to even numbers).
 
@@ -71,13 +75,3 @@ def format_whole_percent(share: float) -> str:
     ['71', '72', '70']
     """
     return str(math.floor(round(100 * share, 6) + 0.5))
-
-
-def format_percentage_points(difference: float, with_sign: bool = False) -> str:
-    """A measured difference of shares in percentage points, with one decimal."""
-    return format_audit_figure(Column("", "points", signed=with_sign), difference)
-
-
-def format_limit_in_points(limit: float) -> str:
-    """A limit in percentage points, without a needless decimal."""
-    return f"{100 * limit:.1f}".removesuffix(".0")

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from factaudit.arrays.figures import FEWEST_CLUSTERS_FOR_T_TEST
-from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval, select_rejectable_tests, sign_test_p
 
@@ -60,6 +60,11 @@ class Tests:
         adjusted = np.full(len(p), np.nan)
         adjusted[self.can_reject] = holm_adjusted_p(np.nan_to_num(p, nan=1.0)[self.can_reject])
         return np.where(np.isnan(p), np.nan, adjusted)
+
+    def are_within(self, limit: float, side: Side) -> np.ndarray:
+        """Which figures are within the limit by their intervals and their bounds: bool."""
+        low, high = self.low - (self.value - self.least), self.high + (self.most - self.value)
+        return {"over": high <= limit, "under": low >= limit, "off": (-limit <= low) & (high <= limit)}[side]
 
     def compute(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
         """Two-sided p-values, not adjusted."""

@@ -12,20 +12,23 @@ Where so much is unscored that a figure says little, its bounds stand in its pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from string import Formatter
 from typing import Any
 
-from factaudit.audit.core.figure_formatting import (
-    format_limit_in_points,
-    format_percent,
-    format_percentage_points,
-    format_whole_percent,
-)
+from factaudit.audit.core.figure_formatting import format_percent, format_percentage_points, format_whole_percent
 from factaudit.text.display_text import format_count
 
-#: Of fewer things (errors, responses) a count is said, not a share.
-MIN_SHARE_COUNT = 30
+#: Of fewer things (errors, responses) a count stands beside a share.
+ENOUGH_FOR_SHARES = 30
+
+
+def _write_rough_points(difference: float) -> str:
+    """In whole points, where that does not hide what is there."""
+    if 0 < difference < 0.015:
+        return format_percentage_points(difference)
+    return format_whole_percent(difference)
+
 
 #: How values read; what follows the number, and stands once behind a range, is apart.
 _READINGS: dict[str, tuple[Callable[[Any], str], str]] = {
@@ -33,12 +36,8 @@ _READINGS: dict[str, tuple[Callable[[Any], str], str]] = {
     "whole": (format_whole_percent, " %"),
     "points": (lambda difference: format_percentage_points(abs(difference)), ""),
     "signed": (lambda difference: format_percentage_points(difference, with_sign=True), ""),
-    "limit": (format_limit_in_points, ""),
-    # Whole points, where that does not hide what is there.
-    "rough": (
-        lambda share: (format_percentage_points if 0 < share < 0.015 else format_whole_percent)(share),
-        " points",
-    ),
+    "limit": (lambda limit: f"{100 * limit:.1f}".removesuffix(".0"), ""),
+    "rough": (_write_rough_points, " points"),
     "decimal": (lambda number: f"{number:.1f}", ""),
     "hundredths": (lambda number: f"{number:.2f}".replace("-", "−"), ""),
     "threshold": (lambda number: f"{number:.6g}", ""),
@@ -55,7 +54,9 @@ def fill(template: str, fields: Mapping[str, Any], is_open: bool = False) -> str
     """
     text = ""
     for literal, name, reading, _ in Formatter().parse(template):
-        text += literal + (_read(fields, name, reading or "", is_open) if name is not None else "")
+        text += literal
+        if name is not None:
+            text += _read(fields, name, reading or "", is_open)
     return text
 
 
@@ -63,7 +64,7 @@ def _read(fields: Mapping[str, Any], name: str, reading: str, is_open: bool) -> 
     kind, _, noun = reading.partition(" ")
     if kind == "number":
         one, _, many = noun.partition("|")
-        return format_count(fields[name], one, many or None) if noun else f"{fields[name]:,}"
+        return format_count(fields[name], one, many or None)
     write, ending = _READINGS[kind]
     ends = [fields.get(f"{name}_{end}") for end in ("min", "max")]
     values = ends if is_open and None not in ends else [fields[name]]
@@ -76,17 +77,7 @@ def list_cited_fields(template: str, fields: Mapping[str, Any]) -> list[str]:
     return [key for name in names for key in (name, f"{name}_min", f"{name}_max") if key in fields]
 
 
-def format_share_of(some: int, every: int, noun: str) -> str:
-    """The template of how many others are like the one that is named; "" where there is but one."""
-    if every < 2:
-        return ""
-    preposition = "on" if noun == "data set" else "for"
-    if some == every:
-        return f"This is so {preposition} {'both' if every == 2 else 'all {n_compared}'} {noun}s."
-    return f"This is so {preposition} {{n_beyond}} of {{n_compared}} {noun}s."
-
-
-def join_names(names: Sequence[str] | Iterable[str], last: str = "and") -> str:
+def join_names(names: Iterable[str]) -> str:
     """``a``; ``a and b``; ``a, b, c and 3 more``.
 
     >>> join_names("ab"), join_names("abcde")
@@ -94,5 +85,5 @@ def join_names(names: Sequence[str] | Iterable[str], last: str = "and") -> str:
     """
     names = list(names)
     if len(names) > 4:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more"
-    return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+        names = [*names[:3], f"{len(names) - 3} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
