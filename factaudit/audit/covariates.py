@@ -65,59 +65,112 @@ def compute_covariates(
     """
     if bins < 2:
         raise UsageError(f"covariates: expected at least 2 bins, found {bins}")
-    confidence = None if intervals is None else intervals.confidence
-    tasks = encode_task_groups(judgements)
+    task, tasks = encode_task_groups(judgements)
     rows: list[Row] = []
     for covariate in list_covariates(judgements, columns, bins):
-        for rate in RATE_LABELS:
-            for place in range(len(judgements.evaluators)):
-                part = _CovariatePart(judgements, covariate, rate, place, *tasks, confidence, min_labels)
-                rows += part.tabulate_groups()
+        for rate, label in RATE_LABELS.items():
+            for place, evaluator in enumerate(judgements.evaluators):
+                about = {"covariate": covariate.name, "rate": rate, "evaluator": evaluator}
+                part = _Part(judgements, place, rate, task, tasks, about, intervals and intervals.confidence)
+                inside = (judgements.label == label) & (covariate.codes >= 0)
+                rows += part.tabulate_groups(covariate, inside, min_labels)
                 if covariate.numbers is not None:
-                    rows += part.tabulate_slopes(covariate.numbers)
+                    rows += part.tabulate_slopes(covariate, inside, covariate.numbers)
     return sorted(rows, key=lambda row: (row["task"], row["covariate"]))
 
 
-#: Of a figure: the point, the ends of its bounds and of its interval, and the number of clusters behind it.
-_N_PARTS = 6
+#: A difference that is not defined: its point, the ends of its bounds and of its interval, and the clusters behind it.
+_UNDEFINED = np.full(6, np.nan)
 
 
 @dataclass(frozen=True)
-class _CovariatePart:
-    """What one evaluator says of the labelled claims of one class that have a covariate, by task group.
-
-    task: int (n,), a place in ``tasks``.
-    """
+class _Part:
+    """What one evaluator says of the labelled claims of one class. task: int (n,), a place in ``tasks``."""
 
     judgements: Judgements
-    covariate: Covariate
-    rate: str
     place: int
+    rate: str
     task: np.ndarray
     tasks: Sequence[str]
+    about: Row
     confidence: float | None
-    min_labels: int
 
-    def tabulate_groups(self) -> list[Row]:
+    def is_right(self, rows: np.ndarray, *, stated: bool = False) -> np.ndarray:
+        """int (n,): 1, 0, or -1 where it is unscored (stated: or guessed)."""
+        said = self.judgements.stated_prediction if stated else self.judgements.prediction
+        return np.where(said[self.place][rows] < 0, -1, said[self.place][rows] == RATE_LABELS[self.rate])
+
+    def tabulate_groups(self, covariate: Covariate, inside: np.ndarray, min_labels: int) -> list[Row]:
         """A row for each task and value; differences are those of a category's groups."""
-        label, names = RATE_LABELS[self.rate], self.covariate.names
-        inside = (self.covariate.codes >= 0) & (self.judgements.label == label)
-        codes = np.where(inside, self.task * len(names) + self.covariate.codes, -1)
+        names, label, is_number = covariate.names, RATE_LABELS[self.rate], covariate.numbers is not None
+        codes = np.where(inside, self.task * len(names) + covariate.codes, -1)
         keys = [{"task": task, "value": value, "per": ""} for task in self.tasks for value in names]
         tally = self.judgements.tally(ClaimGroups(codes, keys), LABEL, self.place)
         right, cells = compute_rates(tally, self.confidence)[self.rate], tally.cells[:, label]
-        parts, is_few = np.full((_N_PARTS, len(keys)), np.nan), np.zeros(len(keys), dtype=bool)
-        if self.covariate.numbers is None:
-            for task in range(len(self.tasks)):
-                of_task = slice(task * len(names), (task + 1) * len(names))
-                rows = np.flatnonzero(inside & (self.task == task))
-                parts[:, of_task], is_few[of_task] = self._compare_with_others(rows)
+        labels = cells.sum(1).reshape(len(self.tasks), -1)
+        is_few = (np.minimum(labels, labels.sum(1, keepdims=True) - labels) < min_labels).ravel() & (not is_number)
+        differences = np.tile(_UNDEFINED[:, None], len(keys))
+        if not is_number:
+            rows = [np.flatnonzero(inside & (self.task == at)) for at in range(len(self.tasks))]
+            differences = np.hstack([self._compare_with_others(own, covariate) for own in rows])
+            differences[:, is_few | np.isnan(differences[0])] = np.nan
         reasons = {
             "no claim of this group is scored": np.isnan(right.point),
-            f"no difference: fewer than {self.min_labels} labels in the group, or outside of it": is_few,
-            f"differences of a number are in its row `{SLOPE}`": np.full(len(keys), self.covariate.numbers is not None),
+            f"no difference: fewer than {min_labels} labels in the group, or outside of it": is_few,
+            f"differences of a number are in its row `{SLOPE}`": np.full(len(keys), is_number),
         }
-        return self._tabulate(keys, cells[:, :2].sum(1), cells[:, 2], right, parts, reasons)
+        return self._tabulate(keys, cells[:, :2].sum(1), cells[:, 2], right, differences, reasons)
+
+    def _compare_with_others(self, rows: np.ndarray, covariate: Covariate) -> np.ndarray:
+        """Of each group of a task's claims the difference from all the others: (6, V), as `_UNDEFINED`."""
+        right, stated = self.is_right(rows), self.is_right(rows, stated=True)
+        slices = np.zeros(len(rows), dtype=np.int64), 1, covariate.codes[rows], len(covariate.names)
+        shares = estimate_slice_and_rest_proportions(right, *slices, self.judgements.cluster_codes[rows])
+        point, ends = mover_proportion_sum(shares, np.array([1.0, -1.0]), self.confidence or DEFAULT_CONFIDENCE)
+        # What a share could be: all that is unscored or guessed is wrong, or is right.
+        worst, best = (
+            divide_or_undefined(*count_slice_and_rest_hits(np.where(stated < 0, value, stated), *slices))
+            for value in (0, 1)
+        )
+        bounds = np.minimum(worst[:, 0] - best[:, 1], point), np.maximum(best[:, 0] - worst[:, 1], point)
+        return np.array([point, *bounds, *ends, shares.n_clusters.min(1)])
+
+    def tabulate_slopes(self, covariate: Covariate, inside: np.ndarray, numbers: np.ndarray) -> list[Row]:
+        """A row for each task: how much the rate changes with the number."""
+        n, n_unscored, slopes = [], [], []
+        for at in range(len(self.tasks)):
+            rows = np.flatnonzero(inside & ~np.isnan(numbers) & (self.task == at))
+            # In an order of their own, so that sums do not depend on that of the table.
+            rows = rows[np.lexsort([self.judgements.cluster_codes[rows], numbers[rows]])]
+            n.append(int((self.is_right(rows) >= 0).sum()))
+            n_unscored.append(len(rows) - n[-1])
+            slopes.append(self._fit_line(rows, numbers) if n[-1] >= MIN_SLOPE_CLAIMS else _UNDEFINED)
+        parts, is_few = np.array(slopes).T, np.array(n) < MIN_SLOPE_CLAIMS
+        reasons = {
+            f"fewer than {MIN_SLOPE_CLAIMS} scored claims have no slope": is_few,
+            "all claims are alike in this": np.isnan(parts[0]) & ~is_few,
+            "a slope is over all groups: right is told of each": np.full(len(n), True),
+        }
+        keys = [{"task": task, "value": SLOPE, "per": covariate.per} for task in self.tasks]
+        nothing = np.full(len(n), np.nan)
+        right = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
+        return self._tabulate(keys, np.array(n), np.array(n_unscored), right, parts, reasons)
+
+    def _fit_line(self, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """The slope over a task's claims, as `_UNDEFINED`."""
+        right, stated = self.is_right(rows), self.is_right(rows, stated=True)
+        known = rows[right >= 0]
+        is_right, cluster = right[right >= 0], self.judgements.cluster_codes[known]
+        line = slope(numbers[known], is_right.astype(np.float64))
+        least = most = line.point
+        if (stated < 0).any() and not np.isnan(line.point):
+            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+            ends = slope_bounds(numbers[rows], np.where(stated < 0, np.nan, stated))
+            least, most = min(ends[0], least), max(ends[1], most)
+        confidence = self.confidence or DEFAULT_CONFIDENCE
+        low, high = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
+        n_clusters = min(len(np.unique(cluster[is_right == value])) for value in (0, 1))
+        return np.array([line.point, least, most, low, high, np.nan if self.confidence is None else n_clusters])
 
     def _tabulate(
         self,
@@ -125,85 +178,22 @@ class _CovariatePart:
         n: np.ndarray,
         n_unscored: np.ndarray,
         right: Figure,
-        parts: np.ndarray,
+        differences: np.ndarray,
         reasons: Mapping[str, np.ndarray],
     ) -> list[Row]:
         """An evaluator that says the same of every claim has no intervals."""
-        said, judgements = self.judgements.prediction[self.place], self.judgements
-        point, least, most, low, high, clusters = parts
+        point, least, most, low, high, clusters = differences
         cause = np.full(len(keys), "too few clusters, or all predictions are right or all wrong")
-        interval = None if self.confidence is None else (low, high)
-        figures = {"right": right, "difference": Figure(point, (least, most), interval, cause)}
+        ends = None if self.confidence is None else (low, high)
+        figures = {"right": right, "difference": Figure(point, (least, most), ends, cause)}
+        said = self.judgements.prediction[self.place]
         if len(np.unique(said[said >= 0])) < 2:
             everywhere = np.ones(len(keys), dtype=bool)
             figures = {key: one.without_interval(everywhere, CONSTANT_EVALUATOR) for key, one in figures.items()}
         n_clusters = [None if np.isnan(number) else int(number) for number in clusters]
         counts = {"n": n, "n_unscored": n_unscored, "n_clusters": n_clusters}
-        about = {"covariate": self.covariate.name, "rate": self.rate, "evaluator": judgements.evaluators[self.place]}
-        rows = tabulate([key | about for key in keys], counts, figures, reasons)
+        rows = tabulate([key | self.about for key in keys], counts, figures, reasons)
         return [row for row in rows if row["n"] or row["n_unscored"]]
-
-    def _compare_with_others(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of each group of a task's claims the difference from all the others, and whether labels are too few."""
-        judgements, label = self.judgements, RATE_LABELS[self.rate]
-        said, stated = (each[self.place][rows] for each in (judgements.prediction, judgements.stated_prediction))
-        slices = np.zeros(len(rows), dtype=np.int64), 1, self.covariate.codes[rows], len(self.covariate.names)
-        is_right = np.where(said < 0, -1, said == label)
-        shares = estimate_slice_and_rest_proportions(is_right, *slices, judgements.cluster_codes[rows])
-        point, ends = mover_proportion_sum(shares, np.array([1.0, -1.0]), self.confidence or DEFAULT_CONFIDENCE)
-        # What a share could be: all that is unscored or guessed is wrong, or is right.
-        worst, best = (
-            divide_or_undefined(*count_slice_and_rest_hits(np.where(stated < 0, value, stated == label), *slices))
-            for value in (0, 1)
-        )
-        bounds = np.minimum(worst[:, 0] - best[:, 1], point), np.maximum(best[:, 0] - worst[:, 1], point)
-        if (stated >= 0).all():
-            bounds = point, point
-        labels = count_slice_and_rest_hits(np.ones(len(rows), dtype=np.int64), *slices)[1]
-        is_few = labels.min(1) < self.min_labels
-        found = np.array([point, *bounds, *ends, shares.n_clusters.min(1)])
-        return np.where(is_few | np.isnan(point), np.nan, found), is_few
-
-    def tabulate_slopes(self, numbers: np.ndarray) -> list[Row]:
-        """A row for each task: how much the rate changes with the number."""
-        label, counts = RATE_LABELS[self.rate], np.zeros((2, len(self.tasks)), dtype=np.int64)
-        parts = np.full((_N_PARTS, len(self.tasks)), np.nan)
-        for task in range(len(self.tasks)):
-            rows = np.flatnonzero((self.judgements.label == label) & ~np.isnan(numbers) & (self.task == task))
-            # In an order of their own, so that sums do not depend on that of the table.
-            rows = rows[np.lexsort([self.judgements.cluster_codes[rows], numbers[rows]])]
-            counts[0, task] = n = (self.judgements.prediction[self.place][rows] >= 0).sum()
-            counts[1, task] = len(rows) - n
-            if n >= MIN_SLOPE_CLAIMS:
-                parts[:, task] = self._fit_line(rows, numbers)
-        keys = [{"task": task, "value": SLOPE, "per": self.covariate.per} for task in self.tasks]
-        few = f"fewer than {MIN_SLOPE_CLAIMS} scored claims have no slope"
-        reasons = {
-            few: counts[0] < MIN_SLOPE_CLAIMS,
-            "all claims are alike in this": np.isnan(parts[0]) & (counts[0] >= MIN_SLOPE_CLAIMS),
-            "a slope is over all groups: right is told of each": np.ones(len(keys), dtype=bool),
-        }
-        nothing = np.full(len(keys), np.nan)
-        right = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
-        return self._tabulate(keys, counts[0], counts[1], right, parts, reasons)
-
-    def _fit_line(self, rows: np.ndarray, numbers: np.ndarray) -> list[float]:
-        judgements, label = self.judgements, RATE_LABELS[self.rate]
-        known = rows[judgements.prediction[self.place][rows] >= 0]
-        is_right, cluster = judgements.prediction[self.place][known] == label, judgements.cluster_codes[known]
-        line, stated = (
-            slope(numbers[known], is_right.astype(np.float64)),
-            judgements.stated_prediction[self.place][rows],
-        )
-        least = most = line.point
-        if (stated < 0).any() and not np.isnan(line.point):
-            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
-            ends = slope_bounds(numbers[rows], np.where(stated < 0, np.nan, stated == label))
-            least, most = min(ends[0], least), max(ends[1], most)
-        confidence = self.confidence or DEFAULT_CONFIDENCE
-        low, high = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
-        n_clusters = min(len(np.unique(cluster[which])) for which in (is_right, ~is_right))
-        return [line.point, least, most, low, high, np.nan if self.confidence is None else n_clusters]
 
 
 # ----------------------------------------------------------------------------------------------------------- checks

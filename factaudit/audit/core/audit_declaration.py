@@ -230,7 +230,8 @@ def _guess_column(key: str, rows: Sequence[Row]) -> Column:
     values = [row[key] for row in rows if row.get(key) is not None]
     if values and all(isinstance(value, str) for value in values):
         return Column(key.replace("_", " "), "text", key=True)
-    return Column(key.removeprefix("n_").replace("_", " "))
+    unit: Unit = "percent" if key.endswith(("_rate", "_share")) else "number"
+    return Column(key.removeprefix("n_").replace("_", " "), unit)
 
 
 def sort_declared_rows(rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]) -> list[Row]:
