@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 UV := UV_FIND_LINKS="$$PIP_FIND_LINKS" UV_DEFAULT_INDEX="$$PIP_INDEX_URL" $(BIN)/uv --quiet
 install = { $(PIP) install uv && $(UV) pip install --python $(BIN)/python $(1); } || $(PIP) install $(1)
 
-.PHONY: audit test test-all browser extras check bench docs picture notebooks clean
+.PHONY: audit test test-all approve browser extras check bench docs picture notebooks clean
 
 audit: $(VENV)/.installed
 	$(BIN)/factaudit demo --out runs/ragtruth
@@ -41,6 +41,10 @@ PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 test: check
 	$(PYTEST) -m "not slow"
 	@echo "All checks and fast tests passed. 'make test-all' runs the slow tests and those of the extras, too."
+
+# Shows where the outputs of the documentation and of tests/approved differ from what is printed now; asks; writes them.
+approve: check
+	$(BIN)/python tests/doc_pages.py --write
 
 # What CI runs. The browser, in which pages are tested, is installed beside the Python packages.
 test-all: export FACTAUDIT_REQUIRE_EXTRAS := 1

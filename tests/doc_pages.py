@@ -1,8 +1,12 @@
-"""The commands of the pages, run as they stand on files of the names that they use, beside the output that is shown.
+"""Do the commands of our pages print what the pages show?
 
-``python tests/doc_pages.py --write`` writes what they print now into the pages; without it the script shows what
-differs; a page may be named. Shown output stands in a block of ``console`` after ``$ command``; a line ``[...]``
-stands for lines that are left out.
+The pages are those of the documentation and those of ``tests/approved``, which hold whole outputs that a reviewer reads
+when a change changes words. Shown output stands in a block of ``console`` after ``$ command``; a line ``[...]`` stands
+for lines that are left out. In ``tests/approved`` a block such as ``csv five.csv`` is a file that the commands read,
+``$ text FILE`` shows the words of a file that was written, and a command that fails ends with its exit code.
+
+``python tests/doc_pages.py`` shows what differs, of all pages or of those that are named. ``make approve`` shows it,
+asks, and writes it into the pages.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
+import html
 import io
 import json
 import os
@@ -40,6 +45,8 @@ PAGES = sorted(
 )
 #: What cannot run here, by what the command line holds; its words are checked all the same.
 NOT_RUN = {"factaudit demo": "tests/test_shipped_experiments.py runs it"}
+#: Pages of outputs that are approved as a whole.
+APPROVED_PAGES = sorted((ROOT / "tests/approved").glob("*.md"))
 _LEFT_OUT = "[...]"
 
 
@@ -65,7 +72,7 @@ def list_commands(page: Path) -> list[ShownCommand]:
         if text.startswith("```"):
             language = None if language is not None else text[3:].strip()
         elif language == "console":
-            if text.startswith("$ factaudit "):
+            if text.startswith(("$ factaudit ", "$ text ")):
                 command, start = text[2:], at + 1
         elif language not in (None, "python") and (
             # What the shell does with the output is no argument.
@@ -103,6 +110,27 @@ def make_page_files() -> None:
     Path("judge.yaml").write_text(judge + "replicates: 20\n")
     for name in ("data", "factaudit", "experiments"):
         Path(name).symlink_to(ROOT / name)
+
+
+def write_shown_files(page: Path) -> None:
+    """Write the files that a page of ``tests/approved`` shows, such as a block that begins with ``csv five.csv``."""
+    for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def read_words(path: Path) -> str:
+    """What a file says: of a page of HTML the text, one line for each paragraph, heading or row of a table."""
+    if not path.exists():
+        return "no such file"
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".html":
+        return text.replace("```", "~~~")
+    text = re.sub(r"<(style|script|svg)\b.*?</\1>", "", text, flags=re.S)
+    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"</(p|h\d|tr|li|summary|figcaption|div|caption)>", "\n", text)
+    text = html.unescape(re.sub(r"</?(?:a|b|code|em|span|strong)\b[^>]*>", "", text).replace("<", " <"))
+    text = re.sub(r"<[^>]+>", "", text)
+    return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
 
 
 def _answer(body: dict, attempt: int) -> Plan:
@@ -156,15 +184,26 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[ShownCommand, int, str]
         os.environ.pop("FACTSCORE_DB_PATH", None)
         os.environ.update(OPENAI_BASE_URL=server.url, OPENAI_API_KEY="scripted")
         make_page_files()
+        if page in APPROVED_PAGES:
+            write_shown_files(page)
         for command in list_commands(page):
             if any(part in command.line for part in NOT_RUN):
                 continue
             words = shlex.split(re.sub(r"https?://[^ ,]*/v1", server.url, command.line), comments=True)[1:]
-            if words[0] == "diff":
+            if command.line.startswith("text "):
+                yield command, 0, read_words(Path(words[0])).replace(f"{folder.resolve()}/", "")
+                continue
+            if words[0] == "diff" and page not in APPROVED_PAGES:
                 code, told = _run_command_line(["run", "judge.yaml", "--out", "runs/trusted"])
                 assert code == 0, told
             code, told = _run_command_line(words)
-            yield command, code, told.replace(server.url, "http://127.0.0.1:8000/v1")
+            if code and page in APPROVED_PAGES:
+                told += f"\nexit code {code}"
+            yield (
+                command,
+                code,
+                told.replace(server.url, "http://127.0.0.1:8000/v1").replace(f"{folder.resolve()}/", ""),
+            )
             if words[0] == "sample" and code == 0:
                 _label_drawn_claims(Path(words[words.index("--out") + 1]))
 
@@ -189,10 +228,10 @@ def describe_difference(command: ShownCommand, told: str) -> str:
 
 
 def main_script(arguments: list[str]) -> int:
-    """Show what differs, or write it."""
-    write, names = "--write" in arguments, [one for one in arguments if not one.startswith("--")]
-    n_different = 0
-    for page in PAGES:
+    """Show what differs; with ``--write`` ask, where there is somebody to ask, and write it."""
+    names = [one for one in arguments if not one.startswith("--")]
+    changed: dict[Path, list[str]] = {}
+    for page in [*PAGES, *APPROVED_PAGES]:
         if (names and page.name not in names) or not any(one.output is not None for one in list_commands(page)):
             continue
         page_lines = page.read_text(encoding="utf-8").splitlines()
@@ -200,13 +239,17 @@ def main_script(arguments: list[str]) -> int:
             ran = list(run_page(page, Path(folder)))
         for command, code, told in reversed(ran):
             if difference := describe_difference(command, told):
-                n_different += 1
                 print(f"{page.relative_to(ROOT)}: {command.line} (exit {code})\n{difference}\n")
                 start, end = command.lines
                 page_lines[start:end] = shorten_output(told, command.output).splitlines()
-        if write:
-            page.write_text("\n".join(page_lines) + "\n", encoding="utf-8")
-    return 0 if write else int(n_different > 0)
+                changed[page] = page_lines
+    if "--write" not in arguments or not changed:
+        return int(bool(changed))
+    if sys.stdin.isatty() and input("Write this into the pages? [y/N] ").strip().lower() != "y":
+        return 1
+    for page, page_lines in changed.items():
+        page.write_text("\n".join(page_lines) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":

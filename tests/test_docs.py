@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from doc_pages import NOT_RUN, PAGES, describe_difference, list_commands, run_page
+from doc_pages import APPROVED_PAGES, NOT_RUN, PAGES, describe_difference, list_commands, run_page
 from test_estimate_page import Page, browser_test
 
 import factaudit
@@ -193,6 +193,13 @@ def test_commands_of_a_page_work_as_they_stand_and_print_what_it_shows(page, tmp
         assert code == 0, f"{command.line}\n{told}"
         difference = describe_difference(command, told)
         assert not difference, f"{command.line}\n{difference}\nrun: python tests/doc_pages.py --write {page.name}"
+
+
+@pytest.mark.parametrize("page", APPROVED_PAGES, ids=lambda path: path.stem)
+def test_the_outputs_are_those_that_were_approved(page, tmp_path):
+    for command, _, told in run_page(page, tmp_path):
+        difference = describe_difference(command, told)
+        assert not difference, f"{command.line}\n{difference}\nrun: make approve"
 
 
 # The README ---------------------------------------------------------------------------------------------------------
