@@ -182,7 +182,8 @@ def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
     """A command whose results come into ``life/out``."""
     model = f"base_url={url},concurrency={CONCURRENCY},cache={life / 'cache.sqlite'},prices={files / 'prices.csv'}"
     engine = ["--knowledge", str(files / "pages.jsonl"), "--llm", f"m:{model}", "--set", "logprobs=false"]
-    figures = ["--set", "replicates=20", "--set", "audits=[rates]", "--out", str(life / "out")]
+    audits = "dfactscore" if command == "people" else "rates"
+    figures = ["--set", "replicates=20", "--set", f"audits=[{audits}]", "--out", str(life / "out")]
     match command:
         case "judge":
             return ["judge", str(files / "claims.jsonl"), "--evaluator", f"llm:model=m,{model}", *_table(life)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 
@@ -47,6 +48,14 @@ class ScriptedLLM:
         finally:
             self.under_way -= 1
         return answer if isinstance(answer, ChatReply) else ChatReply("ok", answer, "stop")
+
+
+def make_models(settings: type[Any], knowledge: Any, llm: ScriptedLLM | None, npm: Any = None, **given: Any) -> Any:
+    """The pipeline of an engine with a model by script; ``given`` are settings."""
+    from factaudit.engines.pipeline import Pipeline
+    from factaudit.settings.yaml_file import check_yaml_settings
+
+    return Pipeline(check_yaml_settings(settings, {"responses": ["-"], **given}), knowledge, llm, npm=npm)
 
 
 def find_facts_to_group(prompt: str) -> str | None:

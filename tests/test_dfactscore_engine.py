@@ -9,17 +9,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from scripted_llm import ScriptedLLM, find_facts_to_group
+from scripted_llm import ScriptedLLM, find_facts_to_group, make_models
 
 import factaudit
 from factaudit import Judgements, Results
 from factaudit.audit.core.result_rows import Row
-from factaudit.engines.dfactscore import DFactScorer
-from factaudit.engines.factscore import ScoredFacts
+from factaudit.engines.dfactscore import dfactscore
+from factaudit.engines.passages import ScoredFacts
+from factaudit.engines.pipeline import DFactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import DFactScoreExperiment
-from factaudit.engines.score_rows import list_dfactscore_responses, make_merged_section, make_score_verdicts
-from factaudit.engines.settings import open_knowledge_source
+from factaudit.engines.score_rows import list_dfactscore_responses, make_merged_section
 from factaudit.errors import InputError, UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply
@@ -65,7 +65,7 @@ def score(
     knowledge: TopicLookup, llm: Callable[[str], str | ChatReply], given: list[Response], **options: Any
 ) -> tuple[ScoredFacts, list[Row]]:
     """The tables, and the rows of the responses."""
-    scored = DFactScorer(knowledge, ScriptedLLM(llm), **options).score(given)
+    scored = dfactscore(given, make_models(DFactScoreSettings, knowledge, ScriptedLLM(llm), **options))
     return scored, responses_of(scored)
 
 
@@ -82,7 +82,7 @@ def audit(scored: ScoredFacts) -> Row:
 
 def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer)
-    scored = DFactScorer(knowledge, llm).score(bios(MERGED))
+    scored = dfactscore(bios(MERGED), make_models(DFactScoreSettings, knowledge, llm))
     (row,) = responses_of(scored)
     assert (row["factscore"], row["dfactscore"]) == (1.0, pytest.approx(2 / 3))
     assert (row["category"], row["merged"], row["n_elsewhere"]) == ("one bio, N entities", True, 1)
@@ -127,45 +127,6 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup)
     assert (row["factscore"], row["dfactscore"], row["category"]) == (1.0, 1.0, "N bios, N entities")
     _, (one_group,) = score(knowledge, told, bios(TOLD_APART), grouper="one-group")
     assert (one_group["factscore"], one_group["dfactscore"]) == (1.0, 0.5)
-
-
-def test_both_scores_are_evaluators_of_the_facts(knowledge: TopicLookup) -> None:
-    facts = tuple(AtomicFact(text, "S", group="a") for text in MERGED.replace(". ", ".|").split("|"))
-    facts = (*facts[:2], AtomicFact(facts[2].text, "NS", group="a"))
-    verifiers = ["retrieval", "unigram:threshold=0.9"]
-    scored, _ = score(knowledge, answer, bios(MERGED, facts=facts), grouper="given", verifiers=verifiers)
-    judged = Judgements.join(scored.claims, scored.verdicts)
-    claims, verdicts = make_score_verdicts(scored.claims, judged, ["retrieval+scripted", "unigram@0.9"], "argmax")
-    assert claims["entity"].tolist() == ["Ann Lee (painter)"] * 3
-    by_fact = verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
-    for verifier in ("retrieval+scripted", "unigram@0.9"):
-        assert by_fact[f"FActScore ({verifier})"].tolist() == [1, 1, 1]
-        assert by_fact[f"D-FActScore ({verifier})"].tolist() == [1, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("reply", "statuses"),
-    [
-        # Of the painter's page the model says nothing clear, which the published parser reads as True; the diver's page
-        # clearly supports the last fact.
-        ("Certainly", {"FActScore": ["unparsed", "unparsed", "ok"], "D-FActScore": ["unparsed"] * 3}),
-        (None, {"FActScore": ["skipped", "skipped", "ok"], "D-FActScore": ["skipped"] * 3}),
-    ],
-)
-def test_what_is_guessed_or_missing_is_so_in_both_scores(
-    reply: str | None, statuses: dict[str, list[str]], knowledge: TopicLookup
-) -> None:
-    def vague(prompt: str) -> str | ChatReply:
-        if "Title: Ann Lee (painter)" not in prompt or "Input:" not in prompt:
-            return answer(prompt)
-        return ChatReply("error", error="gave up") if reply is None else reply
-
-    scored, _ = score(knowledge, vague, bios(MERGED), parser="original")
-    judged = Judgements.join(scored.claims, scored.verdicts)
-    _, verdicts = make_score_verdicts(scored.claims, judged, list(judged.evaluators), "argmax")
-    found = {name: own["status"].tolist() for name, own in verdicts.groupby("evaluator")}
-    expected = statuses if reply else {**statuses, "D-FActScore": ["ok", "ok", "ok"]}
-    assert found == expected
 
 
 def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:
@@ -228,12 +189,12 @@ def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_sa
         return bios("Ann Lee was a painter.", facts=facts, candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"))
 
     llm = ScriptedLLM(answer)
-    scorer = DFactScorer(knowledge, llm, grouper="given", rule="given")
-    scored = scorer.score(told("Ann_Lee_(painter)"))
+    models = make_models(DFactScoreSettings, knowledge, llm, grouper="given", rule="given")
+    scored = dfactscore(told("Ann_Lee_(painter)"), models)
     assert scored.claims["given_entity"].tolist() == ["Ann Lee (painter)"] * 2
     asked = len(llm.prompts)
     with pytest.raises(UsageError, match=r"'r0': the given entity 'Ann Lee \(ghost\)' is not among its candidates"):
-        scorer.score(told("Ann Lee (ghost)"))
+        dfactscore(told("Ann Lee (ghost)"), models)
     assert len(llm.prompts) == asked
 
 
@@ -256,7 +217,7 @@ def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup) -> 
 )
 def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        DFactScorer(**options)
+        make_models(DFactScoreSettings, None, None, **options)
 
 
 # ------------------------------------------------------------------------------------------------- run folders

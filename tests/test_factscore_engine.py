@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_llm import ScriptedLLM, answer_two_facts
+from scripted_llm import ScriptedLLM, answer_two_facts, make_models
 
 import factaudit
 from factaudit import Claim, Verdict
 from factaudit.audit.core.result_rows import Row
-from factaudit.engines.factscore import FactScorer, ScoredFacts
+from factaudit.engines.factscore import factscore
+from factaudit.engines.passages import ScoredFacts
+from factaudit.engines.pipeline import FactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response, make_response, read_responses
-from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
@@ -41,7 +41,13 @@ def write(path: Path, *rows: object) -> Path:
 
 def score(knowledge: TopicLookup | None, llm: ScriptedLLM | None, *outputs: str, **options: Any) -> ScoredFacts:
     responses = [make_response("Ada Fenn", output, "s", at) for at, output in enumerate(outputs)]
-    return FactScorer(knowledge, llm, **options).score(responses)
+    return factscore(responses, make_models(FactScoreSettings, knowledge, llm, **options))
+
+
+def score_given(
+    knowledge: TopicLookup, given: list[Response], llm: ScriptedLLM | None = None, **options: Any
+) -> ScoredFacts:
+    return factscore(given, make_models(FactScoreSettings, knowledge, llm, **options))
 
 
 def audit(scored: ScoredFacts, gamma: float = 0) -> Row:
@@ -57,7 +63,7 @@ def audit(scored: ScoredFacts, gamma: float = 0) -> Row:
 def test_the_calls_of_one_response_byte_for_byte(knowledge: TopicLookup, tmp_path: Path, decontextualize: bool) -> None:
     demos = write(tmp_path / "demons.json", {"She sang.": ["She sang."]})
     llm = ScriptedLLM(answer_two_facts)
-    options = {"demos": demos, "decontextualize": decontextualize, "retriever": PassageRetriever(k=2)}
+    options = {"demos": demos, "decontextualize": decontextualize, "k": 2}
     score(knowledge, llm, "Ada won the Quill.", **options)
     more = (
         ". When possible, decontextualize the fact such that the subject in the fact is a proper noun or noun instead "
@@ -101,7 +107,7 @@ def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge: TopicL
         make_response("Tobin Reyce", "I'm sorry, I know nothing.", "one"),
         make_response("Tobin Reyce", "Tobin paints.", "two"),
     ]
-    scored = FactScorer(knowledge, ScriptedLLM(answer_two_facts)).score(made)
+    scored = score_given(knowledge, made, ScriptedLLM(answer_two_facts))
     claims = scored.claims.astype(object).where(scored.claims.notna(), None)
     # A response that abstained is a row without a claim.
     assert claims["claim_id"].tolist() == [
@@ -151,9 +157,8 @@ def test_what_is_left_out_of_a_text_is_said(
 
 def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer_two_facts)
-    scored = FactScorer(knowledge, llm, verifiers=["retrieval", "rouge2"]).score(
-        [make_response("Nobody", "It rained. It rained again."), make_response("Ada Fenn", "Ada was a miller.")]
-    )
+    given = [make_response("Nobody", "It rained. It rained again."), make_response("Ada Fenn", "Ada was a miller.")]
+    scored = score_given(knowledge, given, llm, verifiers=["retrieval", "rouge2"])
     assert not [prompt for prompt in llm.prompts if "rained" in prompt.rpartition("sentence into")[2]]
     lost = scored.verdicts[scored.verdicts["status"] == "skipped"]
     reason = "no page for the topic 'Nobody' in the knowledge source"
@@ -219,7 +224,7 @@ def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) ->
 def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLookup) -> None:
     told = (("She was born in Emberlow.", "S"), ("He likes tea.", "NS"), ("It is so.", "IR"))
     made = [Response("a", "Ada Fenn", "All.", "human", tuple(AtomicFact(*one) for one in told))]
-    scored = FactScorer(knowledge, verifiers=["rouge2", "unigram", "always-no"]).score(made)
+    scored = score_given(knowledge, made, verifiers=["rouge2", "unigram", "always-no"])
     labels = scored.claims["label"].astype(object).where(scored.claims["label"].notna(), None)
     assert labels.tolist() == [1, 0, None]
     assert list(dict.fromkeys(scored.verdicts["evaluator"])) == ["rouge2", "unigram", "always-no"]
@@ -227,7 +232,7 @@ def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLook
     assert own["rouge2"]["prediction"].tolist() == [1, 0, 0]
     assert own["rouge2"]["claim_id"].tolist() == scored.claims["claim_id"].tolist()
     assert own["always-no"]["prediction"].tolist() == [0, 0, 0]
-    strict = FactScorer(knowledge, verifiers=["rouge2"], irrelevant="unsupported").score(made)
+    strict = score_given(knowledge, made, verifiers=["rouge2"], irrelevant="unsupported")
     assert strict.claims["label"].tolist() == [1, 0, 0]
 
 
@@ -258,7 +263,7 @@ def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup
         ({"parser": "orginal"}, "parser: expected 'strict' or 'original', found 'orginal'"),
         ({"abstain": "originl"}, "abstain: expected 'declines'"),
         ({"verifiers": ["rouge22"]}, "unknown evaluator 'rouge22'"),
-        ({"verifiers": []}, "needs a verifier"),
+        ({"verifiers": []}, "verifiers: List should have at least 1"),
         ({"verifiers": ["rouge2", "rouge2"]}, "rouge2"),
         ({"gamma": -1}, "gamma: expected greater than or equal to 0"),
         ({"max_fact": 9}, "unknown key 'max_fact'"),
@@ -267,7 +272,7 @@ def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup
 )
 def test_wrong_options_are_refused_at_once(knowledge: TopicLookup, options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        FactScorer(knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options})
+        make_models(FactScoreSettings, knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options})
 
 
 def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: TopicLookup) -> None:

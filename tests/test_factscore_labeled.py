@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from audit_tables import compute, join
+from scripted_llm import make_models
 
-from factaudit.engines.factscore import FactScorer
+from factaudit.engines.factscore import factscore
+from factaudit.engines.pipeline import FactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import read_responses
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 
@@ -43,8 +45,9 @@ def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: 
 @pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
     build_knowledge_source(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
-    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"])
-    scored = scorer.score(read_responses([shared / "factscore/labeled/ChatGPT.jsonl"], facts="human"))
+    pages = open_knowledge_source(tmp_path / "wiki.db")
+    models = make_models(FactScoreSettings, pages, None, verifiers=["rouge2", "unigram"])
+    scored = factscore(read_responses([shared / "factscore/labeled/ChatGPT.jsonl"], facts="human"), models)
     assert (len(scored.claims), scored.claims["abstained"].sum()) == (5426 + 26, 26)
     assert len(scored.verdicts) == 2 * 5426
     facts = scored.claims[scored.claims["claim"].notna()]

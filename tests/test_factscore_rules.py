@@ -16,13 +16,13 @@ from factaudit.engines.decompose import (
     split_for_decomposition,
     split_response,
 )
-from factaudit.engines.factscore import (
+from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
+from factaudit.engines.verifier import (
     compute_true_probability,
     make_retrieval_prompt,
     parse_as_original,
     read_verification,
 )
-from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.errors import InputError, UsageError
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 

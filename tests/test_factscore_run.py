@@ -15,8 +15,8 @@ from scripted_llm import answer_two_facts
 from factaudit import Results
 from factaudit import run as run_experiment
 from factaudit.cli import main
+from factaudit.engines.pipeline import open_knowledge_source
 from factaudit.engines.runs import FactScoreExperiment
-from factaudit.engines.settings import open_knowledge_source
 from factaudit.errors import FactauditError
 from factaudit.tables import read_claims, read_verdicts
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_llm import make_models
 
-from factaudit.engines.factscore import FactScorer
+from factaudit.engines.pipeline import FactScoreSettings
 from factaudit.errors import FactauditError
 from factaudit.experiment.folder import RunFolder, count_run_llm_calls, sum_run_call_costs
 from factaudit.llm.chat_types import ChatReply
@@ -111,12 +112,8 @@ def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None
 
 
 def test_an_evaluator_that_verifies_facts_is_limited_too(tmp_path: Path) -> None:
-    from factaudit.knowledge.knowledge_builder import build_knowledge_source
-
-    (tmp_path / "pages.jsonl").write_text('{"title": "Ada", "text": "Ada sang."}\n')
-    build_knowledge_source(tmp_path / "pages.jsonl", tmp_path / "wiki.db")
-    scorer = FactScorer(tmp_path / "wiki.db", verifiers=[{"llm": {"model": "gpt-4o-mini"}}])
-    callers: list[tuple[str, Any]] = scorer.callers
+    models = make_models(FactScoreSettings, None, None, verifiers=[{"llm": {"model": "gpt-4o-mini"}}])
+    callers: list[tuple[str, Any]] = models.callers
     with count_run_llm_calls(callers, tmp_path / "calls.json", 1.0):
         limits = [caller.budget.max_cost for _, caller in callers]
     assert limits == [1.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from factaudit.engines.passages import Candidate
 from factaudit.engines.responses import Response
@@ -16,20 +16,13 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 MAX_CANDIDATES = 10
 
 
-@dataclass
-class CandidateSearch:
-    """The candidates of a response. names: the title of the page that each name leads to: two may lead to one, by a
-    redirect. n_left_out: how many there were beyond the limit."""
-
-    candidates: list[Candidate] = field(default_factory=list)
-    names: dict[str, str] = field(default_factory=dict)
-    n_left_out: int = 0
-
-
 def find_candidates(
     responses: Sequence[Response], knowledge: TopicLookup | None, max_candidates: int = MAX_CANDIDATES
-) -> list[CandidateSearch]:
+) -> tuple[list[Response], list[list[Candidate]], int]:
     """The candidates of each response: those that it names, else the pages of its name; then its other documents.
+
+    Returns the responses, in which a fact's entity is the title of the page that its name leads to; their candidates;
+    and how many pages of a name there were beyond the limit.
 
     Raises `UsageError` where names are to be looked for and there is no knowledge source, and, under the policy
     ``error``, `InputError` for names that nobody has and candidates without a page.
@@ -45,23 +38,28 @@ def find_candidates(
         for one in responses:
             lost |= set(one.candidates or ()) - {title for title, _ in one.docs}
         knowledge.check_topics(sorted(lost))
-    found = []
+    named, found, n_beyond = [], [], 0
     for one in responses:
-        asked = titles[one.topic] if one.candidates is None else list(one.candidates)
-        limit = max_candidates if one.candidates is None else len(asked)
-        search = CandidateSearch(n_left_out=max(0, len(asked) - limit))
+        asked = list(one.candidates or ())
+        if one.candidates is None:
+            asked = titles[one.topic][:max_candidates]
+            n_beyond += len(titles[one.topic]) - len(asked)
         brought: dict[str, list[str]] = {}
         for title, text in one.docs:
             brought.setdefault(title, []).append(text)
-        for title in dict.fromkeys((*asked[:limit], *brought)):
-            candidate = _find_page(title, brought.get(title, []), knowledge)
-            search.names[title] = candidate.title or title
-            if candidate.title not in {known.title for known in search.candidates}:
-                search.candidates.append(candidate)
-        if not search.candidates:
-            search.candidates.append(Candidate(None, reason=f"no candidate entity: no page has the name {one.topic!r}"))
-        found.append(search)
-    return found
+        # Two names may lead to one page, by a redirect.
+        pages = {title: _find_page(title, brought.get(title, []), knowledge) for title in (*asked, *brought)}
+        people: dict[str | None, Candidate] = {}
+        for page in pages.values():
+            people.setdefault(page.title, page)
+        nobody = Candidate(None, reason=f"no candidate entity: no page has the name {one.topic!r}")
+        found.append([*people.values()] or [nobody])
+        facts = one.facts
+        if facts is not None:
+            entities = {title: page.title for title, page in pages.items()}
+            facts = tuple(replace(fact, entity=entities.get(fact.entity or "", fact.entity)) for fact in facts)
+        named.append(replace(one, facts=facts))
+    return named, found, n_beyond
 
 
 def _find_page(title: str, brought: Sequence[str], knowledge: TopicLookup | None) -> Candidate:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
-from factaudit.engines.responses import AtomicFact
+from factaudit.engines.responses import AtomicFact, Response
 from factaudit.knowledge.retrieval import Bm25Index
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
@@ -45,16 +45,6 @@ _DECONTEXTUALIZATION_TASK = (
 #: What is left out of a response's sentences and facts, in the words of the run's notes.
 LAYOUT, BROKEN_OFF = "lines of layout or talk", "last facts of replies that were cut off at their limit of tokens"
 REPEATED, BEYOND_MAX = "repeated facts", "facts beyond max_facts"
-
-
-@dataclass(frozen=True, slots=True)
-class Decomposition:
-    """The sentences of a response that facts were asked of, the facts in order, and what was left out."""
-
-    sentences: tuple[str, ...] = ()
-    facts: tuple[AtomicFact, ...] = ()
-    abstained: bool = False
-    left_out: Counter[str] = field(default_factory=Counter)
 
 
 # ------------------------------------------------------------------------------------------------------- sentences
@@ -99,7 +89,10 @@ def split_response(text: str) -> tuple[list[str], int]:
     Left out is what only lays the text out, or talks to the user; what a model only thought is no part of the text. A
     list item or a row of a table begins a sentence of its own.
     """
-    lines = split_markdown_lines(strip_thoughts(text))
+    answer = strip_thoughts(text)
+    if not answer.strip():
+        return [], 0
+    lines = split_markdown_lines(answer)
     n_left_out = sum(not line.is_text for line in lines)
     every = [sentence for line in lines if line.is_text for sentence in split_for_decomposition(line.text)]
     # An opening ("Sure, here is ...") is one only at the very beginning.
@@ -169,50 +162,57 @@ class DecompositionPrompt:
 
 
 def decompose(
-    texts: Sequence[str],
+    responses: Sequence[Response],
     llm: ChatModelProtocol,
     prompt: DecompositionPrompt,
     *,
     max_facts: int = MAX_FACTS,
     unique_by_sentence: bool = False,
     progress: bool = False,
-) -> list[Decomposition]:
-    """The sentences of texts with their facts, one call for each sentence.
+) -> tuple[list[Response], Counter[str]]:
+    """The responses with their sentences and facts, one call for each sentence; and what was left out.
 
     A sentence whose call failed, or whose reply could not be read, stands for its facts itself
     (`AtomicFact.failure`). Of equal facts the first stays: of a response, or with ``unique_by_sentence`` of a sentence
     only, since equal facts of two sentences may be of two people.
     """
-    split = [split_response(text) for text in texts]
-    asked = {(t, s): one for t, (sentences, _) in enumerate(split) for s, one in enumerate(sentences)}
-    requests = ((at, prompt.make_request(one)) for at, one in asked.items())
+    split = [split_response(one.output) for one in responses]
+    left_out = Counter({LAYOUT: sum(n for _, n in split)})
+    sentences = {(at, s): text for at, (texts, _) in enumerate(split) for s, text in enumerate(texts)}
     found: dict[tuple[int, int], list[AtomicFact]] = {}
-    left_out = [Counter({LAYOUT: n}) for _, n in split]
-    replies = progress_bar("sentences decomposed", "call", len(asked), of=ask_all(llm, requests), shown=progress)
-    for (t, s), reply in replies:
-        found[t, s] = read_decomposition(asked[t, s], s, reply)
-        left_out[t][BROKEN_OFF] += reply.finish_reason in CUT_OFF_FINISH_REASONS
+    replies = ask_all(llm, ((place, prompt.make_request(text)) for place, text in sentences.items()))
+    for place, reply in progress_bar("sentences decomposed", "call", len(sentences), of=replies, shown=progress):
+        found[place] = read_decomposition(sentences[place], place[1], reply)
+        left_out[BROKEN_OFF] += reply.finish_reason in CUT_OFF_FINISH_REASONS
     made = []
-    for t, (sentences, _) in enumerate(split):
-        seen: set[str] = set()
-        kept: list[AtomicFact] = []
-        n_facts = 0
-        for s in range(len(sentences)):
-            seen = set() if unique_by_sentence else seen
-            for fact in found.get((t, s), []):
-                if fact.failure is not None:
-                    kept.append(fact)
-                elif fact.text in seen:
-                    left_out[t][REPEATED] += 1
-                elif n_facts >= max_facts:
-                    # It is not put among the seen, so that a second one beyond the cap counts as cut too.
-                    left_out[t][BEYOND_MAX] += 1
-                else:
-                    seen.add(fact.text)
-                    kept.append(fact)
-                    n_facts += 1
-        made.append(Decomposition(tuple(sentences), tuple(kept), left_out=left_out[t]))
-    return made
+    for at, (response, (texts, _)) in enumerate(zip(responses, split, strict=True)):
+        by_sentence = [found[at, s] for s in range(len(texts))]
+        facts = _select_facts(by_sentence, max_facts, unique_by_sentence, left_out)
+        made.append(replace(response, sentences=tuple(texts), facts=tuple(facts)))
+    return made, left_out
+
+
+def _select_facts(
+    by_sentence: Sequence[Sequence[AtomicFact]], max_facts: int, unique_by_sentence: bool, left_out: Counter[str]
+) -> Iterator[AtomicFact]:
+    """The facts of a response without repeated ones and those beyond the cap, which ``left_out`` counts."""
+    seen: set[str] = set()
+    n_facts = 0
+    for facts in by_sentence:
+        if unique_by_sentence:
+            seen = set()
+        for fact in facts:
+            if fact.failure is not None:
+                yield fact
+            elif fact.text in seen:
+                left_out[REPEATED] += 1
+            elif n_facts >= max_facts:
+                # It is not put among the seen, so that a second one beyond the cap counts as cut too.
+                left_out[BEYOND_MAX] += 1
+            else:
+                seen.add(fact.text)
+                n_facts += 1
+                yield fact
 
 
 def read_decomposition(sentence: str, number: int, reply: ChatReply) -> list[AtomicFact]:

@@ -56,11 +56,12 @@ class AtomicFact:
 class Response:
     """One text about one topic (for D-FActScore: about a name).
 
-    facts: None where a model is still to find them; ``sentences`` are then those that they are of, None where nobody
-    has said. abstained: whether it declined to answer, None where nobody has said. human: the number of facts that
-    people labelled S, NS and IR over its relevant sentences. candidates: titles of the pages that it may be about;
-    None: still to be found. docs: (title, text) of passages that came with it, as citations number them.
-    conversation_so_far: the conversation up to it, where its topic is still to be asked for.
+    facts: None where a model is still to find them; sentences: those that they are of, None where nobody has said.
+    groups: in D-FActScore the group of each fact, None where nobody could group them. abstained: whether it declined to
+    answer, None where nobody has said. human: the number of facts that people labelled S, NS and IR over its relevant
+    sentences. candidates: titles of the pages that it may be about; None: still to be found. docs: (title, text) of
+    passages that came with it, as citations number them. conversation_so_far: the conversation up to it, where its
+    topic is still to be asked for.
     """
 
     response_id: str
@@ -69,6 +70,7 @@ class Response:
     system: str | None = None
     facts: tuple[AtomicFact, ...] | None = None
     sentences: tuple[str, ...] | None = None
+    groups: tuple[int, ...] | None = None
     abstained: bool | None = None
     human: tuple[int, int, int] | None = None
     candidates: tuple[str, ...] | None = None

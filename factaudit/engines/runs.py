@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.audit_options import read_audit_names_and_options
@@ -24,8 +22,10 @@ from factaudit.datasets.biography_annotations import read_biography_fact_annotat
 from factaudit.engines.citations import judge_citations
 from factaudit.engines.conversations import read_conversations
 from factaudit.engines.decompose import split_response
-from factaudit.engines.dfactscore import DFactScorer
-from factaudit.engines.factscore import FactScorer, ScoredFacts, is_own_verifier
+from factaudit.engines.dfactscore import dfactscore
+from factaudit.engines.factscore import factscore
+from factaudit.engines.passages import ScoredFacts
+from factaudit.engines.pipeline import DFactScoreSettings, FactScoreSettings, Pipeline, Say, ScoreSettings
 from factaudit.engines.responses import Response, read_responses
 from factaudit.engines.score_rows import (
     format_dfactscore,
@@ -33,17 +33,9 @@ from factaudit.engines.score_rows import (
     list_dfactscore_responses,
     list_factscore_responses,
     make_merged_section,
-    make_score_verdicts,
-)
-from factaudit.engines.settings import (
-    DFactScoreSettings,
-    EngineSettings,
-    FactScoreSettings,
-    Say,
-    check_engine_experiment,
-    make_scorer,
 )
 from factaudit.engines.variants import list_score_variants, stack_variants
+from factaudit.engines.verifier import OWN_VERIFIERS
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import make_named_evaluator, walk_evaluator_members
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
@@ -56,10 +48,12 @@ from factaudit.experiment.folder import (
     list_file_checksums,
     sum_run_call_costs,
 )
+from factaudit.experiment.inputs import check_audit_specs, resolve_evaluator_paths
 from factaudit.files import write_json, write_jsonl
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.results import Results, compare
-from factaudit.settings.yaml_file import YamlFile
+from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
+from factaudit.settings.yaml_paths import YamlPaths
 from factaudit.signature import make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import list_plain_rows, write_table
@@ -75,19 +69,19 @@ class FactScoreExperiment(RunSettings):
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
         block = self.factscore
-        responses, inputs, scorer = _prepare(FactScorer, self, block, out, say)
-        variants = {name: make_scorer(FactScorer, one, out) for name, one in list_score_variants(block).items()}
-        callers = scorer.callers
+        responses, inputs, models = _prepare(self, block, out, say)
+        variants = {name: Pipeline.open(one, out) for name, one in list_score_variants(block).items()}
+        callers = models.callers
         for name, one in variants.items():
-            if any(client and client.cache is None for client in (one.llm, one.decomposer)):
+            if any(client and getattr(client, "cache", None) is None for client in (one.llm, one.decomposer)):
                 raise UsageError("variants share what they ask through the cache of replies: leave llm.cache as it is")
             callers += [(f"{name}: {who}", client) for who, client in one.callers]
         with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
             with count_run_llm_calls(callers, run.work / "calls.json", self.max_cost) as calls:
                 asked: dict[str, Any] = {"journal": run.work / "journal", "progress": progress}
-                scored = scorer.score(responses, **asked)
-                varied = {name: (one.names[0], one.score(responses, **asked)) for name, one in variants.items()}
-            judged = _write_facts(scored, scorer, out, say)
+                scored = factscore(responses, models, **asked)
+                varied = {name: (one.names[0], factscore(responses, one, **asked)) for name, one in variants.items()}
+            judged = _write_facts(scored, models, run)
             _write_responses(out, responses, list_factscore_responses(judged, block.gamma))
             gamma = {"gamma": block.gamma}
             audits: dict[str, Row] = {
@@ -96,14 +90,13 @@ class FactScoreExperiment(RunSettings):
                 "factscore_agreement": {"irrelevant": block.irrelevant, **gamma},
                 "decomposition": {"demonstrations": str(block.demos)} if block.demos else {},
             }
-            tables = scored.claims, scored.verdicts
-            results = _compare(self, scorer, scored, audits, tables, inputs)
+            results = _compare(self, models, scored, audits, inputs, self.audits)
             rows = [row for row in results.audits.get("factscore", []) if row["system"] != ALL_TOGETHER]
             lines = [format_factscore(row, self.confidence) for row in rows]
             if variants:
-                every = {BASE_VARIANT: (scorer.names[0], scored), **varied}
+                every = {BASE_VARIANT: (models.names[0], scored), **varied}
                 lines += _compare_variants(self, every, variants, results, out)
-            return _finish(run, self, scorer, results, calls, "factscore", lines)
+            return _finish(run, self, models, results, calls, "factscore", lines)
 
     def estimate_cost(self) -> list[Row]:
         """See `RunSettings.estimate_cost`."""
@@ -111,7 +104,8 @@ class FactScoreExperiment(RunSettings):
 
 
 class DFactScoreExperiment(RunSettings):
-    """An experiment YAML with a ``dfactscore:`` block."""
+    """An experiment YAML with a ``dfactscore:`` block. Other audits than its own would take each fact and person for a
+    claim."""
 
     title: str = "D-FActScore"
     dfactscore: DFactScoreSettings
@@ -119,35 +113,38 @@ class DFactScoreExperiment(RunSettings):
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
         block = self.dfactscore
-        responses, inputs, scorer = _prepare(DFactScorer, self, block, out, say)
+        link, figures = {"link": block.rule}, {"gamma": block.gamma, "narrow": block.narrow}
+        audits: dict[str, Row] = {
+            "dfactscore": link | figures,
+            "dfactscore_gap": link,
+            "dfactscore_linking": figures,
+            "dfactscore_elsewhere": link,
+            "decomposition": {"demonstrations": str(block.demos)} if block.demos else {},
+        }
+        if others := set(read_audit_names_and_options(self.audits or ())) - set(audits):
+            raise UsageError(
+                f"audits: D-FActScore has its own ({', '.join(audits)}), and {sorted(others)[0]!r} is none of them;"
+                " leave it out"
+            )
+        responses, inputs, models = _prepare(self, block, out, say)
         judge = None if block.citation_judge is None else make_named_evaluator(block.citation_judge)
-        members = () if judge is None else walk_evaluator_members(judge.evaluator)
-        callers = [*scorer.callers, *((f"citations: {judge and judge.name}", member) for member, _ in members)]
-        cited = None
+        callers, cited = models.callers, None
+        if judge is not None:
+            members = walk_evaluator_members(judge.evaluator)
+            callers += [(f"citations: {judge.name}", member) for member, _ in members]
         with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
             with count_run_llm_calls(callers, run.work / "calls.json", self.max_cost) as calls:
                 asked: dict[str, Any] = {"journal": run.work / "journal", "progress": progress}
-                scored = scorer.score(responses, **asked)
+                scored = dfactscore(responses, models, **asked)
                 if judge is not None:
                     cited = judge_citations(responses, judge, **asked)
-            judged = _write_facts(scored, scorer, out, say)
+            judged = _write_facts(scored, models, run)
             rows: list[Row] = []
-            tables = scored.claims, scored.verdicts
-            if scorer.names[0] in judged.evaluators:
-                first = judged.evaluators.index(scorer.names[0])
+            if models.names[0] in judged.evaluators:
+                first = judged.evaluators.index(models.names[0])
                 rows = list_dfactscore_responses(judged, first, block.rule, block.gamma, block.narrow)
-                # Other audits would take each fact and person for a claim.
-                tables = make_score_verdicts(scored.claims, judged, scorer.names, block.rule)
             _write_responses(out, responses, rows)
-            link, figures = {"link": block.rule}, {"gamma": block.gamma, "narrow": block.narrow}
-            audits: dict[str, Row] = {
-                "dfactscore": link | figures,
-                "dfactscore_gap": link,
-                "dfactscore_linking": figures,
-                "dfactscore_elsewhere": link,
-                "decomposition": {"demonstrations": str(block.demos)} if block.demos else {},
-            }
-            results = _compare(self, scorer, scored, audits, tables, inputs)
+            results = _compare(self, models, scored, audits, inputs, self.audits or [])
             if section := make_merged_section(rows):
                 results.sections.append(section)
             intervals = None
@@ -163,9 +160,9 @@ class DFactScoreExperiment(RunSettings):
                 results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
                     compute_human_dfactscores(people), rows, intervals=intervals
                 )
-            by_first = [row for row in results.audits.get("dfactscore", []) if row["evaluator"] == scorer.names[0]]
+            by_first = [row for row in results.audits.get("dfactscore", []) if row["evaluator"] == models.names[0]]
             lines = [format_dfactscore(row) for row in by_first if row["system"] != ALL_TOGETHER]
-            return _finish(run, self, scorer, results, calls, "dfactscore", lines)
+            return _finish(run, self, models, results, calls, "dfactscore", lines)
 
     def estimate_cost(self) -> list[Row]:
         """See `RunSettings.estimate_cost`."""
@@ -173,19 +170,52 @@ class DFactScoreExperiment(RunSettings):
 
 
 def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperiment:
-    """Check an experiment YAML; `factaudit.experiment.run.read_experiment` reads it."""
-    if "factscore" in file.data:
-        return check_engine_experiment(FactScoreExperiment, "factscore", file)
-    return check_engine_experiment(DFactScoreExperiment, "dfactscore", file)
+    """The experiment of a YAML with the block of an engine, all paths absolute, for `read_experiment`.
+
+    Raises `InputError` naming the line of everything that is wrong.
+    """
+    name, model = (
+        ("factscore", FactScoreExperiment) if "factscore" in file.data else ("dfactscore", DFactScoreExperiment)
+    )
+    own = file.data.get(name)
+    file.wrap_in_lists(own, "responses", "verifiers")
+    experiment: Any = check_yaml_settings(model, file.data, file)
+    paths = YamlPaths(file, experiment.data)
+    block = getattr(experiment, name)
+
+    def resolve(key: str, value: Any, *place: str | int) -> Any:
+        """The value of a key, or of its variant, with absolute paths."""
+        if key in block.PATHS:
+            return paths.resolve_path(value, place)
+        is_evaluator = key in ("verifier", "verifiers", "citation_judge") and value not in OWN_VERIFIERS
+        return resolve_evaluator_paths(paths, value, *place) if is_evaluator else value
+
+    changed: dict[str, Any] = {}
+    for key in ("knowledge", "demos", "group_demos", "annotations", "citation_judge"):
+        if (value := getattr(block, key, None)) is not None:
+            changed[key] = resolve(key, value, name, key)
+    changed["responses"] = [
+        paths.resolve_path(*one) for one in paths.expand_patterns(block.responses, name, "responses")
+    ]
+    key = "verifier" if "verifier" in own else "verifiers"
+    changed["verifiers"] = [resolve(key, one, name, key, at) for at, one in enumerate(block.verifiers)]
+    if variants := getattr(block, "variants", None):
+        changed["variants"] = {
+            key: [resolve(key, value, name, "variants", key, at) for at, value in enumerate(values)]
+            for key, values in variants.items()
+        }
+    check_audit_specs(paths, experiment.audits)
+    paths.check_problems()
+    return experiment.model_copy(update={name: block.model_copy(update=changed)})
 
 
 # ------------------------------------------------------------------------------------- the steps that both runs share
 
 
 def _prepare(
-    kind: type[FactScorer], experiment: RunSettings, block: EngineSettings, out: Path, say: Say
-) -> tuple[list[Response], list[str], Any]:
-    """The responses, the files that are read, and the engine."""
+    experiment: RunSettings, block: ScoreSettings, out: Path, say: Say
+) -> tuple[list[Response], list[str], Pipeline]:
+    """The responses, the files that are read, and the models."""
     # A misspelt audit is found before an hour of judging, not after.
     read_audit_names_and_options(experiment.audits)
     inputs = block.list_inputs()
@@ -197,17 +227,17 @@ def _prepare(
         say(line)
     # A knowledge source may have gigabytes: the signature tells it.
     named = [path for path in inputs if path != block.knowledge or path.endswith((".jsonl", ".jsonl.gz"))]
-    return responses, named, make_scorer(kind, block, out, say)
+    return responses, named, Pipeline.open(block, out, say)
 
 
-def _write_facts(scored: ScoredFacts, scorer: Any, out: Path, say: Say) -> Judgements:
+def _write_facts(scored: ScoredFacts, models: Pipeline, run: RunFolder) -> Judgements:
     """Write ``claims.parquet`` and ``verdicts.parquet``, and say what they hold."""
     n_facts = scored.claims["claim"].notna().sum()
-    unscored = format_unscored_verdicts(scored.verdicts, scorer.names)
+    unscored = format_unscored_verdicts(scored.verdicts, models.names)
     for line in (f"claims    {n_facts:>9,}", *unscored, *scored.notes):
-        say(line)
-    write_table(scored.claims, out / "claims.parquet")
-    write_table(scored.verdicts, out / "verdicts.parquet")
+        run.say(line)
+    write_table(scored.claims, run.path / "claims.parquet")
+    write_table(scored.verdicts, run.path / "verdicts.parquet")
     return Judgements.join(scored.claims, scored.verdicts)
 
 
@@ -223,20 +253,22 @@ def _write_responses(out: Path, responses: Sequence[Response], rows: Sequence[Ro
 
 def _compare(
     experiment: RunSettings,
-    scorer: Any,
+    models: Pipeline,
     scored: ScoredFacts,
-    audits: Mapping[str, Row],
-    tables: tuple[pd.DataFrame, pd.DataFrame],
+    engine_audits: Mapping[str, Row],
     inputs: Sequence[str],
+    audits: Sequence[Any] | None,
 ) -> Results:
-    """The engine's own audits, of the facts, and the other ones, of ``tables``."""
+    """The engine's own audits, and ``audits``."""
     results = compare_run_tables(
-        *tables,
-        scorer.settings,
-        engine_tables=(scored.claims, scored.verdicts, audits),
+        scored.claims,
+        scored.verdicts,
+        models.settings.model_dump(include=set(models.settings.FIGURES)),
+        engine_tables=(scored.claims, scored.verdicts, engine_audits),
         inputs=list_file_checksums(inputs),
-        signatures=scorer.signatures,
-        **experiment.model_dump(include={"title", "audits", "replicates", "seed", "confidence"}),
+        signatures=models.signatures,
+        audits=audits,
+        **experiment.model_dump(include={"title", "replicates", "seed", "confidence"}),
     )
     if scored.notes:
         results.about["reading"] = scored.notes
@@ -246,7 +278,7 @@ def _compare(
 def _finish(
     run: RunFolder,
     experiment: RunSettings,
-    scorer: Any,
+    models: Pipeline,
     results: Results,
     calls: Sequence[Row],
     audit: str,
@@ -256,9 +288,10 @@ def _finish(
     for line in lines or ["no score: no response states a fact"]:
         run.say(line)
     results.calls.extend(calls)
-    own = (row for row in results.audits.get(audit, []) if row["evaluator"] == scorer.names[0])
+    own = (row for row in results.audits.get(audit, []) if row["evaluator"] == models.names[0])
     summary: Row = next(own, {"score": None})
-    signature = make_signature(scorer.signatures[scorer.names[0]], scorer.settings)
+    figures = models.settings.model_dump(include=set(models.settings.FIGURES))
+    signature = make_signature(models.signatures[models.names[0]], figures)
     write_json(run.path / "summary.json", summary | {"cost": sum_run_call_costs(calls), "signature": signature})
     return run.finish(experiment, results)
 
@@ -274,7 +307,7 @@ def _compare_variants(
     claims, verdicts = stack_variants(every)
     write_table(claims, out / "variant_claims.parquet")
     write_table(verdicts, out / "variant_verdicts.parquet")
-    gammas = {name: one.options.gamma for name, one in variants.items()}
+    gammas = {name: one.settings.gamma for name, one in variants.items()}
     more = compare(
         claims,
         verdicts,
@@ -304,14 +337,14 @@ def _format_change(change: float) -> str:
     return format_percentage_points(change, with_sign=True)
 
 
-def read_block_responses(block: EngineSettings) -> tuple[list[Response], list[str]]:
+def read_block_responses(block: ScoreSettings) -> tuple[list[Response], list[str]]:
     """The responses that a block of settings names, and what was left out of them."""
     if isinstance(block, FactScoreSettings) and block.conversation:
         return read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)
     return read_responses(block.responses, facts=block.facts, system=block.system, limit=block.limit), []
 
 
-def count_scoring_calls(block: EngineSettings) -> list[Row]:
+def count_scoring_calls(block: ScoreSettings) -> list[Row]:
     """A row per step that asks a language model: ``evaluator`` (the step), ``model``, ``calls`` (at most; None: not
     known before the facts are) and ``reason``; what a row of `factaudit.llm.cost.estimate_llm_judging_cost` has besides
     is None. Each variant is counted as if it asked everything anew."""
@@ -324,7 +357,7 @@ def count_scoring_calls(block: EngineSettings) -> list[Row]:
         calls["decompose"] = n_runs * sum(len(split_response(text)[0]) for text in texts)
     if getattr(block, "grouper", None) == "llm":
         calls["group"] = 2 * len(responses)  # once more where the reply cannot be read
-    if any(map(is_own_verifier, block.verifiers)):
+    if any(spec in OWN_VERIFIERS for spec in block.verifiers):
         calls["verify"] = None
     limit = "the cost is not known before the facts are; max_cost limits it"
     rows = []

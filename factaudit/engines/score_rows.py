@@ -7,9 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import score_biography
 from factaudit.arrays.judgements import MISSING, Judgements
@@ -19,7 +16,7 @@ from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_figure_range, format_percent
 from factaudit.audit.core.result_rows import Row
 from factaudit.stats.undefined_values import none_if_undefined
-from factaudit.tables import list_plain_rows, validate_claims, validate_verdicts
+from factaudit.tables import list_plain_rows
 from factaudit.text.display_text import format_count
 
 #: Merged paragraphs that the report shows; all are in responses.jsonl, their facts in tables/dfactscore_elsewhere.csv.
@@ -145,56 +142,6 @@ def format_dfactscore(row: Row) -> str:
     plain, penalised = told
     line = f"{row['system'] or 'all'}: FActScore {plain[0]}, D-FActScore {plain[1]}"
     return line + (f" (with the length penalty {' and '.join(penalised)})" if plain != penalised else "")
-
-
-#: What the table of facts has of the claims.
-_FACT_COLUMNS = ("dataset", "system", "response_id", "topic", "group", "entity", "doc_id", "claim", "doc")
-
-
-def make_score_verdicts(
-    claims: pd.DataFrame, judged: Judgements, verifiers: Sequence[str], link: str
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What FActScore and D-FActScore say of each fact, as claims and verdicts that audits of evaluators read.
-
-    A fact is one claim, with the document of the person to whom its group is linked by the first verifier. The
-    evaluators are "FActScore" and "D-FActScore", with the verifier behind them where there are several.
-    """
-    known = _list_facts(judged)
-    linked: dict[str, str | None] = {}
-    rows: list[Row] = []
-    for verifier in verifiers:
-        more = "" if len(verifiers) == 1 else f" ({verifier})"
-        for one in collect_biographies(judged, judged.evaluators.index(verifier)):
-            person = one.person_of_facts(one.link(link))
-            for at, fact in enumerate(known.get(one.key["response_id"], [])):
-                linked.setdefault(fact["fact_id"], _name(one, person[at]))
-                everybody = list(range(len(one.people)))
-                told = {"FActScore": everybody, "D-FActScore": [person[at]] if person[at] >= 0 else everybody}
-                if one.group[at] < 0:
-                    told["D-FActScore"] = []
-                for score, people in told.items():
-                    name = {"claim_id": fact["fact_id"], "evaluator": score + more}
-                    rows.append(name | _judge_fact(one.prediction[at, people], one.unsure[at, people]))
-    table = claims[claims["fact_id"].isin(list(linked))]
-    label = table.groupby("fact_id")["label"].max()
-    is_linked = table["entity"].astype(object) == table["fact_id"].map(linked)
-    first = table.loc[is_linked.sort_values(ascending=False, kind="stable").index].drop_duplicates("fact_id")
-    first = first.sort_index()
-    facts = first[[name for name in _FACT_COLUMNS if name in first]]
-    facts = facts.assign(claim_id=first["fact_id"], label=first["fact_id"].map(label))
-    verdicts = pd.DataFrame(rows).sort_values("evaluator", kind="stable")
-    return validate_claims(facts), validate_verdicts(verdicts)
-
-
-def _judge_fact(prediction: np.ndarray, unsure: np.ndarray) -> Row:
-    """The verdict of a fact that any of some people may support. One clear reply is enough to be supported, not to be
-    supported takes them all: else the verdict is a guess as theirs are."""
-    if (prediction == 1).any():
-        is_sure = bool((~unsure[prediction == 1]).any())
-        return {"prediction": 1, "status": "ok" if is_sure else "unparsed"}
-    if not len(prediction) or (prediction == MISSING).any():
-        return {"prediction": None, "status": "skipped"}
-    return {"prediction": 0, "status": "unparsed" if unsure.any() else "ok"}
 
 
 # ------------------------------------------------------------------------------------------- merged paragraphs

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from factaudit.engines.factscore import ScoredFacts
+from factaudit.engines.passages import ScoredFacts
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.llm.settings import LLMSettings
 from factaudit.tables import validate_claims, validate_verdicts
