@@ -20,7 +20,6 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("audit claims.jsonl verdicts.jsonl --replicates 0 --out out", ("claims.jsonl", "verdicts.jsonl")),
     ("judge claims.jsonl --evaluator rouge2 --out judged.jsonl", ("claims.jsonl", ".judged.jsonl.journal/*.jsonl")),
     ("judge claims.jsonl --evaluator stored:path=verdicts.jsonl,evaluator=e0 --out out.csv", ("verdicts.jsonl",)),
-    ("adjust claims.jsonl verdicts.jsonl --calibrate s0 --evaluator e0 --out out.csv", ("claims.jsonl",)),
     ("sample claims.jsonl verdicts.jsonl --budget 12 --one-phase --out out.parquet --page out.html", ("claims.jsonl",)),
     ("labels ann.csv ben.csv --claims claims.jsonl --out out.csv --page out.html", ("ann.csv", "ben.csv")),
     (
@@ -36,11 +35,11 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("convert phoenix phoenix.csv --out out.parquet", ("phoenix.csv",)),
     ("convert promptfoo promptfoo.json --out out.parquet", ("promptfoo.json",)),
     (
-        "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out out",
+        "factscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out out",
         ("responses.jsonl",),
     ),
     (
-        "score --dfactscore groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given"
+        "dfactscore groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given"
         " --set replicates=0 --out out",
         ("groups.jsonl",),
     ),

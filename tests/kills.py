@@ -196,9 +196,9 @@ def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
                 *_table(life),
             ]
         case "score":
-            return ["score", str(files / "bios.jsonl"), *engine, *figures]
+            return ["factscore", str(files / "bios.jsonl"), *engine, *figures]
         case "people":
-            return ["score", "--dfactscore", str(files / "names.jsonl"), *engine, *figures]
+            return ["dfactscore", str(files / "names.jsonl"), *engine, *figures]
     pairs = [part.partition("=") for part in model.split(",")]
     asked = {"model": "m", **{key: int(value) if value.isdigit() else value for key, _, value in pairs}}
     (life / "run.yaml").write_text(

@@ -56,7 +56,7 @@ FILES: dict[str, str | bytes] = GIVEN["files"] | {
 RUNS: dict[str, str] = GIVEN["runs"] | {"brackets": DEEP}
 #: What stands for the longest parts of many commands.
 ABBREVIATIONS = {
-    "SCORE": "score responses.jsonl --knowledge pages.jsonl --out OUT",
+    "SCORE": "factscore responses.jsonl --knowledge pages.jsonl --out OUT",
     "BY_OVERLAP": "--knowledge pages.jsonl --verifier rouge2 --out OUT",
     "JUDGE": "judge claims.jsonl --out OUT.csv",
 }

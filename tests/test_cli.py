@@ -51,14 +51,14 @@ def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, 
 def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text('{"topic": "Rain", "output": "Rain is water. It falls."}\n', encoding="utf-8")
-    line = ["score", path, "--llm", "gpt-4o-mini:cache=none", "--out", tmp_path / "run", "--dry-run"]
+    line = ["factscore", path, "--llm", "gpt-4o-mini:cache=none", "--out", tmp_path / "run", "--dry-run"]
     code, out, err = call(*line)
     assert code == 0, err
     assert "decompose: at most 2 calls; the cost is not known before the facts are" in out
     assert "verify: one call for each fact and each page that it is put to; the cost is not known" in out
     assert "total: unknown" in out
     assert "decompose: at most 4 calls" in call(*line, "--vary", "k=3")[1]
-    assert "group: at most 2 calls" in call("score", "--dfactscore", *line[1:])[1]
+    assert "group: at most 2 calls" in call("dfactscore", *line[1:])[1]
     path.write_text('{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n', encoding="utf-8")
     code, out, err = call(*line)
     assert "decompose" not in out

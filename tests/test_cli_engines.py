@@ -42,7 +42,7 @@ def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path
 
 
 def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses: Path, tmp_path: Path) -> None:
-    arguments = ["score", responses, "--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9"]
+    arguments = ["factscore", responses, "--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9"]
     more = ["--verifier", "rouge2", "--set", "gamma=0", "--set", "seed=3", "--set", "factscore.k=2"]
     code, out, err = call(*arguments, *more, "--set", "replicates=50", "--set", "title=Mine", "--out", tmp_path / "run")
     assert (code, err) == (0, "")
@@ -79,7 +79,7 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
         llm = f"m:base_url={server.url},cache={tmp_path / 'cache.db'}"
         arguments = ["--conversation", "--knowledge", people / "pages.jsonl", "--llm", llm, "--set", "gamma=0"]
         arguments += ["--set", "decontextualize=true"]
-        code, out, _ = call("score", talks, *arguments, "--out", tmp_path / "run")
+        code, out, _ = call("factscore", talks, *arguments, "--out", tmp_path / "run")
     assert code == 0
     asked = [body["messages"][-1]["content"] for body in server.bodies]
     assert ["decontextualize" in one for one in asked if one.startswith("Please")] == [True]
@@ -87,8 +87,8 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     scores = [(row["topic"], row["evaluators"]["retrieval+m"]["score"]) for row in rows]
     assert scores == [("Elena Varga (cellist)", 1.0), ("Nobody", None)]
-    code, _, err = call("score", talks, "--topic", "x", "--verifier", "unigram", "--out", tmp_path / "other")
+    code, _, err = call("factscore", talks, "--topic", "x", "--verifier", "unigram", "--out", tmp_path / "other")
     assert (code, "a topic for all goes with conversation" in err) == (2, True)
     talks.write_text(json.dumps({"messages": [{"role": "assistant", "content": 3}]}) + "\n")
-    code, _, err = call("score", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other")
+    code, _, err = call("factscore", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other")
     assert (code, "talks.jsonl" in err, "line 1" in err) == (1, True, True)

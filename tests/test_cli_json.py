@@ -18,7 +18,7 @@ from llm_server import FaultServer, Plan
 
 from factaudit import write_table
 from factaudit.cli import cli
-from factaudit.cli.json_output import _convert_to_json_output_value
+from factaudit.cli.output import make_json_value
 
 #: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
 CASES = {
@@ -28,7 +28,6 @@ CASES = {
     "perturb": "plain.jsonl --out pairs.parquet",
     "judge": "claims.parquet --evaluator random:seed=1 --out judged.parquet",
     "audit": "claims.parquet verdicts.parquet --out runs/c --replicates 0",
-    "adjust": "--calibrate s00 claims.parquet verdicts.parquet --evaluator e0 --out adjusted.csv",
     "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
     "labels": "ann.csv ben.csv --claims claims.parquet --out merged.csv --page disagree.html",
     "estimate": "claims.parquet verdicts.parquet --level claim --out runs/rates",
@@ -37,7 +36,9 @@ CASES = {
     "export": "runs/a --to jsonl",
     "diff": "runs/a runs/a --out diff.json",
     "convert": "halueval qa_data.json --out converted.parquet",
-    "score": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
+    "factscore": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
+    "dfactscore": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given "
+    "--set replicates=0 --out runs/d",
     "knowledge": "pages.jsonl --out built.db",
     "list": "audits",
 }
@@ -158,7 +159,5 @@ def test_without_it_nothing_changes(folder, monkeypatch, capsys):
 
 
 def test_undefined_figures_are_null_and_keys_are_left_out():
-    found = _convert_to_json_output_value(
-        {"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"}
-    )
+    found = make_json_value({"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"})
     assert found == {"a": None, "b": ["x", [1, None]], "c": "https://***@h/"}

@@ -1,4 +1,4 @@
-"""`factaudit score` end to end: the run folder, the experiment, the real client; kills are in test_kills.py."""
+"""`factaudit factscore` end to end: the run folder, the experiment, the real client; kills are in test_kills.py."""
 
 from __future__ import annotations
 
@@ -197,7 +197,9 @@ def test_the_local_model_scores_five_responses_from_text_to_report(pages: Path, 
     llm = f"smollm2:base_url=local,concurrency=2,timeout=300,cache={tmp_path / 'c.db'}"
     settings = ["--demos", str(demos), "--set", "max_facts=2", "--set", "replicates=100"]
     with pytest.raises(SystemExit) as stop:
-        main(["score", str(bios), "--knowledge", str(pages), "--llm", llm, *settings, "--out", str(tmp_path / "run")])
+        main(
+            ["factscore", str(bios), "--knowledge", str(pages), "--llm", llm, *settings, "--out", str(tmp_path / "run")]
+        )
     assert stop.value.code == 0
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     # Nobody is asked about the response of whose topic there is no page.

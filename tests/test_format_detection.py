@@ -131,9 +131,9 @@ def test_annotated_responses_are_for_the_engine(tmp_path: Path, capsys: pytest.C
     path = tmp_path / "people.jsonl"
     path.write_text(json.dumps(row | {"annotations": None}) + "\n" + json.dumps(row) + "\n")
     assert run_command("inspect", path) == 0
-    assert f"factaudit score {path} --facts human" in capsys.readouterr().out
+    assert f"factaudit factscore {path} --facts human" in capsys.readouterr().out
     assert run_command("audit", path, "--out", tmp_path / "out") == 1
-    assert f"factaudit score {path} --facts human" in capsys.readouterr().err
+    assert f"factaudit factscore {path} --facts human" in capsys.readouterr().err
 
 
 def test_a_format_without_a_mark_has_a_reason() -> None:

@@ -29,7 +29,7 @@ READERS = (
     "convert ragtruth FILE --out claims.parquet",
     "convert inspect FILE --out claims.parquet",
     "knowledge FILE --out pages.db",
-    "score FILE --knowledge pages.jsonl --verifier rouge2 --facts model --out run",
+    "factscore FILE --knowledge pages.jsonl --verifier rouge2 --facts model --out run",
     "sample FILE FILE --budget 5 --out sample.parquet",
     "estimate FILE FILE --label-file FILE --sample FILE --out run",
     "triage FILE FILE --label-file FILE --sample FILE --out triage",

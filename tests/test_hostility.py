@@ -285,7 +285,9 @@ SECOND = ("another run is writing to this folder", "is there already", "exists a
 SHARED = [
     command
     for command in WRITING_COMMANDS
-    if command.startswith(("run", "judge claims.jsonl --evaluator rouge2", "score responses", "estimate", "knowledge"))
+    if command.startswith(
+        ("run", "judge claims.jsonl --evaluator rouge2", "factscore responses", "estimate", "knowledge")
+    )
 ]
 
 

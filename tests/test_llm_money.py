@@ -19,7 +19,7 @@ import pytest
 from llm_server import FaultServer, Plan, ask
 
 from factaudit import Claim
-from factaudit.cli.result_display import _format_spared_calls
+from factaudit.cli.outcomes import describe_spared_calls
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
@@ -399,7 +399,7 @@ def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path)
     options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
     row = estimate_llm_judging_cost(NoContextLLMJudge(**options), [CLAIMS[0]] * 5, prices)
     assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (1, 4, 4)
-    assert _format_spared_calls(row) == " (0 more are cached, 4 are the same as others and asked only once)"
+    assert describe_spared_calls(row) == " (0 more are cached, 4 are the same as others and asked only once)"
     full = estimate_llm_judging_cost(LLMJudge(**options), CLAIMS, prices)
     half = estimate_llm_judging_cost(LLMJudge(**options, batch=True), CLAIMS, prices)
     assert half["cost"] == pytest.approx(full["cost"] / 2)

@@ -187,6 +187,9 @@ def test_a_lost_verdict_is_no_wrong_one_and_moves_no_figure(tmp_path: Path) -> N
     assert [row[key] for key in ("bacc", "tpr", "tnr", "ppr", "bias")] == [0.0] * 5
     assert found.judge(["flips>0", "bacc<0", "tpr>0"]).word == "pass"
     assert found.judge(["unscored>0.02"]).word == "fail"
+    told = "judge: 12 of 120 verdicts (10 %) are missing after; the figures leave these claims out"
+    assert found.judge().lines()[0] == f"CANNOT TELL: {told}", "nobody knows what they would be"
+    assert told in found.judge(["bacc<0"]).lines()[-1]
 
 
 def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:

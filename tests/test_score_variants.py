@@ -1,4 +1,4 @@
-"""`factaudit score --vary`: one setting another, what it shares, and what the audits say of it."""
+"""`factaudit factscore --vary`: one setting another, what it shares, and what the audits say of it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
     monkeypatch.setenv("FACTAUDIT_PRICES", str(prices))
     with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
         llm = f"coarse:base_url={server.url},cache={tmp_path / 'llm.sqlite'}"
-        line = ["score", str(texts), "--knowledge", str(pages), "--llm", llm, "--set", "logprobs=false"]
+        line = ["factscore", str(texts), "--knowledge", str(pages), "--llm", llm, "--set", "logprobs=false"]
         line += ["--vary", "k=1,5", "--vary", "verifier=no-context,unigram"]
         code, screen, _ = call(*line, "--out", tmp_path / "run")
         assert code == 0, screen

@@ -212,7 +212,7 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     queue = pd.read_csv("t/queue.csv")
     known = queue.loc[queue["decision"] == "labelled", "passes"]
     assert known.nunique() == 2
-    assert f"(labelled already: {(known == 1).sum()} that pass and {(known == 0).sum()} that do not)" in out
+    assert f"({len(known)} are labelled already)" in out
     assert f"({100 * queue['passes'].mean():.1f} %) pass" in out
     (promise,) = json.loads(Path("t/promises.json").read_text())
     assert queue["passes"].sum() == promise["n_passing"] > 0

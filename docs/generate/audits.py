@@ -63,7 +63,7 @@ A check warns in at most 5 % of the runs in which nothing is wrong (Holm over al
 _WRITTEN_TABLES_HEAD = """\
 ## Tables that commands write
 
-No audits: `estimate`, `score` and the experiments write these tables beside them.
+No audits: `estimate`, `factscore` and the experiments write these tables beside them.
 """
 
 

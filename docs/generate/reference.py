@@ -14,7 +14,7 @@ import click
 
 from factaudit.cli.app import cli
 from factaudit.cli.export import RUN_EXPORT_FORMS
-from factaudit.cli.json_output import JSON_FLAG
+from factaudit.cli.output import JSON_FLAG
 from factaudit.datasets import FORMATS
 from factaudit.evaluators.registry import list_builtin_evaluators
 from factaudit.export import EXPORT_FORMS
@@ -40,7 +40,7 @@ _ENVIRONMENT_VARIABLES = {
     "FACTAUDIT_DATA_URL": "A mirror of published data, in place of `https://raw.githubusercontent.com`.",
     "FACTAUDIT_OFFLINE": "Fetch nothing, as `--offline`: anything but 0.",
     "FACTAUDIT_WIKIPEDIA_API": "A MediaWiki's API, in place of `https://en.wikipedia.org/w/api.php`.",
-    "FACTSCORE_DB_PATH": "The knowledge source of `score` without `--knowledge`.",
+    "FACTSCORE_DB_PATH": "The knowledge source of `factscore` without `--knowledge`.",
     "FACTSCORE_CACHE_DIR": "The folder of the original's `enwiki-20230401.db`; by default `.cache/factscore`.",
     "FACTSCORE_DEMONS_PATH": "A JSON file of demonstrations for splitting sentences into facts, in place of our own.",
     "GITHUB_SERVER_URL": "With the next two the workflow's run, which `diff --out FILE.md` links.",

@@ -18,7 +18,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import explain_row, pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
-#: The variant that reads whole pages, as `factaudit score --vary retrieval=all` calls it.
+#: The variant that reads whole pages, as `factaudit factscore --vary retrieval=all` calls it.
 PAGE_VARIANT = "retrieval=all"
 _FACT = ["dataset", "system", "response_id", "claim"]
 _SHARES = ("recall", "not_in_passages")

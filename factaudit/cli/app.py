@@ -31,7 +31,6 @@ from factaudit.cli import (
     perturb,
     run,
     sample,
-    start,
     triage,
     view,
 )
@@ -48,7 +47,7 @@ from factaudit.version import __version__
 
 #: The headings of the help, and what stands under them, in its order.
 _SECTIONS = {
-    "Audit": (start, inspect, perturb, judge, audit, run, view, diff),
+    "Audit": (run, inspect, perturb, judge, audit, view, diff),
     "Label": (sample, labels, estimate, triage),
     "Import and export": (export, convert, listing),
     "Metrics": (factscore, knowledge),

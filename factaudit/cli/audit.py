@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand
-from factaudit.cli.result_display import display_run_results
+from factaudit.cli.outcomes import make_run_outcome
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
 from factaudit.files import resolve_path
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from factaudit.tables.column_mapping import ColumnMapping
 
 
-@click.command(
+@verb(
     "audit",
-    cls=JsonOutputCommand,
     short_help="Compare the verdicts of evaluators with human labels.",
     example="factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine",
 )
@@ -77,7 +76,7 @@ def audit_command(
     limits: tuple[str, ...],
     label_rules: tuple[str, ...],
     split: str | None,
-) -> None:
+) -> Outcome:
     """Compare the verdicts of evaluators with human labels, and write a report.
 
     Claims and verdicts can be in one file or in several. The command says how it read your columns, and
@@ -103,8 +102,7 @@ def audit_command(
         given["label_rules"] = list(label_rules)
     given["split"] = split
     experiment = Experiment(**given)
-    results = run_experiment(experiment, out, overwrite=overwrite, say=print_line)
-    display_run_results(results, out)
+    return make_run_outcome(run_experiment(experiment, out, overwrite=overwrite, say=print_line), out)
 
 
 def _parse_decision_limit_option(limit_text: str) -> tuple[str, float]:

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import click
 
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import OFFLINE_OPTION, PATH_TYPE
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
 
-@click.command(
+@verb(
     "convert",
-    cls=JsonOutputCommand,
     short_help="Turn a published data set into claims.",
     example="factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet",
 )
@@ -46,7 +45,7 @@ def convert_command(
     annotations: Path | None,
     problems: Path | None,
     options: Sequence[str],
-) -> None:
+) -> Outcome:
     """Turn a published data set into claims and verdicts. `factaudit list formats` shows the formats.
 
     A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`). Without a SOURCE, the
@@ -75,40 +74,30 @@ def convert_command(
         for key, value in parse_yaml_set_options(options, "--option").items()
     }
     converted = convert_sources(format, sources or None, report_line=print_line, **given)
-    for note in converted.notes:
-        print_line(note)
+    lines = list(converted.notes)
     if problems is not None:
         columns = ["file", "row", "column", "reason"]
         write_table(pd.DataFrame(converted.left_out, columns=columns), problems)
-        print_line(f"{problems}: {format_count(len(converted.left_out), 'problem')}")
+        lines.append(f"{problems}: {format_count(len(converted.left_out), 'problem')}")
     elif len(converted.left_out) > MAX_SHOWN_REASONS:
-        print_line("all reasons: name a file for them with --problems")
+        lines.append("all reasons: name a file for them with --problems")
     write_table(converted.claims, out)
-    print_line(f"{out}: {len(converted.claims):,} claims")
+    lines.append(f"{out}: {len(converted.claims):,} claims")
     counts: dict[str, int | None] = {"n_claims": len(converted.claims)}
     for what, path, option in (("verdicts", verdicts, "--verdicts"), ("annotations", annotations, "--annotations")):
         table = getattr(converted, what)
         if path is None and table is not None:
-            print_line(f"the source has {what} too: name a file for them with {option}")
+            lines.append(f"the source has {what} too: name a file for them with {option}")
         elif path is not None and table is None:
             raise UsageError(
                 f"the format {format!r} has no {what}; `factaudit list formats` shows what each format has"
             )
         elif path is not None:
             write_table(table, path)
-            print_line(f"{path}: {len(table):,} {what}")
+            lines.append(f"{path}: {len(table):,} {what}")
         counts[f"n_{what}"] = None if table is None else len(table)
-    print_json_output(
-        {
-            "claims": out,
-            "verdicts": verdicts,
-            "annotations": annotations,
-            "n_left_out": len(converted.left_out),
-            "problems": problems,
-            "notes": converted.notes,
-            **counts,
-        }
-    )
+    files = {"claims": out, "verdicts": verdicts, "annotations": annotations, "problems": problems}
+    return Outcome(lines, {**files, "n_left_out": len(converted.left_out), "notes": converted.notes, **counts})
 
 
 COMMANDS = (convert_command,)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import exit_command_with_two_on_errors, print_line
 
 if TYPE_CHECKING:
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from factaudit.tables.column_mapping import ColumnMapping
 
 
-@click.command(
+@verb(
     "diff",
-    cls=JsonOutputCommand,
     short_help="Show what changed between two runs, and fail if a judge got worse.",
     example="factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'",
 )
@@ -61,7 +60,7 @@ def diff_command(
     pairs: Sequence[str],
     out: Path | None,
     mapping: ColumnMapping,
-) -> None:
+) -> Outcome:
     """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
 
     BEFORE and AFTER are run folders or files of judged claims; a file is audited first. Evaluators with the same name
@@ -89,15 +88,12 @@ def diff_command(
             write_text(out, render_run_diff_markdown(found, verdict))
         elif out is not None:
             write_json(out, answer)
-        first, *others = verdict.sentences or [""]
-        print_line(f"{verdict.word.upper()}{': ' if first else ''}{first}")
-        for line in (*(" " * 10 + other for other in others), *describe_run_diff(found)):
-            print_line(line)
-        print_json_output(answer)
+    failure: FactauditError | None = None
     if verdict.failing:
-        raise FactauditError("; ".join(verdict.failing))
-    if verdict.undecided:
-        raise UsageError(f"--fail-on cannot be checked: {'; '.join(verdict.undecided)}")
+        failure = FactauditError("; ".join(verdict.failing))
+    elif verdict.undecided:
+        failure = UsageError(f"--fail-on cannot be checked: {'; '.join(verdict.undecided)}")
+    return Outcome([*verdict.lines(), *describe_run_diff(found)], answer, failure)
 
 
 def _diff_runs_or_files_for_command(

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import PATH_TYPE
-from factaudit.cli.terminal import print_line
+from factaudit.cli.output import Outcome, verb
 from factaudit.errors import UsageError
 
 #: Forms of `export` that are no file made of one run, and what they are.
@@ -20,9 +19,8 @@ RUN_EXPORT_FORMS = {
 _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
 
 
-@click.command(
+@verb(
     "export",
-    cls=JsonOutputCommand,
     short_help="Write a run as LaTeX, a leaderboard page, JSON lines or a report.",
     example="factaudit export runs/mine --to latex",
 )
@@ -33,7 +31,7 @@ _EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
 )
 @click.option("--title", help="The heading of the leaderboard.")
 @click.option("--png", is_flag=True, help="With --to report: write the figures as PNG, too.")
-def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> None:
+def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> Outcome:
     """Export a run.
 
     Formats: report (the tables, figures and pages of the report), latex (tables and a paragraph on methods for a
@@ -51,25 +49,18 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
     if form != "leaderboard" and len(run_dirs) > 1:
         raise UsageError(f"--to {form} takes one run, found {len(run_dirs)}: only --to leaderboard takes several")
     if form == "report":
-        files = _render_report_for_export_command(run_dirs[0], png)
-        print_line(f"{run_dirs[0] / 'report.html'} ({len(files)} files)")
+        from factaudit.experiment.folder import RunFolder
+        from factaudit.results import Results
+
+        Results.load(run_dirs[0])  # says what is wrong, where something is
+        with RunFolder.open(run_dirs[0]) as run:
+            files = run.render(png=png)
+        return Outcome([f"{run_dirs[0] / 'report.html'} ({len(files)} files)"], {"form": form, "files": files})
+    if form == "leaderboard" and out is not None:
+        files = write_leaderboard(run_dirs, out, title or "Evaluators of factuality")
     else:
-        if form == "leaderboard" and out is not None:
-            files = write_leaderboard(run_dirs, out, title or "Evaluators of factuality")
-        else:
-            files = export_run(run_dirs[0], form, out)
-        for path in files:
-            print_line(str(path))
-    print_json_output({"form": form, "files": files})
-
-
-def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
-    from factaudit.experiment.folder import RunFolder
-    from factaudit.results import Results
-
-    Results.load(run_dir)  # says what is wrong, where something is
-    with RunFolder.open(run_dir) as run:
-        return run.render(png=png)
+        files = export_run(run_dirs[0], form, out)
+    return Outcome(map(str, files), {"form": form, "files": files})
 
 
 COMMANDS = (export_command,)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import (
     CLAIMS_ARGUMENT,
     DRY_RUN_OPTION,
@@ -16,7 +15,8 @@ from factaudit.cli.options import (
     add_mapping_options,
     check_out_is_given,
 )
-from factaudit.cli.result_display import display_cached_calls, display_expected_costs
+from factaudit.cli.outcomes import describe_cached_replies, make_cost_outcome
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError
 from factaudit.text.display_text import put_on_one_line
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from factaudit.tables.column_mapping import ColumnMapping
 
 
-@click.command(
+@verb(
     "judge",
-    cls=JsonOutputCommand,
     short_help="Judge claims with evaluators.",
     example="factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet",
 )
@@ -64,7 +63,7 @@ def judge_command(
     on: str | None,
     dry_run: bool,
     mapping: ColumnMapping,
-) -> None:
+) -> Outcome:
     """Judge claims with evaluators. If the command was interrupted, start it again: it continues where it stopped."""
     from factaudit.evaluators.judging import judge as judge_claims
     from factaudit.evaluators.judging import walk_evaluator_members
@@ -76,34 +75,32 @@ def judge_command(
         from factaudit.evaluators.judging import estimate_evaluator_costs
 
         table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping)
-        display_expected_costs(estimate_evaluator_costs(named, table))
-        return
+        return make_cost_outcome(estimate_evaluator_costs(named, table))
     out = check_out_is_given(out)
     parse_table_suffix(out)  # a wrong name is said before the work, not after
     table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping, out)
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True, on=on)
     write_table(verdicts, out)
-    judged = []
+    lines, judged = [], []
     for name, part in verdicts.groupby("evaluator", sort=False):
         counts = part["status"].value_counts()
-        print_line(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
+        lines.append(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
         judged.append({"evaluator": name, "n_verdicts": len(part), "statuses": counts.to_dict()})
-    for line in format_unscored_verdicts(verdicts, [*verdicts["evaluator"].unique()]):
-        print_line(line)
+    lines += format_unscored_verdicts(verdicts, [*verdicts["evaluator"].unique()])
     members = [
         part for one in named for asked in one.evaluator_and_repeats for part, _ in walk_evaluator_members(asked)
     ]
-    display_cached_calls([part.usage.row() for part in members if hasattr(part, "usage")])
+    lines += describe_cached_replies([part.usage.row() for part in members if hasattr(part, "usage")])
     failed = int((verdicts["status"] == "error").sum())
     if not failed:
         delete_unheld_folder(journal)
-    print_line(str(out))
-    print_json_output({"out": out, "evaluators": judged, "n_errors": failed})
+    failure = None
     if not verdicts["prediction"].notna().any():
         said = verdicts["raw"].dropna()
         why = f": {put_on_one_line(str(said.iloc[0]))}" if len(said) else ""
-        raise FactauditError(f"no claim was scored{why}")
+        failure = FactauditError(f"no claim was scored{why}")
+    return Outcome([*lines, str(out)], {"out": out, "evaluators": judged, "n_errors": failed}, failure)
 
 
 def _read_claims_for_judge_command(

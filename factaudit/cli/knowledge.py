@@ -7,14 +7,12 @@ from pathlib import Path
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.terminal import print_line
+from factaudit.cli.output import Outcome, verb
 from factaudit.text.progress_lines import progress_bar
 
 
-@click.command(
+@verb(
     "knowledge",
-    cls=JsonOutputCommand,
     short_help="Build a knowledge source from a file of pages.",
     example="factaudit knowledge pages.jsonl --out wiki.db",
 )
@@ -32,7 +30,7 @@ from factaudit.text.progress_lines import progress_bar
     help="A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: each word counts as one token]",
 )
 @options.OFFLINE_OPTION
-def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
+def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> Outcome:
     """Build a knowledge source from a file with one JSON object per page: {title, text | passages | redirect}.
 
     The SQLite file of the original FActScore can be used as it is. `factaudit inspect SOURCE.db` shows what a knowledge
@@ -51,8 +49,8 @@ def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: s
             tokenizer=tokenizer,
             show_progress=lambda read, pages: bar.update(read - bar.n),
         )
-    print_line(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
-    print_json_output({"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
+    line = f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})"
+    return Outcome([line], {"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
 
 
 COMMANDS = (knowledge_command,)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 from factaudit.text.display_text import format_count
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from factaudit.tables.column_mapping import ColumnMapping
 
 
-@click.command(
+@verb(
     "labels",
-    cls=JsonOutputCommand,
     short_help="Merge the labels of several annotators and measure their agreement.",
     example="factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html",
 )
@@ -63,7 +62,7 @@ def labels_command(
     page: Path | None,
     seed: int,
     mapping: ColumnMapping,
-) -> None:
+) -> Outcome:
     """Merge the files of several annotators, measure how well they agree, and make one label per claim by a rule."""
     from factaudit.datasets.input_tables import load_input_annotations
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
@@ -87,16 +86,15 @@ def labels_command(
     rows = compute_label_agreement(judged, table)
     reasons = find_undecided_claims(rule, together, made)
     undecided = {str(reason): int(n) for reason, n in reasons.value_counts().items()}
-    _display_annotator_agreement(rows, made, rule, len(split), undecided)
-    print_line(str(out))
+    lines = [*_describe_agreement(rows, made, rule, len(split), undecided), str(out)]
     if page is not None and table is not None and len(split):
         from factaudit.estimate.page import write_labelling_page
 
         write_labelling_page(table[table["claim_id"].isin(split)], page, "adjudicator", seed)
-        print_line(str(page))
+        lines.append(str(page))
     elif page is not None:
         page = None
-        print_line("no disagreement: no page to write")
+        lines.append("no disagreement: no page to write")
     told = {
         "agreement": rows,
         "rule": rule,
@@ -104,7 +102,7 @@ def labels_command(
         "undecided": undecided,
         "disagreements": list(split),
     }
-    print_json_output({"out": out, "page": page, **told})
+    return Outcome(lines, {"out": out, "page": page, **told})
 
 
 def _count_labels(labels: pd.Series) -> dict[str, int]:
@@ -112,13 +110,13 @@ def _count_labels(labels: pd.Series) -> dict[str, int]:
     return {name: int(which.sum()) for name, which in counts.items()}
 
 
-def _display_annotator_agreement(
+def _describe_agreement(
     agreement_rows: Sequence[dict[str, Any]],
     labels: pd.Series,
     rule: str,
     n_disagreements: int,
     undecided_reasons: Mapping[str, int],
-) -> None:
+) -> Iterator[str]:
     """Agreement of annotators, and what the label rule makes of their labels."""
     for row in agreement_rows:
         who = "all annotators" if row["annotator_a"] == "__all__" else f"{row['annotator_a']} and {row['annotator_b']}"
@@ -127,17 +125,13 @@ def _display_annotator_agreement(
             for key, name in _AGREEMENT_FIGURES
             if row[key] is not None
         ]
-        print_line(f"{who}, {row['n']:,} claims: {', '.join(told) or row['reason']}")
-    print_line(
-        f"labels by {rule}: " + ", ".join(f"{number:,} {name}" for name, number in _count_labels(labels).items())
-    )
+        yield f"{who}, {row['n']:,} claims: {', '.join(told) or row['reason']}"
+    yield f"labels by {rule}: " + ", ".join(f"{number:,} {name}" for name, number in _count_labels(labels).items())
     if undecided_reasons:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in undecided_reasons.items() if reason != "?")
-        print_line(
-            f"{format_count(sum(undecided_reasons.values()), 'claim')} undecided" + f": {reasons}" * bool(reasons)
-        )
+        yield f"{format_count(sum(undecided_reasons.values()), 'claim')} undecided" + f": {reasons}" * bool(reasons)
     if n_disagreements:
-        print_line(f"{format_count(n_disagreements, 'claim')} {'has' if n_disagreements == 1 else 'have'} both labels")
+        yield f"{format_count(n_disagreements, 'claim')} {'has' if n_disagreements == 1 else 'have'} both labels"
 
 
 _AGREEMENT_FIGURES = (("percent", "agreement"), ("kappa", "κ"), ("alpha", "α"))

@@ -7,30 +7,29 @@ from typing import Any
 
 import click
 
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
-from factaudit.cli.terminal import print_line, print_titled_terminal_line
+from factaudit.cli.output import Outcome, verb
 
 
-@click.command(
+@verb(
     "list",
-    cls=JsonOutputCommand,
     short_help="List evaluators, audits, formats, published data, groupers or saved model replies.",
     example="factaudit list evaluators",
 )
 @click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers", "replies"]))
-def list_command(what: str) -> None:
+def list_command(what: str) -> Outcome:
     """List the evaluators, audits, formats, published data, groupers or saved replies of language models.
 
     The list says what each one needs and how to use it. Groupers group the facts of a text by person.
     """
     entries = list(_LISTS[what]())
+    lines = []
     for entry in entries:
-        print_titled_terminal_line(entry["name"], entry["summary"])
+        lines.append(f"{entry['name']}: {entry['summary']}")
         for key, value in entry.items():
             if key not in ("name", "summary") and value not in (None, "", {}):
                 told = ", ".join(f"{k} ({v})" for k, v in value.items()) if isinstance(value, dict) else str(value)
-                print_line(f"    {key:<8}{told}")
-    print_json_output({"what": what, "entries": entries})
+                lines.append(f"    {key:<8}{told}")
+    return Outcome(lines, {"what": what, "entries": entries})
 
 
 def _list_evaluators() -> Iterator[dict[str, Any]]:
@@ -97,7 +96,7 @@ def _list_groupers() -> Iterator[dict[str, Any]]:
     from factaudit.engines.grouping import GROUPERS
 
     for name, summary in GROUPERS.items():
-        command = f"factaudit score --dfactscore BIOGRAPHIES --grouper {name} --out RUN"
+        command = f"factaudit dfactscore BIOGRAPHIES --grouper {name} --out RUN"
         yield {"name": name, "summary": summary, "run": command}
 
 

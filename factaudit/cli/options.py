@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.json_output import ARGUMENTS_KEY, ColumnOption, JsonOutputCommand
+from factaudit.cli.output import ARGUMENTS_KEY, ColumnOption, Verb
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
@@ -124,14 +124,14 @@ def add_mapping_options(command_function: Any) -> Any:
     commands.
     """
     has_own_evaluators = "evaluators" in inspect.signature(command_function).parameters
-    wanted = [name for name in _MAPPING_PARAMETERS if name != "evaluator" or not has_own_evaluators]
+    wanted = [row for row in _MAPPING_OPTIONS if row[0] != "evaluator" or not has_own_evaluators]
 
     @functools.wraps(command_function)
     def with_mapping(**given: Any) -> Any:
         from factaudit.tables.mapping_options import parse_column_mapping_options
         from factaudit.tables.questions import AmbiguousReadingError, merge_mapping_data
 
-        settings = {name: given.pop(name) for name in wanted}
+        settings = {name: given.pop(name) for name, *_ in wanted}
         mapping = parse_column_mapping_options(**settings)
         while True:
             try:
@@ -142,9 +142,10 @@ def add_mapping_options(command_function: Any) -> Any:
                 data = merge_mapping_data(mapping.model_dump(exclude_defaults=True, mode="json"), _ask_user(error))
                 mapping = type(mapping).from_source(data)
 
-    for name, option in reversed([*zip(_MAPPING_PARAMETERS, _MAPPING_OPTIONS, strict=True)]):
-        if name in wanted:
-            with_mapping = option(with_mapping)
+    for name, metavar, is_multiple, text in reversed(wanted):
+        option = f"--{name.replace('_', '-')}"
+        decorate = click.option(option, cls=ColumnOption, metavar=metavar, multiple=is_multiple, help=text)
+        with_mapping = decorate(with_mapping)
     return with_mapping
 
 
@@ -175,75 +176,59 @@ def _ask_user(error: AmbiguousReadingError) -> dict[str, Any]:
     return said
 
 
-_column_option = functools.partial(click.option, cls=ColumnOption)
-_MAPPING_PARAMETERS = (
-    *("label", "evaluator", "claim", "doc", "system", "response", "id", "dataset", "people", "ignore"),
-    *("labels", "scale", "high_is_error", "threshold", "sheet", "columns"),
-)
+#: How the user's columns are read: parameter, what stands for its value, whether it can be repeated, and help.
 _MAPPING_OPTIONS = (
-    _column_option("--label", metavar="COLUMN", help="The column with the human labels."),
-    _column_option(
-        "--evaluator",
-        multiple=True,
-        metavar="COLUMN",
-        help="A column with the scores or verdicts of an evaluator, or the name of an evaluator in the verdicts "
-        "file. Can be repeated.",
+    ("label", "COLUMN", False, "The column with the human labels."),
+    (
+        "evaluator",
+        "COLUMN",
+        True,
+        "A column with the scores or verdicts of an evaluator, or the name of an evaluator in the verdicts file. "
+        "Can be repeated.",
     ),
-    _column_option("--claim", metavar="COLUMN", help="The column with the claims."),
-    _column_option(
-        "--doc", metavar="COLUMN", help="The column with the documents that the claims are checked against."
+    ("claim", "COLUMN", False, "The column with the claims."),
+    ("doc", "COLUMN", False, "The column with the documents that the claims are checked against."),
+    ("system", "COLUMN", False, "The column that says which system wrote the claim."),
+    ("response", "COLUMN", False, "The column with the ids of whole responses."),
+    ("id", "COLUMN", False, "The column with the ids of the claims."),
+    ("dataset", "COLUMN", False, "The column with the names of the data sets."),
+    ("people", "COLUMN", True, "A column with the labels of one annotator. Repeat it for several people."),
+    ("ignore", "COLUMN", True, "A column to ignore. Can be repeated."),
+    (
+        "labels",
+        "WORD=1,WORD=0",
+        True,
+        "Which label words mean supported (1) and unsupported (0), e.g. good=1,bad=0.",
     ),
-    _column_option("--system", metavar="COLUMN", help="The column that says which system wrote the claim."),
-    _column_option("--response", metavar="COLUMN", help="The column with the ids of whole responses."),
-    _column_option("--id", metavar="COLUMN", help="The column with the ids of the claims."),
-    _column_option("--dataset", metavar="COLUMN", help="The column with the names of the data sets."),
-    _column_option(
-        "--people",
-        multiple=True,
-        metavar="COLUMN",
-        help="A column with the labels of one annotator. Repeat it for several people.",
+    (
+        "scale",
+        "NAME=LOW:HIGH",
+        True,
+        "The scale of an evaluator's scores, e.g. gpt4_score=1:5. NAME=logit means log-odds.",
     ),
-    _column_option("--ignore", multiple=True, metavar="COLUMN", help="A column to ignore. Can be repeated."),
-    _column_option(
-        "--labels",
-        multiple=True,
-        metavar="WORD=1,WORD=0",
-        help="Which label words mean supported (1) and unsupported (0), e.g. good=1,bad=0.",
+    ("high_is_error", "NAME", True, "An evaluator or column for which 1, or a high score, means an error."),
+    (
+        "threshold",
+        "NAME=NUMBER",
+        True,
+        "Scores above this number mean supported, e.g. gpt4_score=3.5. For a label column, grades above this number "
+        "mean supported.  [default: the middle of the scale]",
     ),
-    _column_option(
-        "--scale",
-        multiple=True,
-        metavar="NAME=LOW:HIGH",
-        help="The scale of an evaluator's scores, e.g. gpt4_score=1:5. NAME=logit means log-odds.",
-    ),
-    _column_option(
-        "--high-is-error",
-        multiple=True,
-        metavar="NAME",
-        help="An evaluator or column for which 1, or a high score, means an error.",
-    ),
-    _column_option(
-        "--threshold",
-        multiple=True,
-        metavar="NAME=NUMBER",
-        help="Scores above this number mean supported, e.g. gpt4_score=3.5. For a label column, grades above this "
-        "number mean supported.  [default: the middle of the scale]",
-    ),
-    _column_option("--sheet", help="The sheet of an Excel file; '*' reads all sheets."),
-    _column_option(
-        "--columns",
-        multiple=True,
-        metavar="FILE|FIELD=COLUMN",
-        help="A mapping that `inspect --write` wrote, or FIELD=COLUMN for a field that has no option of its "
+    ("sheet", "TEXT", False, "The sheet of an Excel file; '*' reads all sheets."),
+    (
+        "columns",
+        "FILE|FIELD=COLUMN",
+        True,
+        "A mapping that `inspect --write` wrote, or FIELD=COLUMN for a field that has no option of its "
         "own, e.g. split=fold.",
     ),
 )
 
 
 class CommandGroup(click.Group):
-    """Commands under headings, each a `JsonOutputCommand`, with a hint for a misspelt one."""
+    """Commands under headings, each a `Verb`, with a hint for a misspelt one."""
 
-    command_class = JsonOutputCommand
+    command_class = Verb
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)

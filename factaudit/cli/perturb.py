@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import CLAIMS_ARGUMENT, PATH_TYPE, SEED_OPTION, add_mapping_options
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from factaudit.tables.column_mapping import ColumnMapping
 
 
-@click.command(
+@verb(
     "perturb",
-    cls=JsonOutputCommand,
     short_help="Change one thing in each claim, to test whether verdicts change with the meaning.",
     example="factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet",
 )
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 @add_mapping_options
 def perturb_command(
     claims: Path, kinds: str, per_kind: int | None, out: Path, seed: int, mapping: ColumnMapping
-) -> None:
+) -> Outcome:
     """Write a file with your claims and variants of them. In each variant, a rule has changed
     either the wording or the meaning.
 
@@ -66,15 +65,16 @@ def perturb_command(
         for kind, rule in PERTURBATION_RULES.items()
         if kind in counts
     ]
+    lines = []
     for expected, heading in (("same", "the meaning stays"), ("changed", "the meaning changes")):
         found = [f"{row['n_variants']:,} {row['kind']}" for row in rows if row["expected"] == expected]
         if found:
-            print_line(f"{heading}: {', '.join(found)}")
+            lines.append(f"{heading}: {', '.join(found)}")
     n_claims = len(pairs) - len(variants)
-    print_line(
+    lines.append(
         f"{out}: {format_count(len(variants), 'variant')} of {n_claims:,} of {format_count(len(table), 'claim')}"
     )
-    print_json_output({"out": out, "n_claims": n_claims, "n_variants": len(variants), "kinds": rows})
+    return Outcome(lines, {"out": out, "n_claims": n_claims, "n_variants": len(variants), "kinds": rows})
 
 
 COMMANDS = (perturb_command,)

@@ -1,4 +1,4 @@
-"""``run``: what does an experiment YAML find, and what will it cost?"""
+"""``run`` and ``demo``: what does an experiment YAML find, and what will it cost? What does an audit look like?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand, is_json_wanted
-from factaudit.cli.result_display import display_expected_costs, display_run_results
+from factaudit.cli.outcomes import make_cost_outcome, make_run_outcome
+from factaudit.cli.output import Outcome, is_json_wanted, verb
 from factaudit.cli.terminal import print_line
 
 
-@click.command(
+@verb(
     "run",
-    cls=JsonOutputCommand,
     short_help="Run an experiment from a YAML file.",
     example="factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1",
 )
@@ -26,7 +25,7 @@ from factaudit.cli.terminal import print_line
 @options.SETTINGS_OPTION
 @options.DRY_RUN_OPTION
 @options.OFFLINE_OPTION
-def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: Sequence[str], dry_run: bool) -> None:
+def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: Sequence[str], dry_run: bool) -> Outcome:
     """Run the experiment that a YAML file describes, and write a run folder with its results and report.
 
     If the folder already has this run and nothing has changed since, the experiment is not run again.
@@ -34,31 +33,48 @@ def run_command(experiment: Path, out: Path | None, overwrite: bool, settings: S
     """
     from factaudit.settings.yaml_file import parse_yaml_set_options
 
-    out = out or Path("runs") / experiment.stem
     changed = parse_yaml_set_options(settings)
-    if not dry_run and display_unchanged_run(experiment, out, changed):
-        return
-    from factaudit.experiment.run import read_experiment
-    from factaudit.experiment.run import run as run_experiment
-
     if dry_run:
-        display_expected_costs(read_experiment(experiment, changed).estimate_cost())
-        return
-    results = run_experiment(experiment, out, settings=changed, progress=True, overwrite=overwrite, say=print_line)
-    display_run_results(results, out)
+        from factaudit.experiment.run import read_experiment
+
+        return make_cost_outcome(read_experiment(experiment, changed).estimate_cost())
+    return _run_or_recognise(experiment, out or Path("runs") / experiment.stem, overwrite, changed)
 
 
-def display_unchanged_run(experiment: Path, out: Path, settings: Mapping[str, Any]) -> bool:
-    """Show the run of a folder again where nothing has changed since; whether that is so.
+def _run_or_recognise(experiment: Path, out: Path, overwrite: bool, settings: Mapping[str, Any]) -> Outcome:
+    """Run an experiment, or show again what its folder holds if nothing has changed since.
 
-    It is told without what a run imports.
+    That is told without what a run imports.
     """
     from factaudit.experiment.unchanged import find_unchanged_run, make_yaml_run_key
 
     before = None if is_json_wanted() else find_unchanged_run(out, make_yaml_run_key(experiment, settings))
-    for line in (*before["lines"], *before["screen"]) if before is not None else ():
-        print_line(line)
-    return before is not None
+    if before is not None:
+        return Outcome([*before["lines"], *before["screen"]])
+    from factaudit.experiment.run import run
+
+    results = run(experiment, out, settings=settings, progress=True, overwrite=overwrite, say=print_line)
+    return make_run_outcome(results, out)
 
 
-COMMANDS = (run_command,)
+@verb(
+    "demo",
+    short_help="Audit four hallucination detectors on data that comes with factaudit.",
+    example="factaudit demo",
+)
+@click.option("--out", type=options.PATH_TYPE, default=Path("runs/demo"), show_default=True, help="The run folder.")
+def demo_command(out: Path) -> Outcome:
+    """Audit four hallucination detectors on 1,800 labelled responses of six systems (RAGTruth).
+
+    The report says which detector you can use for what, and how often each system hallucinates. Nothing is downloaded
+    and no key is needed.
+    """
+    from importlib.resources import as_file, files
+
+    with as_file(files("factaudit.start").joinpath("demo")) as folder:
+        done = _run_or_recognise(folder / "ragtruth.yaml", out, False, {})
+    more = "          audit your own file: factaudit audit FILE --label COLUMN --evaluator COLUMN --out runs/mine"
+    return Outcome([*done.lines, more], done.document, done.failure)
+
+
+COMMANDS = (demo_command, run_command)

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
-    from factaudit.estimate.sample import LabelSample
     from factaudit.tables.column_mapping import ColumnMapping
 
 
-@click.command(
+@verb(
     "sample",
-    cls=JsonOutputCommand,
     short_help="Choose which claims to label.",
     example="factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page labels.html",
 )
@@ -88,7 +86,7 @@ def sample_command(
     seed: int,
     mapping: ColumnMapping,
     **design: Any,
-) -> None:
+) -> Outcome:
     """Choose the claims whose labels say most about error rates, and write them as a sample.
 
     After labelling, give the sample file to `factaudit estimate`, because it records how the claims were drawn. If
@@ -135,29 +133,19 @@ def sample_command(
         from factaudit.estimate.page import write_labelling_pages
 
         pages = write_labelling_pages(drawn, table, page, seed)
-    _display_drawn_sample(drawn, out, pages)
-    left = sum(drawn.plan.count_remaining_labels(name) for name in drawn.plan.shares)
-    print_json_output({"out": out, "pages": pages, "drawn": drawn.plan.drawn[-1], "remaining": left})
-
-
-def _display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) -> None:
-    """What was drawn, and what to do next."""
-    plan = sample.plan
-    rows = sample.rows[sample.rows["phase"] == len(plan.drawn) - 1]
+    plan = drawn.plan
+    rows = drawn.rows[drawn.rows["phase"] == len(plan.drawn) - 1]
     left = sum(plan.count_remaining_labels(name) for name in plan.shares)
-    what = plan.level
+    lines = []
     for dataset, part in rows.groupby("dataset"):
         n_systems, strata = part["system"].nunique(), format_count(part["stratum"].nunique(), "stratum", "strata")
         systems = f" of {format_count(n_systems, 'system')}" if n_systems else ", no systems,"
-        print_line(f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], what)}{systems} in {strata}")
-    for path in pages:
-        print_line(f"open {path} in a browser to label")
-    print_line(str(out))
+        lines.append(f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], plan.level)}{systems} in {strata}")
+    lines += [*(f"open {path} in a browser to label" for path in pages), str(out)]
     if left:
-        print_line(
-            f"{left:,} of {plan.budget:,} labels remain. Label these claims first, then draw the others with "
-            f"--then {out.name}"
-        )
+        told = f"{left:,} of {plan.budget:,} labels remain. Label these claims first, then draw the others with "
+        lines.append(f"{told}--then {out.name}")
+    return Outcome(lines, {"out": out, "pages": pages, "drawn": plan.drawn[-1], "remaining": left})
 
 
 COMMANDS = (sample_command,)

@@ -56,13 +56,6 @@ def print_line(text: str = "", *, error: bool = False) -> None:
     click.echo(format_terminal_text(text), err=error or _lines_go_to_stderr)
 
 
-def print_titled_terminal_line(title: str, text: str) -> None:
-    """Print ``title: text`` with the title in bold."""
-    click.echo(
-        f"{click.style(format_terminal_text(title), bold=True)}: {format_terminal_text(text)}", err=_lines_go_to_stderr
-    )
-
-
 _original_warning_format = warnings.formatwarning
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from factaudit.cli import options
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
 from factaudit.text.display_text import format_count
 
@@ -24,9 +24,8 @@ MAX_PAGE_CLAIMS = 500
 _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command(
+@verb(
     "triage",
-    cls=JsonOutputCommand,
     short_help="Choose which claims can pass without review.",
     example="factaudit triage claims.parquet verdicts.parquet --label-file mine.csv --max-error 0.05 --out triage",
 )
@@ -82,7 +81,7 @@ def triage_command(
     seed: int,
     mapping: ColumnMapping,
     **promise: Any,
-) -> None:
+) -> Outcome:
     """Choose claims that can pass without review, with a guaranteed limit on the share of errors among them.
 
     Claims pass if the score of an evaluator, or of several combined, is above a threshold. The labels of a random
@@ -94,41 +93,33 @@ def triage_command(
     from factaudit.estimate.triage import triage_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
 
-    check_outputs_do_not_replace_inputs(
-        [claims, *verdicts, *label_files, sample], *(out / name for name in _TRIAGE_FILES)
-    )
+    files = {name: out / f"{name}.{suffix}" for name, suffix in _FILES.items()}
+    check_outputs_do_not_replace_inputs([claims, *verdicts, *label_files, sample], *files.values())
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
     if promise["max_error"] is None and promise["min_recall"] is None:
         promise["max_error"] = 0.05
     given = {**promise, "annotations": loaded.annotations, "sample": None if sample is None else read_sample(sample)}
     results = triage_claims(loaded.claims, loaded.verdicts, **given, by=by, seed=seed)
-    page = write_triage_command_folder(results, out)
-    for row in results.promises:
-        print_line(row["statement"])
+    has_page = _write_triage(results, out, files)
+    lines = [row["statement"] for row in results.promises]
     if len(results.rule["weights"]) > 1:
         weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule["weights"].items())
-        print_line(f"combined by weights: {weights}")
+        lines.append(f"combined by weights: {weights}")
     if sample is None:
-        print_line("the labels are taken as drawn at random: name the file of `factaudit sample` with --sample")
-    n_review = int((results.queue["decision"] == "review").sum())
-    labelled = results.queue[results.queue["decision"] == "labelled"]["passes"]
-    kinds = [
-        f"{n:,} that {verb}"
-        for n, verb in ((int((labelled == 1).sum()), "pass"), (int((labelled == 0).sum()), "do not"))
-        if n
-    ]
-    known = f" (labelled already: {' and '.join(kinds)})" if kinds else ""
+        lines.append("the labels are taken as drawn at random: name the file of `factaudit sample` with --sample")
     if loaded.annotations is not None:
-        _display_undecided_triage_claims(results.queue, loaded.annotations, promise["rule"])
-    to_open = f"{out / 'queue.csv'}{f', {page}' if page else ''}"
-    print_line(f"to review {n_review:,} claims{known}, the riskiest first: {to_open}")
+        lines += _describe_undecided_claims(results.queue, loaded.annotations, promise["rule"])
+    decisions = results.queue["decision"].value_counts()
+    known = f" ({decisions['labelled']:,} are labelled already)" if "labelled" in decisions else ""
+    to_open = ", ".join(str(files[name]) for name in ("queue", *["review"] * has_page))
+    lines.append(f"to review {decisions.get('review', 0):,} claims{known}, the riskiest first: {to_open}")
     bound = " (of these claims alone; --target population makes one for new claims)"
-    print_line(f"rule {out / 'rule.json'}{bound * (promise['target'] == 'corpus')}, curve {out / 'curve.csv'}")
-    files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv"}
-    print_json_output({"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page})
+    lines.append(f"rule {files['rule']}{bound * (promise['target'] == 'corpus')}, curve {files['curve']}")
+    document = {"promises": results.promises, **{name: files[name] for name in ("rule", "queue", "curve")}}
+    return Outcome(lines, {**document, "page": files["review"] if has_page else None})
 
 
-def _display_undecided_triage_claims(queue: pd.DataFrame, annotations: pd.DataFrame, rule: str) -> None:
+def _describe_undecided_claims(queue: pd.DataFrame, annotations: pd.DataFrame, rule: str) -> list[str]:
     from factaudit.tables.annotations import (
         find_undecided_claims,
         label_claims_by_annotations,
@@ -137,17 +128,19 @@ def _display_undecided_triage_claims(queue: pd.DataFrame, annotations: pd.DataFr
 
     labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations))
     undecided = queue[queue["claim_id"].isin(find_undecided_claims(rule, annotations, labels).index)]
-    if len(undecided):
-        n_passing = int((undecided["decision"] == "pass").sum())
-        told = format_count(len(undecided), "claim") + " that people could not decide"
-        print_line(f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass")
+    if undecided.empty:
+        return []
+    n_passing = int((undecided["decision"] == "pass").sum())
+    told = format_count(len(undecided), "claim") + " that people could not decide"
+    return [f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass"]
 
 
-_TRIAGE_FILES = ("rule.json", "promises.json", "queue.csv", "curve.csv", "review.html")
+#: What a triage writes, with the suffixes of the files.
+_FILES = {"rule": "json", "promises": "json", "queue": "csv", "curve": "csv", "review": "html"}
 
 
-def write_triage_command_folder(results: TriageResults, out: Path) -> Path | None:
-    """Write what a triage found; the page to review on, or None where the claims have no text."""
+def _write_triage(results: TriageResults, out: Path, files: Mapping[str, Path]) -> bool:
+    """Write what a triage found; whether there is a page to review on, which claims without text have not."""
     import pandas as pd
 
     from factaudit.estimate.page import render_labelling_page
@@ -156,18 +149,17 @@ def write_triage_command_folder(results: TriageResults, out: Path) -> Path | Non
     from factaudit.tables.schema import is_text_placeholder
 
     with hold_folder_lock(out / ".work", str(out)):
-        write_json(out / "rule.json", results.rule)
-        write_json(out / "promises.json", results.promises)
-        write_table(results.queue.drop(columns="doc"), out / "queue.csv")
-        write_table(pd.DataFrame(results.curve), out / "curve.csv")
+        write_json(files["rule"], results.rule)
+        write_json(files["promises"], results.promises)
+        write_table(results.queue.drop(columns="doc"), files["queue"])
+        write_table(pd.DataFrame(results.curve), files["curve"])
         review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
         texts = review["claim"]
-        page = out / "review.html"
-        if not len(review) or texts.isna().any() or texts.map(is_text_placeholder).any():
-            page.unlink(missing_ok=True)  # that of an earlier triage shows other claims
-            return None
-        write_text(page, render_labelling_page(review, "reviewer", page.stem))
-        return page
+        if review.empty or texts.isna().any() or texts.map(is_text_placeholder).any():
+            files["review"].unlink(missing_ok=True)  # that of an earlier triage shows other claims
+            return False
+        write_text(files["review"], render_labelling_page(review, "reviewer", "review"))
+        return True
 
 
 COMMANDS = (triage_command,)

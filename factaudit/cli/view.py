@@ -6,20 +6,18 @@ from pathlib import Path
 
 import click
 
-from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import PATH_TYPE
-from factaudit.cli.terminal import print_line
+from factaudit.cli.output import Outcome, verb
 
 
-@click.command(
+@verb(
     "view",
-    cls=JsonOutputCommand,
     short_help="Look at the claims of a run in your browser.",
     example="factaudit view runs/quickstart",
 )
 @click.argument("run_dir", type=PATH_TYPE)
 @click.option("--open/--no-open", "open_it", default=True, help="Open the page in your browser.")
-def view_command(run_dir: Path, open_it: bool) -> None:
+def view_command(run_dir: Path, open_it: bool) -> Outcome:
     """Write a page with all claims of a run (claims.html in the run folder) and open it in your browser.
 
     Filter and search the claims, and read their documents, their scores and what judges replied. The page needs no
@@ -34,10 +32,9 @@ def view_command(run_dir: Path, open_it: bool) -> None:
 
     page = run_dir / CLAIM_PAGE
     write_text(page, render_claim_page(ClaimBrowser.read_run_folder(run_dir), resolve_path(run_dir).name))
-    print_line(str(page))
-    print_json_output({"page": page})
     if open_it:
         webbrowser.open(resolve_path(page).as_uri())
+    return Outcome([str(page)], {"page": page})
 
 
 COMMANDS = (view_command,)

@@ -78,7 +78,7 @@ def check_is_readable(path: Path, has_claims: bool) -> None:
 def suggest_score_command(path: str | Path) -> str:
     """The command that makes claims and verdicts of FActScore's annotated responses."""
     options = "--facts human --knowledge KNOWLEDGE.db --llm MODEL --out runs/facts"
-    return f"factaudit score {shlex.quote(str(path))} {options}"
+    return f"factaudit factscore {shlex.quote(str(path))} {options}"
 
 
 def is_annotated_responses_file(path: str | Path) -> bool:

@@ -78,14 +78,14 @@ class GateVerdict:
     warnings: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
 
-    @property
-    def sentences(self) -> list[str]:
-        """All of them, what the word rests on first; what it does not rest on has its own word before it."""
+    def lines(self) -> list[str]:
+        """The word and what it rests on; below, what it does not rest on, with a word of its own."""
         found = []
         for word, sentences in (("fail", self.failing), ("cannot tell", self.undecided), ("warn", self.warnings)):
             head = "" if word == self.word else f"{word}: "
             found += [head + sentence for sentence in sentences]
-        return found + self.others
+        first, *more = [*found, *self.others] or [""]
+        return [": ".join(filter(None, [self.word.upper(), first])), *(f"{'':10}{sentence}" for sentence in more)]
 
 
 def judge_changes(
@@ -103,40 +103,71 @@ def judge_changes(
         return _judge_without_conditions(rows)
     failing: list[str] = []
     undecided, warnings = list(not_compared) if failures else [], list[str]()
-    for condition, row in [(condition, row) for condition in failures for row in rows]:
-        is_likely, is_sure = condition.check(row)
-        if is_likely is None or is_sure is None:
-            undecided.append(_format_unchecked(row, condition))
-        elif is_sure:
-            failing.append(f"{format_change(row, condition.figure)}: {condition} holds")
-        elif is_likely:
-            warnings.append(f"{format_change(row, condition.figure)}: {condition} holds, but not for sure")
-    for condition, row in [(condition, row) for condition in warned for row in rows]:
-        is_likely, _ = condition.check(row)
-        if is_likely is None:  # what nobody could look at has not passed
-            warnings.append(_format_unchecked(row, condition))
-        elif is_likely:
-            warnings.append(f"{format_change(row, condition.figure)}: {condition} holds")
+    for row in rows:
+        for condition in failures:
+            is_likely, is_sure = condition.check(row)
+            told = f"{format_change(row, condition.figure)}: {condition} holds"
+            if is_likely is None or is_sure is None:
+                undecided.append(_format_unchecked(row, condition))
+            elif is_sure:
+                failing.append(told)
+            elif is_likely:
+                warnings.append(f"{told}, but not for sure")
+        for condition in warned:
+            is_likely, _ = condition.check(row)
+            if is_likely is None:  # what nobody could look at has not passed
+                warnings.append(_format_unchecked(row, condition))
+            elif is_likely:
+                warnings.append(f"{format_change(row, condition.figure)}: {condition} holds")
     word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"
     figures = dict.fromkeys(condition.figure for condition in [*failures, *warned])
-    tested = [format_change(row, figure) for row in rows for figure in figures]
-    return GateVerdict(word, failing, undecided, list(dict.fromkeys(warnings)), tested if word == "pass" else [])
+    tested = [format_change(row, figure) for row in rows for figure in figures] if word == "pass" else []
+    return GateVerdict(word, failing, undecided, list(dict.fromkeys(warnings)), tested + _describe_missing(rows))
 
 
 def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
-    """worse or better by BAcc: significant after Holm's correction over the evaluators whose predictions changed."""
+    """worse or better by BAcc: significant after Holm's correction over the evaluators whose predictions changed.
+
+    A run that lost significantly many verdicts is not better, nor without change: nobody knows what they would be.
+    """
     tested = [row for row in rows if row["bacc_low"] is not None and (row["n_flips"] or row["bacc"])]
     p_values = np.array([_compute_p_value(row, "bacc") for row in tested])
     adjusted = holm_adjusted_p(p_values) if tested else p_values
     moved = [row for row, p in zip(tested, adjusted, strict=True) if p < 1 - DEFAULT_CONFIDENCE]
-    if moved:
-        word = "worse" if any(row["bacc"] < 0 for row in moved) else "better"
-    else:
-        word = "no significant change" if any(row["bacc_low"] is not None for row in rows) else "cannot tell"
     moved.sort(key=lambda row: row["bacc"])
+    missing = _describe_missing(rows)
+    if any(row["bacc"] < 0 for row in moved):
+        word = "worse"
+    elif any(map(_lacks_many_verdicts, rows)) or all(row["bacc_low"] is None for row in rows):
+        word = "cannot tell"
+    else:
+        word = "better" if moved else "no significant change"
     still = [row for row in rows if not any(row is one for one in moved)]
-    told = [format_change(row, "bacc") for row in moved] + [_format_insignificant_change(row) for row in still]
-    return GateVerdict(word, others=told)
+    told = [format_change(row, "bacc") for row in moved]
+    told = told + missing if word == "worse" else missing + told
+    return GateVerdict(word, others=told + [_format_insignificant_change(row) for row in still])
+
+
+def _lacks_many_verdicts(row: Row) -> bool:
+    """Whether significantly more claims are without a verdict than before."""
+    if row["unscored_low"] is None:
+        return row["lost"] > row["gained"]
+    return row["unscored_low"] > 0
+
+
+def _describe_missing(rows: Sequence[Row]) -> list[str]:
+    """A sentence for each evaluator that judged claims before which it has not judged now."""
+    told = []
+    for row in rows:
+        if row["lost"]:
+            n_before = row["n_both"] + row["lost"]
+            are = "is" if row["lost"] == 1 else "are"
+            share = f"{100 * row['lost'] / n_before:.2g} %"
+            told.append(
+                f"{row['evaluator']}: {row['lost']:,} of {n_before:,} verdicts ({share}) {are} missing after; the "
+                "figures leave these claims out"
+            )
+    return told
 
 
 def _compute_p_value(row: Row, key: str) -> float:

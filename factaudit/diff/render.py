@@ -68,7 +68,7 @@ def _list_change_phrases(row: Row) -> list[str]:
 
 def render_run_diff_markdown(diff: RunDiff, verdict: GateVerdict) -> str:
     """A comment for a pull request; what it quotes stands in a block of code, where nothing is a link or a mention."""
-    lines = [" ".join(line.split()) for line in (*verdict.sentences, *describe_run_diff(diff))]
+    lines = [" ".join(line.split()) for line in (*verdict.lines(), *describe_run_diff(diff))]
     more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
     quoted = "\n".join([*lines[:_MAX_LINES], *more]).replace("`", "'")
     return f"### {_SIGNS.get(verdict.word, '✅')} factaudit: {verdict.word}\n\n```text\n{quoted}\n```\n"

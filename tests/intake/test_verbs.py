@@ -85,7 +85,6 @@ VERBS = {
     "sample": ["sample", "FILE", "--budget", "6", "--out", "sample.parquet"],
     "labels": ["labels", "FILE", "--out", "labels.parquet"],
     "estimate": ["estimate", "FILE", "--method", "raw", "--out", "rates"],
-    "adjust": ["adjust", "FILE", "--calibrate", "m1"],
     "triage": ["triage", "FILE", "--target", "population", "--out", "triage"],
     "perturb": ["perturb", "FILE", "--out", "variants.parquet"],
 }
