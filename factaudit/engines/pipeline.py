@@ -1,4 +1,4 @@
-"""What are scores computed with? The settings of `factaudit score`, and the models and pages that they name."""
+"""What are scores computed with? The settings of `factaudit factscore`, and the models and pages that they name."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ScoreSettings(BaseModel):
 
 
 class FactScoreSettings(ScoreSettings):
-    """Everything that `factaudit score` takes, by the names of its options.
+    """Everything that `factaudit factscore` takes, by the names of its options.
 
     conversation: the files hold conversations, of which each turn of the assistant is scored
     (`factaudit.engines.conversations.read_conversations`). topic: of turns that have none; else the LLM is asked.
@@ -133,7 +133,7 @@ class FactScoreSettings(ScoreSettings):
 
 
 class DFactScoreSettings(ScoreSettings):
-    """Everything that `factaudit score --dfactscore` takes, by the names of its options.
+    """Everything that `factaudit dfactscore` takes, by the names of its options.
 
     Without ``knowledge`` the biographies' own documents are used. grouper: who groups the facts
     (`factaudit.engines.grouping.GROUPERS`); group_demos: a file of demonstrations for grouping, in place of our own.
