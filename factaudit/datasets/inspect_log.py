@@ -30,28 +30,22 @@ def read_inspect_log(path: Path, has_labels: bool) -> tuple[str | None, list[Any
     the target the label, and ``metadata.claim`` or the input the claim. has_labels: the user said what words mean.
     """
     document = _read_document(path)
-    spec = _get_object(document, "eval")
-    samples = [_name_all_scores(one) for one in document.get("samples") or [] if isinstance(one, dict)]
+    spec = document.get("eval") or {}
+    samples = [one for one in document.get("samples") or [] if isinstance(one, dict)]
+    for sample in samples:
+        sample["scores"] = _name_all_scores(sample.get("scores") or {})
     model = str(spec.get("model") or "model").rpartition("/")[2]
     return spec.get("task"), _read_model_as_judge(path, samples, model, has_labels) or samples
 
 
-def _get_object(value: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """What stands under a key where it is an object, as it is in every log that is not damaged."""
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _name_all_scores(sample: dict[str, Any]) -> dict[str, Any]:
-    """A sample in which each score has one value: those of a scorer that has several under names are scores each."""
-    scores: dict[str, Any] = {}
-    for name, one in _get_object(sample, "scores").items():
-        value = one.get("value") if isinstance(one, dict) else None
-        parts = (
-            {f"{name}.{part}": said for part, said in value.items()} if isinstance(value, Mapping) else {name: value}
-        )
-        scores |= {part: {**one, "value": said} for part, said in parts.items() if isinstance(one, dict)}
-    return {**sample, "scores": scores}
+def _name_all_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
+    """Scores of one value each: those of a scorer that has several under names are scores each."""
+    found: dict[str, Any] = {}
+    for name, one in scores.items():
+        value = one.get("value")
+        parts = value.items() if isinstance(value, Mapping) else [("", value)]
+        found |= {f"{name}.{part}".removesuffix("."): {**one, "value": said} for part, said in parts}
+    return found
 
 
 def _read_model_as_judge(
@@ -60,41 +54,38 @@ def _read_model_as_judge(
     """The samples of a task that has the model judge claims; none of another task. Raises `InputError` where a bare yes
     may mean an error."""
     targets = [_find_choice_text(one, one.get("target")) for one in samples]
-    replies = [_find_choice_text(one, _get_object(one, "output").get("completion")) for one in samples]
+    replies = [_find_choice_text(one, (one.get("output") or {}).get("completion")) for one in samples]
     words = [text if parse_label_word(text) is not None else find_verdict_in_reply(text) for text in replies]
     if {*map(parse_label_word, targets)} != {0, 1} or None in words:
         return []
-    bare = {normalise_label_word(text) for text in targets} & BARE_WORDS
-    if bare and not has_labels and is_reversed_column_name(_find_common_lines(samples)):
+    is_bare = bool({*map(normalise_label_word, targets)} & BARE_WORDS)
+    if is_bare and not has_labels and is_reversed_column_name(_find_common_lines(samples)):
         yes, no = (next(text for text in targets if parse_label_word(text) == value) for value in (1, 0))
         message = f"the prompt speaks of errors: say --labels {yes}=0,{no}=1, or --labels {yes}=1,{no}=0 if"
         raise InputError(str(path), [Problem(f"{message} {yes!r} means supported", column="target")])
     judged = []
     for sample, target, word in zip(samples, targets, words, strict=True):
-        metadata = _get_object(sample, "metadata") | {"label": target}
-        claim = metadata.get("claim", sample.get("input"))
-        scores = {model: {"value": word}}
-        judged.append({**sample, "metadata": metadata, "scores": scores, "output": {"completion": claim}})
+        metadata = {**(sample.get("metadata") or {}), "label": target}
+        output = {"completion": metadata.get("claim", sample.get("input"))}
+        judged.append(sample | {"metadata": metadata, "scores": {model: {"value": word}}, "output": output})
     return judged
 
 
 def _find_choice_text(sample: Mapping[str, Any], text: Any) -> str:
     """What a choice's letter stands for in a sample that has choices; another text as it is."""
     text = " ".join(map(str, text)) if isinstance(text, list) else str(text or "").strip()
-    letter, choices = _CHOICE.fullmatch(text), sample.get("choices") or []
-    at = ord(letter[1].upper()) - ord("A") if letter else len(choices)
-    return str(choices[at]) if at < len(choices) else text
+    letter = _CHOICE.fullmatch(text)
+    choices = dict(zip("ABCDE", sample.get("choices") or [], strict=False))
+    return str(choices.get(letter[1].upper(), text)) if letter else text
 
 
 def _find_common_lines(samples: Sequence[Mapping[str, Any]]) -> str:
     """The lines that all prompts have: the question on each claim."""
-    prompts = [
-        "\n".join(str(one.get("content")) for one in sample.get("messages") or [] if one.get("role") != "assistant")
-        + f"\n{sample.get('input')}"
-        for sample in samples
-    ]
-    common = {*prompts[0].splitlines()}.intersection(*(prompt.splitlines() for prompt in prompts))
-    return " ".join(sorted(common))
+    lines = []
+    for sample in samples:
+        asked = [one.get("content") for one in sample.get("messages") or [] if one.get("role") != "assistant"]
+        lines.append({*"\n".join(map(str, [*asked, sample.get("input")])).splitlines()})
+    return " ".join(sorted(set.intersection(*lines)))
 
 
 def _read_document(path: Path) -> dict[str, Any]:

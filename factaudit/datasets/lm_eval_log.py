@@ -7,7 +7,7 @@ model's choice its verdict.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,60 +31,62 @@ class _Sample(SourceRow):
     @property
     def choices(self) -> list[str]:
         """The texts of the choices that were ranked by log-likelihood; none where the model answered freely."""
-        if not self.filtered_resps or not all(isinstance(one, list) and len(one) == 2 for one in self.filtered_resps):
+        if not all(isinstance(one, list) and len(one) == 2 for one in self.filtered_resps or [None]):
             return []
         requests = self.arguments.values() if isinstance(self.arguments, Mapping) else self.arguments or []
         texts = [list(one.values()) if isinstance(one, Mapping) else one for one in requests]
         return [str(one[-1]).strip() for one in texts]
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> str | None:
         """What the target says: its text, or that of the choice whose number it is."""
-        text = str(self.target).strip()
-        return self.choices[int(text)] if text.isdigit() and int(text) < len(self.choices) else text
+        text = None if self.target is None else str(self.target).strip()
+        return dict(zip(map(str, range(len(self.choices))), self.choices, strict=True)).get(text or "", text)
 
 
-class _Meanings:
+#: 1 where an answer means attributable, 0 where it does not, None where that is unknown.
+_ReadAnswer = Callable[[str], int | None]
+
+
+def _make_answer_reader(lines: Sequence[_Sample], attributable: str | None) -> _ReadAnswer:
     """Which answers of a task mean that a claim is attributable: the one that the user says; or what their words say,
     turned round where the targets are a field called after errors (HaluEval's ``hallucination``)."""
-
-    def __init__(self, lines: Sequence[_Sample], attributable: str | None) -> None:
-        choices = [choice for line in lines for choice in line.choices]
-        targets = [line.answer for line in lines if line.target is not None]
-        self.answers = list(dict.fromkeys([*choices, *targets]))
-        if attributable is not None and attributable not in self.answers:
-            if not attributable.isdigit() or int(attributable) >= len(lines[0].choices):
-                known = ", ".join(map(repr, self.answers[:10]))
-                message = f"option attributable: no choice and no target is {attributable!r}; there are {known}"
-                raise UsageError(message)
-            attributable = lines[0].choices[int(attributable)]
-        self.attributable = None if attributable is None else normalise_vocabulary_words(attributable)
-        said = [normalise_vocabulary_words(one) for one in targets]
-        self.is_reversed = any(
-            is_reversed_column_name(name)
-            and [normalise_vocabulary_words(line.doc.get(name)) for line in lines if line.target is not None] == said
-            for name in (lines[0].doc if lines else ())
+    targets = [(line, line.answer) for line in lines if line.answer is not None]
+    answers = list(dict.fromkeys([choice for line in lines for choice in line.choices] + [text for _, text in targets]))
+    if attributable is not None:
+        numbered = {str(at): choice for at, choice in enumerate(lines[0].choices)}
+        chosen = attributable if attributable in answers else numbered.get(attributable)
+        if chosen is None:
+            known = ", ".join(map(repr, answers[:10]))
+            raise UsageError(f"option attributable: no choice and no target is {attributable!r}; there are {known}")
+        meanings = {normalise_vocabulary_words(one): 0 for one in answers}
+        meanings[normalise_vocabulary_words(chosen)] = 1
+        return lambda answer: meanings.get(normalise_vocabulary_words(answer))
+    is_reversed = any(
+        all(
+            normalise_vocabulary_words(line.doc.get(name)) == normalise_vocabulary_words(text) for line, text in targets
         )
+        for name in lines[0].doc
+        if is_reversed_column_name(name)
+    )
 
-    def read(self, answer: str) -> int | None:
-        """1 where an answer means attributable, 0 where it does not, None where that is unknown."""
-        words = normalise_vocabulary_words(answer)
-        if self.attributable is not None:
-            known = {*map(normalise_vocabulary_words, self.answers)}
-            return int(words == self.attributable) if words in known else None
-        value = None if words.isdigit() else parse_label_word(words)  # which number means what, the prompt says
-        return 1 - value if value is not None and self.is_reversed else value
+    def read(answer: str) -> int | None:
+        value = None if answer.isdigit() else parse_label_word(normalise_vocabulary_words(answer))
+        return 1 - value if value is not None and is_reversed else value
 
-    def read_responses(self, line: _Sample) -> float | int | None:
-        """A score if the model ranked choices, a prediction if it answered with text, None if the row has neither."""
-        if not line.choices:
-            return self.read(str(line.filtered_resps[0])) if line.filtered_resps else None
-        meanings = [self.read(choice) for choice in line.choices]
-        try:
-            shares = scipy.special.softmax(np.array([float(one[0]) for one in line.filtered_resps]))
-            return float(shares[meanings.index(1)]) if meanings.count(1) == 1 else None
-        except (TypeError, ValueError, IndexError):  # no log-likelihood of each choice
-            return None
+    return read
+
+
+def _read_responses(line: _Sample, read: _ReadAnswer) -> float | int | None:
+    """A score if the model ranked choices, a prediction if it answered with text, None if the row has neither."""
+    if not line.choices:
+        return read(str(line.filtered_resps[0])) if line.filtered_resps else None
+    meanings = [read(choice) for choice in line.choices]
+    try:
+        shares = scipy.special.softmax(np.array([float(one[0]) for one in line.filtered_resps]))
+        return float(shares[meanings.index(1)]) if meanings.count(1) == 1 else None
+    except (TypeError, ValueError, IndexError):  # no log-likelihood of each choice
+        return None
 
 
 def read_lm_eval_log(
@@ -102,22 +104,23 @@ def read_lm_eval_log(
     """
     model = evaluator or path.parent.name or "model"
     lines = read_rows(path, _Sample)
-    meanings = _Meanings(lines, attributable)
+    read = _make_answer_reader(lines, attributable)
     has_filters = len({line.filter for line in lines}) > 1
     found: list[dict[str, Any]] = []
     for line in lines:
-        label = None if line.target is None else meanings.read(line.answer)
-        if line.target is not None and label is None:
-            targets = dict.fromkeys(str(one.target) for one in lines)
-            shown = ", ".join([*map(repr, targets)][:10]) + (" ..." if len(targets) > 10 else "")
+        label = None if line.answer is None else read(line.answer)
+        if line.answer is not None and label is None:
+            targets = dict.fromkeys(repr(str(one.target)) for one in lines)
+            shown = ", ".join([*targets][:10]) + (" ..." if len(targets) > 10 else "")
             message = f"unknown target {str(line.target)!r} ({shown}): say --option attributable=TARGET"
             raise InputError(str(path), [Problem(message, line.position, "target", "line")])
         own = f"{model} ({line.filter})" if has_filters and line.filter else model
-        reply = str(line.filtered_resps if line.choices else next(iter(line.filtered_resps), "")).strip()
-        before = next((one for one in found if one["doc_id"] == line.doc_id and own not in one["scores"]), None)
-        if before is None or not has_filters:
-            before = {"doc_id": line.doc_id, "doc": line.doc, "label": label, "scores": {}, "replies": {}}
-            found.append(before)
-        before["scores"][own] = meanings.read_responses(line)  # a line for each filter of the answer
-        before["replies"] |= {own: reply} if line.filtered_resps else {}
+        waiting = (one for one in found if has_filters and one["doc_id"] == line.doc_id and own not in one["scores"])
+        sample = next(waiting, None)  # a line for each filter of the answer
+        if sample is None:
+            sample = {"doc_id": line.doc_id, "doc": line.doc, "label": label, "scores": {}, "replies": {}}
+            found.append(sample)
+        sample["scores"][own] = _read_responses(line, read)
+        if line.filtered_resps:
+            sample["replies"][own] = str(line.filtered_resps if line.choices else line.filtered_resps[0]).strip()
     return re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl")), found

@@ -8,10 +8,9 @@ read like any table. Only Inspect's and lm-eval's samples need code of their own
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ import yaml
 from factaudit.datasets.conversion import Conversion, expand_folders, reads
 from factaudit.datasets.inspect_log import read_inspect_log
 from factaudit.datasets.lm_eval_log import read_lm_eval_log
-from factaudit.datasets.source_files import read_json
+from factaudit.datasets.source_files import NamesOption, read_json
 from factaudit.errors import InputError, Problem
 from factaudit.tables.cell_values import has_only_words, parse_judgement_numbers
 from factaudit.tables.claim_keys import join_passages_into_document, name_table_stem
@@ -38,6 +37,8 @@ from factaudit.tables.table_loading import OpenedTable, load_tables
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, parse_label_word
 
+#: What `logs.yaml` says of a tool, by key.
+Recipe = Mapping[str, Any]
 #: The letter of a choice, as models answer multiple-choice questions: ``ANSWER: A``.
 _CHOICE = re.compile(r"(answer:?\s*)?\(?[A-E]", re.IGNORECASE)
 #: Columns of ours whose fields a recipe names, and what it says of evaluators.
@@ -59,48 +60,23 @@ _OPTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class LogRecipe:
-    """How a tool's log is read; `logs.yaml` says what each key means."""
-
-    summary: str
-    example: str
-    marks: Sequence[str]
-    files: Sequence[str]
-    rows: Sequence[str] = ()
-    verdicts: Sequence[str] = ()
-    name: Sequence[str] = ("name",)
-    same: Sequence[str] = ()
-    first: Sequence[str] = ()
-    order: Sequence[str] = ()
-    id: Sequence[str] = ()
-    claim: Sequence[str] = ()
-    doc: Sequence[str] = ()
-    label: Sequence[str] = ()
-    system: Sequence[str] = ()
-    evaluators: Sequence[str] = ()
-    score: Sequence[str] = ()
-    prediction: Sequence[str] = ()
-    raw: Sequence[str] = ()
-    error: Sequence[str] = ()
-    direction: Sequence[str] = ()
-    labels: Mapping[str, int | None] | None = None
-    fields: Sequence[str] = ("*",)
-    ignore: Sequence[str] = ()
-
-    def read_words(self, cells: pd.Series) -> pd.Series:
-        """Cells with the tool's own words as what they mean."""
-        words = self.labels or {}
-        return cells.map(lambda cell: words.get(cell, cell) if isinstance(cell, str) else cell)
-
-
-def _register_logs() -> dict[str, LogRecipe]:
+def _register_logs() -> dict[str, Recipe]:
     text = files("factaudit.datasets").joinpath("logs.yaml").read_text(encoding="utf-8")
-    recipes = {name: LogRecipe(**keys) for name, keys in yaml.safe_load(text).items()}
-    for name, one in recipes.items():
-        declare = reads(name, one.summary, one.example, one.files, options=_OPTIONS, marks=one.marks, is_log=True)
+    recipes: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    usual = recipes.pop("usual")
+    for name, own in recipes.items():
+        recipe = recipes[name] = usual | own
+        declare = reads(
+            name,
+            recipe["summary"],
+            recipe["example"],
+            recipe["files"],
+            options=_OPTIONS,
+            marks=recipe["marks"],
+            is_log=True,
+        )
         declare(_make_converter(name))
-    return recipes
+    return dict(recipes)
 
 
 def _make_converter(name: str) -> Callable[..., Conversion]:
@@ -110,25 +86,24 @@ def _make_converter(name: str) -> Callable[..., Conversion]:
         claim: str | None = None,
         doc: str | None = None,
         label: str | None = None,
-        labels: dict[str, int | None] | str | None = None,
-        scales: dict[str, tuple[float, float]] | str | None = None,
+        labels: str = "",
+        scales: str = "",
         system: str | None = None,
         dataset: str | None = None,
-        metrics: Sequence[str] | str | None = None,
+        metrics: NamesOption = (),
         evaluator: str | None = None,
         attributable: str | None = None,
     ) -> Conversion:
         """A sample is a claim, a metric an evaluator."""
-        columns = {"claim": claim, "doc": doc, "label": label, "system": system}
-        said: dict[str, Any] = {"columns": {ours: theirs for ours, theirs in columns.items() if theirs is not None}}
-        for key, value in (("labels", labels), ("scale", scales)):
-            if isinstance(value, str):  # as on the command line
-                words: dict[str, Any] = {key: value.split(",")}
-                parsed = parse_column_mapping_options(**words)
-                said |= parsed.model_dump(exclude_defaults=True, mode="json")
-            elif value is not None:
-                said[key] = value
-        given = ColumnMapping.from_source(said | ({} if metrics is None else {"evaluator": metrics}))
+        given = parse_column_mapping_options(
+            claim=claim,
+            doc=doc,
+            label=label,
+            system=system,
+            labels=[labels] if labels else [],
+            scale=scales.split(",") if scales else [],
+            evaluator=metrics,
+        )
         table = read_log(name, sources, given, dataset, evaluator=evaluator, attributable=attributable)
         notes: list[str] = []
         loaded = load_tables([table], given, notes.append)
@@ -148,12 +123,12 @@ def read_log(
     Raises `InputError`.
     """
     recipe = LOG_RECIPES[name]
-    paths = expand_folders(map(Path, paths), recipe.files)
+    paths = expand_folders(map(Path, paths), recipe["files"])
     source = ", ".join(map(str, paths))
     parts = []
     for path in paths:
         task, table = _read_samples(name, path, recipe, given, options)
-        if task is not None or dataset is not None or len(paths) > 1:
+        if task or dataset or len(paths) > 1:
             table = table.assign(dataset=dataset or task or name_table_stem(str(path)))
         parts.append(table)
     table = pd.concat(parts, ignore_index=True)
@@ -165,8 +140,8 @@ def read_log(
         raise InputError(source, [Problem(f"no field holds the claims: name one by claim= ({listed})")])
     _check_claims_are_no_verdicts(made, given, source)
     made = _number_answers(made, table, recipe)
-    if len(recipe.id) == 1:
-        renamed[recipe.id[0]] = "claim_id"
+    if len(recipe["id"]) == 1:
+        renamed[recipe["id"][0]] = "claim_id"
     return OpenedTable(source, made, is_log=True, renamed=renamed)
 
 
@@ -174,7 +149,7 @@ def read_log(
 
 
 def _read_samples(
-    name: str, path: Path, recipe: LogRecipe, given: ColumnMapping, options: Mapping[str, str | None]
+    name: str, path: Path, recipe: Recipe, given: ColumnMapping, options: Mapping[str, str | None]
 ) -> tuple[str | None, pd.DataFrame]:
     """The task that a log names, and its samples, flat: what the recipe and the user name of them."""
     task = None
@@ -182,45 +157,42 @@ def _read_samples(
         task, items = read_inspect_log(path, bool(given.labels))
     elif name == "lm-eval":
         task, items = read_lm_eval_log(path, **options)
-    elif recipe.rows:
-        document: Any = read_json(path, Any)
-        found = [items for one in recipe.rows if isinstance(items := _get_at(document, one), list) and items]
-        if not found:
-            raise InputError(str(path), [Problem(f"expected a list of items under {recipe.rows[0]!r}")])
-        items = found[0]
+    elif recipe["rows"]:
+        document = read_json(path, Any)
+        items = next((found for one in recipe["rows"] if (found := _get_at(document, one))), None)
+        if not isinstance(items, list):
+            raise InputError(str(path), [Problem(f"expected a list of items under {recipe['rows'][0]!r}")])
     else:
         return None, _arrange_rows(flatten_columns(read_table(path)), recipe)
     bad = [at for at, item in enumerate(items, start=1) if not isinstance(item, dict)]
     problems = [Problem("cannot be read as a sample (expected an object)", at, unit="item") for at in bad]
     leave_out_unreadable_rows(path, problems, len(items))
-    paths = [*recipe.id, *recipe.fields, *_list_named_fields(given)]
-    paths += [one for key in (*_ROLES, *_KINDS) for one in getattr(recipe, key)]
-    heads = {one.partition(".")[0] for one in paths}
+    wanted = [one for key in ("id", "fields", *_ROLES, *_KINDS) for one in recipe[key]]
+    heads = {one.partition(".")[0] for one in [*wanted, *_list_named_fields(given)]}
     rows = []
     for item in items:
         if isinstance(item, dict):
-            verdicts = {"verdicts": _index_verdicts(item, recipe)} if recipe.verdicts else {}
-            rows.append({key: value for key, value in item.items() if key in heads} | verdicts)
+            row = {key: value for key, value in item.items() if key in heads}
+            rows.append(row | _index_verdicts(item, recipe))
     return task, flatten_columns(pd.DataFrame(rows, dtype="object"))
 
 
-def _arrange_rows(table: pd.DataFrame, recipe: LogRecipe) -> pd.DataFrame:
-    """The samples' own rows of a log that is a table, in order, flat."""
-    if recipe.same and {*recipe.same} <= {*table}:
-        own, root = (table[one] for one in recipe.same)
+def _arrange_rows(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
+    """The samples' own rows of a log that is a table, flat."""
+    if recipe["same"] and {*recipe["same"]} <= {*table}:
+        own, root = (table[one] for one in recipe["same"])
         table = table[root.isna() | (own == root)]
-    for column in (column for one in recipe.first for column in _match_fields(table, one)):
+    for column in (column for path in recipe["first"] for column in fnmatch.filter(table, path)):
         table[column] = table[column].map(lambda cell: next(iter(cell), None) if isinstance(cell, list) else cell)
-    by = [one for one in recipe.order if one in table]
-    if by:
-        table = table.sort_values(by, kind="stable", key=lambda cells: cells.astype("str"))
     return flatten_columns(table)
 
 
 def _list_named_fields(given: ColumnMapping) -> list[str]:
     """The fields that the user names."""
-    found = [one for theirs in given.columns.values() for one in ([theirs] if isinstance(theirs, str) else theirs)]
-    return [*found, *given.evaluator, *given.people, *given.ignore, *given.annotators.values()]
+    found = [*given.evaluator, *given.people, *given.ignore, *given.annotators.values()]
+    for theirs in given.columns.values():
+        found += [theirs] if isinstance(theirs, str) else theirs
+    return found
 
 
 def _get_at(value: Any, path: str) -> Any:
@@ -229,102 +201,74 @@ def _get_at(value: Any, path: str) -> Any:
     return value
 
 
-def _index_verdicts(item: Mapping[str, Any], recipe: LogRecipe) -> dict[str, Any]:
-    """By evaluator's name what it said of a sample."""
-    found = next((said for one in recipe.verdicts if isinstance(said := _get_at(item, one), list)), [])
-    named = {next(filter(None, (_get_at(one, path) for path in recipe.name)), None): one for one in found}
-    return {str(name): one for name, one in named.items() if name is not None}
+def _index_verdicts(item: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+    """What each evaluator said of a sample, by the evaluator's name under ``verdicts``."""
+    found = next((said for one in recipe["verdicts"] if isinstance(said := _get_at(item, one), list)), [])
+    named: dict[str, Any] = {}
+    for one in found:
+        name = next(filter(None, (_get_at(one, path) for path in recipe["name"])), None)
+        named |= {} if name is None else {str(name): one}
+    return {"verdicts": named} if recipe["verdicts"] else {}
 
 
 # Fields ---------------------------------------------------------------------------------------------------------------
 
 
-def _match_fields(table: pd.DataFrame, path: str) -> dict[str, str]:
-    """The columns that a path names, and what stands for its ``NAME``: of a path without one all of the column."""
-    pattern = re.compile("(?P<name>.+)".join(re.escape(one).replace(r"\*", ".*") for one in path.split("NAME")))
-    found = {column: pattern.fullmatch(column) for column in map(str, table.columns)}
-    return {column: match.groupdict().get("name", column) for column, match in found.items() if match}
-
-
-def _place_fields(table: pd.DataFrame, recipe: LogRecipe, given: ColumnMapping) -> tuple[pd.DataFrame, dict[str, str]]:
+def _place_fields(table: pd.DataFrame, recipe: Recipe, given: ColumnMapping) -> tuple[pd.DataFrame, dict[str, str]]:
     """The table of claims and judgements, under our names, and which fields these were."""
     named = {*_list_named_fields(given)}
     renamed: dict[str, str] = {}
     for ours in _ROLES:
-        usual = (column for path in getattr(recipe, ours) for column in _match_fields(table, path))
+        usual = (column for path in recipe[ours] for column in fnmatch.filter(table, path))
         theirs = next((one for one in usual if one not in named and table[one].notna().any()), None)
         if ours not in given.columns and theirs is not None:
             renamed[theirs] = ours
     made = table[[*renamed]].rename(columns=renamed)
     if "label" in made:
-        made["label"] = recipe.read_words(made["label"])
+        made["label"] = _read_words(made["label"], recipe)
     evaluators: dict[str, EvaluatorColumnMapping] = {}
     for number, (name, own) in enumerate(_find_evaluators(table, recipe).items(), start=1):
-        columns, evaluator = _read_evaluator(table, name, own, number, recipe)
-        made = made.assign(**columns)
-        evaluators |= {} if evaluator is None else {name: evaluator}
+        said = _read_words(table[own.get("score", own.get("prediction"))], recipe)
+        if is_name_of_person(name) or _may_be_of_people(name, said):
+            made[name] = said  # a column like any other
+        else:
+            columns, evaluators[name] = _read_evaluator(table, name, own, said, number)
+            made = made.assign(**columns)
     for column in map(str, table.columns):
-        is_own = any(fnmatchcase(column, one) for one in recipe.fields)
-        is_own = is_own and not any(fnmatchcase(column, one) for one in recipe.ignore)
-        if column not in {*made, *renamed} and (is_own or column in {*named, "dataset"}):
+        is_kept, is_left_out = (
+            any(fnmatch.fnmatchcase(column, one) for one in recipe[key]) for key in ("fields", "ignore")
+        )
+        is_wanted = column in {*named, "dataset"} or (is_kept and not is_left_out)
+        if is_wanted and column not in {*made, *renamed}:
             made[column] = table[column]
     made.attrs[EVALUATORS_KEY] = evaluators
     return made, renamed
 
 
-def _find_evaluators(table: pd.DataFrame, recipe: LogRecipe) -> dict[str, dict[str, str]]:
+def _read_words(cells: pd.Series, recipe: Recipe) -> pd.Series:
+    """Cells with the tool's own words as what they mean."""
+    words = recipe["labels"]
+    return cells.map(lambda cell: words.get(cell, cell) if isinstance(cell, str) else cell)
+
+
+def _find_evaluators(table: pd.DataFrame, recipe: Recipe) -> dict[str, dict[str, str]]:
     """By evaluator's name the fields in which it said something, by kind. Raises `InputError` where there is none."""
-    patterns = recipe.evaluators or recipe.score
-    names = dict.fromkeys(name for path in patterns for name in _match_fields(table, path).values())
-    if not names and not recipe.rows:
-        expected = patterns[0].partition(".")[0]
-        raise InputError("", [Problem(f"no evaluator in it: expected columns {expected}")])
+    paths = recipe["evaluators"] or recipe["score"]
+    names: dict[str, None] = {}
+    for path in paths:
+        pattern = re.compile(fnmatch.translate(path).replace("NAME", "(.+)"))
+        matches = filter(None, map(pattern.fullmatch, map(str, table)))
+        names |= dict.fromkeys(match["NAME" in path] for match in matches)
+    if not names and not recipe["rows"]:
+        raise InputError("", [Problem(f"no evaluator in it: expected columns {paths[0].partition('.')[0]}")])
     found: dict[str, dict[str, str]] = {}
     for name in names:
-        own: dict[str, str] = {}
-        for kind in _KINDS:
-            paths = [path.replace("NAME", name) for path in getattr(recipe, kind)]
-            present = [path for path in paths if path in table and table[path].notna().any()]
-            own |= {kind: present[0]} if present else {}
+        fields = [(kind, path.replace("NAME", name)) for kind in _KINDS for path in reversed(recipe[kind])]
+        own = {kind: path for kind, path in fields if path in table and table[path].notna().any()}
         is_measure = has_vocabulary_word_in_column_name("measures", name.partition("(")[0])
         if {"score", "prediction"} & {*own} and not is_measure:
             found[name] = own
     return found
-
-
-def _read_evaluator(
-    table: pd.DataFrame, name: str, own: Mapping[str, str], number: int, recipe: LogRecipe
-) -> tuple[dict[str, pd.Series], EvaluatorColumnMapping | None]:
-    """The columns of what an evaluator said, and which is which; None where people may have said it
-    (``scores.human``): a column like any other."""
-    cells = table[own.get("score", own.get("prediction"))]
-    said = recipe.read_words(cells)
-    if is_name_of_person(name) or _may_be_of_people(name, said):
-        return {name: said}, None
-    nothing = pd.Series(None, index=table.index, dtype="object")
-    # No reason is an empty list of reasons. With an infinite number tools say that a metric failed.
-    reasons = table[own["error"]].map(lambda cell: cell or None) if "error" in own else nothing
-    numbers = parse_judgement_numbers(said)
-    said = said.mask(reasons.notna() | np.isinf(numbers.to_numpy(dtype="float64")), None)
-    is_unread = pd.Series(False, index=table.index)
-    if not has_only_words(said):  # a word among numbers is no score: a lower-case "c" beside C and I
-        is_unread = said.notna() & numbers.isna()
-        said = said.mask(is_unread, None)
-    is_told = "direction" in own or {"score", "prediction"} <= {*own}
-    is_worded = has_only_words(said) or (not is_told and said.dropna().isin((0, 1)).all())
-    # C and I, and what a metric concluded from its score, are of support whatever the metric is called.
-    is_conclusion = "score" not in own or not said.dropna().equals(cells[said.notna()])
-    concluded, raw, status = (f"{kind} {number}" for kind in ("passed", "raw", "status"))
-    column = concluded if is_worded and is_conclusion else name
-    columns, kinds = {column: said}, {"prediction" if is_worded else "score": column, "raw": raw, "status": status}
-    if not is_worded and "prediction" in own:
-        columns[concluded] = table[own["prediction"]].mask(said.map(is_missing_value), None)
-        kinds["prediction"] = concluded
-    columns[raw] = reasons.where(reasons.notna(), table[own["raw"]] if "raw" in own else cells.where(is_unread, None))
-    columns[status] = reasons.mask(reasons.notna(), "error").mask(is_unread, "unparsed")
-    directions = {*map(str, table[own["direction"]].dropna())} if "direction" in own else set()
-    scale = _SCALES.get(directions.pop()) if len(directions) == 1 else None
-    return columns, EvaluatorColumnMapping.model_validate(kinds | {"scale": scale})
 
 
 def _may_be_of_people(name: str, said: pd.Series) -> bool:
@@ -332,6 +276,41 @@ def _may_be_of_people(name: str, said: pd.Series) -> bool:
     is_doubtful = has_vocabulary_word_in_column_name("doubtful_labels", name)
     is_doubtful = is_doubtful and not has_vocabulary_word_in_column_name("judges", name)
     return name.lower().startswith("is_") or bool(is_doubtful and said.dropna().isin((0, 1)).all())
+
+
+def _read_evaluator(
+    table: pd.DataFrame, name: str, own: Mapping[str, str], said: pd.Series, number: int
+) -> tuple[dict[str, pd.Series], EvaluatorColumnMapping]:
+    """The columns of what an evaluator said, and which is which."""
+    passed, raw, status = (f"{kind} {number}" for kind in ("passed", "raw", "status"))
+    nothing = pd.Series(None, index=table.index, dtype="object")
+    cells = table[own.get("score", own.get("prediction"))]
+    # No reason is an empty list of reasons. With an infinite number tools say that a metric failed.
+    reasons = table[own["error"]].map(lambda cell: cell or None) if "error" in own else nothing
+    numbers = parse_judgement_numbers(said)
+    said = said.mask(reasons.notna() | np.isinf(numbers.to_numpy(dtype="float64")), None)
+    is_unread = said.notna() & numbers.isna() & (not has_only_words(said))
+    said = said.mask(is_unread, None)  # a word among numbers is no score: a lower-case "c" beside C and I
+    columns = {
+        raw: reasons.where(reasons.notna(), table[own["raw"]] if "raw" in own else cells.where(is_unread, None)),
+        status: reasons.mask(reasons.notna(), "error").mask(is_unread, "unparsed"),
+    }
+    kinds: dict[str, Any] = {"raw": raw, "status": status}
+    is_told = "direction" in own or {"score", "prediction"} <= {*own}
+    if has_only_words(said) or (not is_told and said.dropna().isin((0, 1)).all()):
+        # C and I, and what a metric concluded from its score, are of support whatever the metric is called.
+        is_plain = "score" in own and said.dropna().equals(cells[said.notna()])
+        kinds["prediction"] = name if is_plain else passed
+    else:
+        kinds["score"] = name
+        if "prediction" in own:
+            kinds["prediction"] = passed
+            columns[passed] = table[own["prediction"]].mask(said.map(is_missing_value), None)
+    columns.setdefault(kinds.get("score", kinds.get("prediction")), said)
+    directions = {*map(str, table[own["direction"]].dropna())} if "direction" in own else set()
+    if len(directions) == 1:
+        kinds["scale"] = _SCALES.get(directions.pop())
+    return columns, EvaluatorColumnMapping.model_validate(kinds)
 
 
 def _check_claims_are_no_verdicts(made: pd.DataFrame, given: ColumnMapping, source: str) -> None:
@@ -345,27 +324,22 @@ def _check_claims_are_no_verdicts(made: pd.DataFrame, given: ColumnMapping, sour
         raise InputError(source, [Problem(f"{message}; write a table of claim, label and prediction from the log")])
 
 
-def _number_answers(made: pd.DataFrame, table: pd.DataFrame, recipe: LogRecipe) -> pd.DataFrame:
+def _number_answers(made: pd.DataFrame, table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     """The table with ids of claims: a sample's id, for each further answer with a number; and, where a model gave an
     answer again, which repeat of its verdicts a row is."""
-    fields = [one for one in recipe.id if one in table]
+    fields = [one for one in recipe["id"] if one in table]
     if not fields and {*map(str.lower, map(str, made.columns))} & {*COLUMN_NAMES["claim_id"]}:
         return made
-    samples = pd.Series(range(len(table)), index=table.index).astype("str")
-    if fields:
-        samples = table[fields].apply(lambda row: "-".join(map(str, row)), axis=1)
-    ids = samples
+    samples = table[fields].astype("str").agg("-".join, axis=1) if fields else table.index.astype("str").to_series()
+    samples = ids = pd.Series(samples.to_numpy(), index=made.index)
     if "dataset" in made and made["dataset"].nunique() > 1:
-        ids = made["dataset"].astype("str") + ":" + ids
-    docs = made["doc"].map(lambda cell: str(join_passages_into_document(cell))) if "doc" in made else ids
-    known: dict[str, dict[Any, int]] = {}
-    found = []
-    for own, claim, doc in zip(ids, made.get("claim", ids), docs, strict=True):
-        answer = None if is_missing_value(claim) else (str(claim), doc)
-        answers = known.setdefault(own, {})
-        # An attempt that failed has no answer: it is about the first.
-        at = 0 if answer is None and answers else answers.setdefault(answer, len(answers))
-        found.append(own if at == 0 else f"{own}#{at + 1}")
+        ids = made["dataset"].astype("str") + ":" + samples
+    docs = made["doc"].map(join_passages_into_document).astype("str") if "doc" in made else ids
+    claims = made.get("claim", ids)
+    # An attempt that failed has no answer: it is about the first.
+    answers = (claims.astype("str") + "\x1f" + docs).mask(claims.map(is_missing_value))
+    numbers = answers.groupby(ids).transform(lambda own: pd.factorize(own)[0].clip(0) + 1)
+    found = ids.where(numbers == 1, ids + "#" + numbers.astype("str"))
     made = made.assign(claim_id=found, response_id=samples if len(fields) == 1 else ids)
     repeats = made.groupby("claim_id").cumcount()
     if repeats.any():
