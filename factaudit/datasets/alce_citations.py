@@ -49,7 +49,6 @@ class _File(BaseModel):
     ["*.score"],
     options={"n_responses": "how many responses a file is about (default: its largest qid)"},
     marks=["citation_rec autoais_log"],
-    is_json=True,
 )
 def convert_alce_citations(sources: Sequence[Path], *, n_responses: int | None = None) -> Conversion:
     """Claims with a row per sentence, for the audit `citations`: ``cited`` says whether it cites anything.

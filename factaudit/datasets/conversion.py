@@ -30,7 +30,7 @@ from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.text.display_text import format_count
 
 #: A note lists at most so many grades.
-MAX_NOTED_GRADES = 8
+_MAX_NOTED_GRADES = 8
 #: Further keys of a claim's row. The last is the grade of the source from which its label was made, for the notes.
 VERDICTS, ANNOTATIONS, SOURCE_GRADE = "verdicts", "annotations", "grade of the source"
 
@@ -67,14 +67,15 @@ class Conversion:
         A claim's task is its data set's, where it has none. rule: labels are made of annotations by it, whose grades
         mean what ``grades`` says.
         """
-        nested = (VERDICTS, ANNOTATIONS, SOURCE_GRADE)
-        table = pd.DataFrame([{key: row[key] for key in row if key not in nested} for row in claims])
+        rows = pd.DataFrame(list(claims))
+        table = rows.drop(columns=[VERDICTS, ANNOTATIONS, SOURCE_GRADE], errors="ignore")
         if "task" not in table and "dataset" in table:
             table["task"] = table["dataset"].map(find_dataset_task)
         table = validate_claims(table, source=source)
-        ids = table["claim_id"].tolist()
-        said, judged = (_list_nested_rows(claims, ids, key) for key in (VERDICTS, ANNOTATIONS))
-        annotations = validate_annotations(pd.DataFrame(judged), table, source) if judged else None
+        judged = _list_nested_rows(table, claims, VERDICTS)
+        verdicts = None if judged.empty else validate_verdicts(judged, claims=table, source=source)
+        said = _list_nested_rows(table, claims, ANNOTATIONS)
+        annotations = None if said.empty else validate_annotations(said, table, source)
         lead = [format_count(len(table), "claim")]
         if annotations is not None:
             lead.append(format_count(annotations["annotator"].nunique(), "annotator"))
@@ -88,32 +89,31 @@ class Conversion:
         n_unlabelled = int(table["label"].isna().sum())
         if 0 < n_unlabelled < len(table):
             lead.append(f"{n_unlabelled:,} without a label")
-        graded = [(row[SOURCE_GRADE], row["label"]) for row in claims if SOURCE_GRADE in row]
         told = [*notes, *([", ".join(lead)] if len(lead) > 1 else [])]
-        told += [describe_grade_to_label_mapping(graded)] if graded else []
-        verdicts = validate_verdicts(pd.DataFrame(said), claims=table, source=source) if said else None
+        if SOURCE_GRADE in rows:
+            told.append(_describe_grades((row[SOURCE_GRADE], row["label"]) for row in claims if SOURCE_GRADE in row))
         return cls(table, verdicts, told, annotations=annotations)
 
 
-def _list_nested_rows(claims: Sequence[Mapping[str, Any]], ids: Sequence[str], key: str) -> list[dict[str, Any]]:
+def _list_nested_rows(table: pd.DataFrame, claims: Sequence[Mapping[str, Any]], key: str) -> pd.DataFrame:
     """What the claims' rows list under a key, a row each, with the claim's id."""
-    pairs = zip(claims, ids, strict=True)
-    return [{"claim_id": claim_id, **one} for row, claim_id in pairs for one in row.get(key, ())]
+    pairs = zip(table["claim_id"], claims, strict=True)
+    return pd.DataFrame([{"claim_id": claim_id, **one} for claim_id, row in pairs for one in row.get(key, ())])
 
 
-def describe_grade_to_label_mapping(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
+def _describe_grades(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
     """Which grade of a source was read as which label, of how many claims.
 
-    >>> describe_grade_to_label_mapping([("full", 1), ("partial", 0), ("full", 1), (None, None)])
+    >>> _describe_grades([("full", 1), ("partial", 0), ("full", 1), (None, None)])
     'labels: full = 1 (2 claims), partial = 0 (1 claim), none = no label (1 claim)'
     """
     counts = Counter(graded_labels)
     read = [
         f"{grade or 'none'} = {'no label' if label is None else label} ({format_count(n, 'claim')})"
-        for (grade, label), n in counts.most_common(MAX_NOTED_GRADES)
+        for (grade, label), n in counts.most_common(_MAX_NOTED_GRADES)
     ]
     more = len(counts) - len(read)
-    return f"labels: {', '.join(read)}{f' and {more} more grades' if more else ''}"
+    return f"labels: {', '.join(read)}" + (f" and {more} more grades" if more else "")
 
 
 Converter = Callable[..., Conversion]
@@ -124,7 +124,7 @@ class DatasetFormat:
     """The format of a published data set, or of an evaluation tool's logs.
 
     files: names of its files, which are looked for in folders. options: what each option means, by name.
-    marks: how a file is recognised, see `format_detection`; without any it is not. is_json: no table (CSV) is of it.
+    marks: how a file is recognised, see `format_detection`; without any it is not.
     is_log: it is read by a recipe (`factaudit.datasets.logs`).
     """
 
@@ -135,7 +135,6 @@ class DatasetFormat:
     files: Sequence[str]
     options: Mapping[str, str] = field(default_factory=dict)
     marks: Sequence[str] = ()
-    is_json: bool = False
     is_log: bool = False
 
 
@@ -199,21 +198,21 @@ def convert(
     check_conversion_options(format, options)
     entry = FORMATS[format]
     sources = list_published_format_references(format) if sources is None else sources  # an empty glob fetches nothing
+    sources = [sources] if isinstance(sources, str | Path) else sources  # not the files "/", "d", "a", ...
     if not sources:
         raise UsageError(f"format {format!r}: expected at least one file or folder")
-    sources = [sources] if isinstance(sources, str | Path) else sources  # not the files "/", "d", "a", ...
-    paths = [Path(resolve_published_data_paths(source)) for source in sources]
+    paths = [str(resolve_published_data_paths(source)) for source in sources]
     options = {name: resolve_published_data_paths(value) for name, value in options.items()}
-    values = [one for value in options.values() for one in (value if isinstance(value, list) else [value])]
-    named: list[str | Path] = [*paths, *(value for value in values if isinstance(value, str))]
+    named = [one for value in (paths, *options.values()) for one in (value if isinstance(value, list) else [value])]
+    named = [one for one in named if isinstance(one, str)]
     for path in named:
-        check_no_pipe(str(path))
+        check_no_pipe(path)
     fetch_missing_published_files(named, report_line)
     # `--option dataset=2024` is text that looks like a number.
     converter = validate_call(config=ConfigDict(coerce_numbers_to_str=True))(entry.converter)
     try:
         with collect_unreadable_rows() as left_out:
-            converted = converter(expand_folders(paths, entry.files), **options)
+            converted = converter(expand_folders(map(Path, paths), entry.files), **options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])

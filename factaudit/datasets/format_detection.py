@@ -46,8 +46,9 @@ def detect_dataset_format(path: str | Path) -> str | None:
     path = Path(path)
     if path.is_dir():
         names = (detect_dataset_format(one) for one in list_folder_files(path)[:_MAX_ROWS])
-        return next((name for name in names if name is not None), None)
-    found = [name for name in _list_marked_formats(path) if not (FORMATS[name].is_json and _is_table(path))]
+        return next(filter(None, names), None)
+    paths = _list_paths(path)
+    found = [name for name, entry in FORMATS.items() if _has_mark(paths, entry.marks)]
     if len(found) > 1:
         commands = " or ".join(f"`factaudit convert {name} {path} --out claims.parquet`" for name in found)
         raise InputError(str(path), [Problem(f"looks like {' and like '.join(found)}: say which with {commands}")])
@@ -56,23 +57,15 @@ def detect_dataset_format(path: str | Path) -> str | None:
 
 def check_is_readable(path: Path, has_claims: bool) -> None:
     """Raise `InputError` where a file holds no claims yet: responses with annotated facts; and, unless the user says
-    which column holds them (``has_claims``), files of tools that are not read, and tables with the keys of a format
-    whose files are JSON."""
-    paths = _list_paths(path)
-    message = None
-    marked = [name for name in _list_marked_formats(path) if FORMATS[name].is_json and _is_table(path)]
-    texts = files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8")
-    unread = [name for name, marks in yaml.safe_load(texts).items() if _has_mark(paths, marks)]
+    which column holds them (``has_claims``), files of tools that are not read."""
     if is_annotated_responses_file(path):
-        message = f"FActScore's annotated responses, not claims yet: run `{suggest_score_command(path)}`"
-    elif unread and not has_claims:
+        command = suggest_score_command(path)
+        raise InputError(str(path), [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")])
+    texts = files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8")
+    unread = [name for name, marks in yaml.safe_load(texts).items() if _has_mark(_list_paths(path), marks)]
+    if unread and not has_claims:
         expected = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
-        message = f"a file of {unread[0]}, which is not read: {expected}"
-    elif marked and not has_claims:
-        expected = f"the columns of {marked[0]}, whose files are JSON: give that, or write a row for each claim"
-        message = f"{expected} (claim, label), or say --claim COLUMN"
-    if message is not None:
-        raise InputError(str(path), [Problem(message)])
+        raise InputError(str(path), [Problem(f"a file of {unread[0]}, which is not read: {expected}")])
 
 
 def suggest_score_command(path: str | Path) -> str:
@@ -84,15 +77,6 @@ def suggest_score_command(path: str | Path) -> str:
 def is_annotated_responses_file(path: str | Path) -> bool:
     """Whether a file has FActScore's responses with the facts that people annotated in them."""
     return _has_mark(_list_paths(Path(path)), _ANNOTATED_FACTS_MARKS)
-
-
-def _is_table(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet"))
-
-
-def _list_marked_formats(path: Path) -> list[str]:
-    paths = _list_paths(path)
-    return [name for name, entry in FORMATS.items() if _has_mark(paths, entry.marks)]
 
 
 def _has_mark(paths: frozenset[str], marks: Sequence[str]) -> bool:
@@ -109,45 +93,43 @@ def _is_among(pattern: str, paths: frozenset[str]) -> bool:
 
 def _list_paths(path: Path) -> frozenset[str]:
     """The paths of a file's keys or columns, of its first rows; none where it cannot be read: who reads it says why."""
-    if path.is_dir():
-        return frozenset()
     try:
         state = path.stat()
-        return _read_paths(path, state.st_size, state.st_mtime_ns)
+        return frozenset(map(str, _read_paths(path, state.st_size, state.st_mtime_ns)))
     except (OSError, ValueError, EOFError, RecursionError, csv.Error, zipfile.BadZipFile, pa.ArrowException):
         return frozenset()
 
 
 @lru_cache(maxsize=16)
-def _read_paths(path: Path, n_bytes: int, modified: int) -> frozenset[str]:
+def _read_paths(path: Path, n_bytes: int, modified: int) -> list[str]:
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".parquet"):
         file = pq.ParquetFile(path)
         schema = file.schema_arrow
         nested = [one.name for one in schema if pa.types.is_nested(one.type)]  # a first batch costs a whole page each
-        rows = next(file.iter_batches(batch_size=_MAX_ROWS, columns=nested), None) if nested else None
-        return frozenset([*schema.names, *_walk([] if rows is None else rows.to_pylist())])
+        batches = file.iter_batches(batch_size=_MAX_ROWS, columns=nested) if nested else iter(())
+        return [*schema.names, *(path for batch in islice(batches, 1) for path in _walk(batch.to_pylist()))]
     if name.endswith(".eval"):
         with zipfile.ZipFile(path) as archive:
-            return frozenset(archive.namelist())
+            return archive.namelist()
     if name.endswith((".json", ".score")):
         with suppress(json.JSONDecodeError):  # lines of JSON under another name
             document = read_json_document(path)
             if isinstance(document, dict) and {*document} == {"columns", "data"}:  # pandas' orient="split"
-                return frozenset(map(str, document["columns"]))
+                return list(document["columns"])
             if isinstance(document, dict) and document and all(map(_is_list_of_pairs, document.values())):
-                return frozenset(["{label-score-pairs}"])
-            return frozenset(_walk(document))
-    with open_input_file(path) as file:
-        if name.endswith(".csv"):
-            return frozenset(next(csv.reader([file.readline().decode("utf-8-sig")]), []))
-        if name.endswith((".jsonl", ".ndjson", ".json")):
-            return frozenset(_walk([*_parse_first_lines(file)]))
-    return frozenset()
+                return ["{label-score-pairs}"]
+            return [*_walk(document)]
+    if name.endswith((".csv", ".jsonl", ".ndjson", ".json")) and path.is_file():
+        with open_input_file(path) as lines:
+            if name.endswith(".csv"):
+                return next(csv.reader([lines.readline().decode("utf-8-sig")]), [])
+            return [*_walk([*_parse_first_lines(lines)])]
+    return []
 
 
 def _parse_first_lines(lines: Iterable[bytes]) -> Iterator[Any]:
-    for line in islice((line for line in lines if line.strip()), _MAX_ROWS):
+    for line in islice(filter(bytes.strip, lines), _MAX_ROWS):
         with suppress(ValueError):  # a broken line is left out
             yield json.loads(line)
 
@@ -160,14 +142,13 @@ def _walk(value: Any, prefix: str = "", depth: int = _MAX_DEPTH) -> Iterator[str
     """The paths within a value; those within the rows of a document that is a list are the rows' own."""
     if depth == 0:
         return
+    inside: Iterable[tuple[str, Any]] = ()
     if isinstance(value, dict):
-        for key, inner in islice(value.items(), _MAX_KEYS):
-            name = f"{prefix}.{key}" if prefix else str(key)
-            yield name
-            yield from _walk(inner, name, depth - 1)
+        inside = [(f"{prefix}.{key}".lstrip("."), one) for key, one in islice(value.items(), _MAX_KEYS)]
     elif isinstance(value, list):
         name = f"{prefix}[]" if prefix else ""
-        if name:
-            yield name
-        for inner in value[: _MAX_ITEMS if name else _MAX_ROWS]:
-            yield from _walk(inner, name, depth - 1)
+        inside = [(name, one) for one in value[: _MAX_ITEMS if name else _MAX_ROWS]]
+        yield name
+    for name, one in inside:
+        yield name
+        yield from _walk(one, name, depth - 1)

@@ -35,7 +35,6 @@ class _Summary(SourceRow):
     ["human_annotations_sentence*.json"],
     options={"rule": "how annotators' labels become one (default majority)"},
     marks=["model_name summary_sentences summary_sentences_annotations"],
-    is_json=True,
 )
 def convert_frank(sources: Sequence[Path], *, rule: str = "majority") -> Conversion:
     """A sentence is a claim, a summary its response; an annotator who saw no error finds it attributable.

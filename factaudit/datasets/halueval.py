@@ -45,7 +45,6 @@ class _Sample(SourceRow):
         "right_summary hallucinated_summary",
         "user_query chatgpt_response hallucination",
     ],
-    is_json=True,
 )
 def convert_halueval(sources: Sequence[Path]) -> Conversion:
     """A right and a hallucinated text are a pair (``pair_of``); a general reply has no document."""

@@ -31,9 +31,8 @@ def read_inspect_log(path: Path, has_labels: bool) -> tuple[str | None, list[Any
     """
     document = _read_document(path)
     spec = document.get("eval") or {}
-    samples = [one for one in document.get("samples") or [] if isinstance(one, dict)]
-    for sample in samples:
-        sample["scores"] = _name_all_scores(sample.get("scores") or {})
+    given = [one for one in document.get("samples") or [] if isinstance(one, dict)]
+    samples = [one | {"scores": _name_all_scores(one.get("scores") or {})} for one in given]
     model = str(spec.get("model") or "model").rpartition("/")[2]
     return spec.get("task"), _read_model_as_judge(path, samples, model, has_labels) or samples
 

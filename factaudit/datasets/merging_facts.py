@@ -63,7 +63,6 @@ class _File(BaseModel):
     "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts verdicts.parquet",
     ["*_factscore_output.json"],
     marks=["init_global_score decisions global_decisions"],
-    is_json=True,
 )
 def convert_merging_facts(sources: Sequence[Path]) -> Conversion:
     """Claims with a row per fact and page that was decided on, for the audits `dfactscore` (with ``link: given``).

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypedDict, Unpack
 
@@ -64,17 +63,22 @@ def load_python_input_frames(
     each; of a table of verdicts the evaluators to read. Raises `UsageError` for a column that is not there.
     """
     frames, others = _list_python_input_frames(claims), _list_python_input_frames(verdicts)
-    ours = len(frames) == 1 and len(others) <= 1
-    ours = ours and all(
-        isinstance(frame, pd.DataFrame) and {*names} <= {*frame.columns}
-        for frame, names in zip([*frames, *others], (CLAIM_COLUMNS, VERDICT_COLUMNS), strict=False)
-    )
-    if ours and mapping is None and not columns:
-        given = LoadedTables(frames[0], others[0] if others else None)  # type: ignore[arg-type]
-        is_whole = evaluators is None or given.verdicts is None
-        return given if is_whole else _select_python_input_evaluators(given, evaluators or ())
-    named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
-    return load_input_tables([*frames, *others], named, _print_reading)
+    is_plain = mapping is None and not columns and len(frames) == 1 and len(others) <= 1
+    ours = [(frames, CLAIM_COLUMNS), (others, VERDICT_COLUMNS)]
+    validated = [
+        one for part, names in ours for one in part if isinstance(one, pd.DataFrame) and {*names} <= {*one.columns}
+    ]
+    if not is_plain or len(validated) < len([*frames, *others]):
+        named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
+        return load_input_tables([*frames, *others], named, _print_reading)
+    judged = validated[1] if others else None
+    if judged is not None and evaluators is not None:
+        known = [*judged["evaluator"].unique()]
+        for name in evaluators:
+            if name not in known:
+                raise UsageError(f"evaluators: no verdict of {name!r}{suggest_known_name(name, known)}")
+        judged = judged[judged["evaluator"].isin([*evaluators])].reset_index(drop=True)
+    return LoadedTables(validated[0], judged)
 
 
 @raise_python_errors
@@ -122,11 +126,7 @@ def _print_reading(line: str) -> None:
 
 
 def _list_python_input_frames(sources: TableSource | Sequence[TableSource] | None) -> list[pd.DataFrame | str | Path]:
-    if sources is None:
-        return []
-    if isinstance(sources, pd.DataFrame | str | Path):
-        return [sources]
-    given = sources if isinstance(sources, Sequence) else [sources]
+    given = sources if isinstance(sources, list | tuple) else [] if sources is None else [sources]
     return [one if isinstance(one, pd.DataFrame | str | Path) else load_pandas_frame(one) for one in given]
 
 
@@ -138,27 +138,15 @@ def _make_python_mapping(
 ) -> MappingSource | None:
     if not columns and evaluators is None:
         return mapping
-    known = list(dict.fromkeys(str(name) for one in sources if isinstance(one, pd.DataFrame) for name in one.columns))
-    said: dict[str, object] = dict(columns)
-    for argument, name in said.items():
+    known = [str(name) for one in sources if isinstance(one, pd.DataFrame) for name in one.columns]
+    for argument, name in columns.items():
         if not isinstance(name, str):
             raise UsageError(
                 f"{argument}: expected the name of a column, found {type(name).__name__}; labels in a table of their "
                 "own are given as annotations"
             )
         if known and name not in known:
-            raise UsageError(f"{argument}={name!r}: no such column{suggest_known_name(str(name), known)}")
-    own: dict[str, object] = {"columns": said}
-    own["evaluator"] = [re.sub(r"([*?[])", r"[\1]", name) for name in evaluators or ()]
+            raise UsageError(f"{argument}={name!r}: no such column{suggest_known_name(name, known)}")
+    exact = [re.sub(r"([*?[])", r"[\1]", name) for name in evaluators or ()]
     given = {} if mapping is None else ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
-    return merge_mapping_data(given, own)
-
-
-def _select_python_input_evaluators(loaded: LoadedTables, evaluators: Sequence[str]) -> LoadedTables:
-    assert loaded.verdicts is not None
-    known = list(loaded.verdicts["evaluator"].unique())
-    for name in evaluators:
-        if name not in known:
-            raise UsageError(f"evaluators: no verdict of {name!r}{suggest_known_name(name, known)}")
-    inside = loaded.verdicts["evaluator"].isin(list(evaluators))
-    return replace(loaded, verdicts=loaded.verdicts[inside].reset_index(drop=True))
+    return merge_mapping_data(given, {"columns": dict(columns), "evaluator": exact})

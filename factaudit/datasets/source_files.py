@@ -28,6 +28,7 @@ from factaudit.tables.column_kinds import find_judged_columns
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.table_files import read_json_document
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows
+from factaudit.text.display_text import cut_text
 
 T = TypeVar("T")
 
@@ -84,7 +85,7 @@ def read_rows(path: Path, model: type[R], key: str | None = None, is_counted: bo
     if not isinstance(items, list) or not items:
         expected = "a list or an object of items" if key is None else f"a list of items under {key!r}"
         raise InputError(str(path), [Problem(f"expected {expected}")])
-    return _parse_numbered_rows([*enumerate(items, start=1)], path, model, "item", is_counted)
+    return _parse_numbered_rows(dict(enumerate(items, start=1)), path, model, "item", is_counted)
 
 
 def parse_rows(table: pd.DataFrame, path: Path, model: type[R], is_counted: bool = False) -> list[R]:
@@ -92,27 +93,25 @@ def parse_rows(table: pd.DataFrame, path: Path, model: type[R], is_counted: bool
     if table.empty:
         raise InputError(str(path), [Problem("the file has no rows")])
     positions = table.attrs.get(POSITIONS_KEY) or range(1, len(table) + 1)
-    numbered = [*zip(positions, list_plain_rows(table), strict=True)]
-    return _parse_numbered_rows(numbered, path, model, name_row_unit(path), is_counted)
+    rows = dict(zip(positions, list_plain_rows(table), strict=True))
+    return _parse_numbered_rows(rows, path, model, name_row_unit(path), is_counted)
 
 
-def _parse_numbered_rows(
-    numbered: Sequence[tuple[int, Any]], path: Path, model: type[R], unit: str, is_counted: bool
-) -> list[R]:
-    positions, values = [at for at, _ in numbered], [row for _, row in numbered]
-    try:
-        rows: list[R] = TypeAdapter(list[model]).validate_python(values)  # type: ignore[valid-type]
-    except ValidationError as error:
-        problems = [describe_invalid_row(one, unit, positions) for one in error.errors(include_url=False)]
-        if is_counted:
-            raise InputError(str(path), problems) from None
-        leave_out_unreadable_rows(path, problems, len(positions))
-        bad = {problem.row for problem in problems}
-        return _parse_numbered_rows([row for row in numbered if row[0] not in bad], path, model, unit, is_counted)
-    for position, row in zip(positions, rows, strict=True):
-        row._position = position
-    leave_out_unreadable_rows(path, [], len(rows))
-    leave_out_columns_of_judgements(path, _list_unread_judgement_columns(values, model))
+def _parse_numbered_rows(values: Mapping[int, Any], path: Path, model: type[R], unit: str, is_counted: bool) -> list[R]:
+    """The rows, by their positions in the file, as ``model``."""
+    rows, problems = [], []
+    for position, value in values.items():
+        try:
+            row = model.model_validate(value)
+        except ValidationError as error:
+            problems += [describe_invalid_row(one, unit, position) for one in error.errors(include_url=False)]
+        else:
+            row._position = position
+            rows.append(row)
+    if problems and is_counted:
+        raise InputError(str(path), problems)
+    leave_out_unreadable_rows(path, problems, len(values))
+    leave_out_columns_of_judgements(path, _list_unread_judgement_columns([*values.values()], model))
     return rows
 
 
@@ -146,18 +145,14 @@ def parse_split_name(path: Path) -> str | None:
     return found[1] if found else None
 
 
-def describe_invalid_row(error: Any, unit: str, positions: Sequence[int] | None = None) -> Problem:
-    """What pydantic found, in our words; the first number in its place is the row's, from 0."""
+def describe_invalid_row(error: Any, unit: str, row: int | None = None) -> Problem:
+    """What pydantic found, in our words; without ``row`` the first number in its place is the row's, from 0."""
     place = list(error["loc"])
-    at = next((part for part in place if isinstance(part, int)), None)
-    row = None
-    if at is not None:
-        place.remove(at)
-        row = at + 1 if positions is None else positions[at]
-    column = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+    if row is None and (numbers := [part for part in place if isinstance(part, int)]):
+        place.remove(numbers[0])
+        row = numbers[0] + 1
+    column = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".") or None
     if error["type"] == "missing":
-        return Problem("the field is missing", row, column or None, unit)
-    found = repr(error["input"])
-    shown = found if len(found) <= 60 else found[:57] + "..."
+        return Problem("the field is missing", row, column, unit)
     expected = error["msg"].replace("Input should be", "expected")
-    return Problem(f"{expected}, found {shown}", row, column or None, unit)
+    return Problem(f"{expected}, found {cut_text(repr(error['input']), 60)}", row, column, unit)

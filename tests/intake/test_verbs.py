@@ -118,7 +118,7 @@ class Readings(list[dict[str, Any]]):
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
     found = Readings()
-    load = factaudit.datasets.input_tables._load_collected_input_tables
+    load = factaudit.datasets.input_tables._load_known_formats
 
     def remember(*arguments: Any) -> LoadedTables:
         tables = load(*arguments)
@@ -127,7 +127,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
             raise UsageError("read")
         return tables
 
-    monkeypatch.setattr(factaudit.datasets.input_tables, "_load_collected_input_tables", remember)
+    monkeypatch.setattr(factaudit.datasets.input_tables, "_load_known_formats", remember)
     return found
 
 
