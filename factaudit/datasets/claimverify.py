@@ -30,24 +30,11 @@ class _Judgement(SourceRow):
     source_supports_statement: Literal["complete_support", "partial_support", "no_support"]
 
 
-class _Statement(SourceRow):
-    statement_supported: str | None = None
-
-
-class _Annotation(SourceRow):
-    statement_to_annotation: dict[str, _Statement]
-
-
 class _Response(SourceRow):
     id: str
     query: str
     response: str
     system_name: str
-    annotation: _Annotation
-
-    @property
-    def system(self) -> str:
-        return SYSTEMS.get(self.system_name, self.system_name)
 
 
 @reads(
@@ -61,7 +48,6 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
     """A statement and one cited page are a claim: complete support is 1, partial and no support 0.
 
     The judgements do not say the system: the annotations do, found by query and response; without them it is null.
-    Annotations alone are claims without documents, whose label is whether all citations together support the statement.
     """
     judgements: list[tuple[Path, _Judgement]] = []
     responses: dict[tuple[str, str], _Response] = {}
@@ -69,10 +55,11 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
         table = read_table(path)
         if "system_name" in table:
             responses |= {(one.query, one.response): one for one in parse_rows(table, path, _Response)}
-        elif "statement" in table:
-            judgements += [(path, one) for one in parse_rows(table, path, _Judgement)]
         else:
-            raise InputError(str(path), [Problem("expected judgements (statement) or annotations (system_name)")])
+            judgements += [(path, one) for one in parse_rows(table, path, _Judgement)]
+    if not judgements:
+        message = "expected judgements (verifiability_judgments_*.jsonl), found annotations alone"
+        raise InputError(", ".join(map(str, sources)), [Problem(message)])
     claims: list[dict[str, Any]] = []
     for path, one in judgements:
         annotated = responses.get((one.query, one.response))
@@ -80,8 +67,9 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
         claims.append(
             {
                 "claim_id": f"{response}:{path.name.split('.')[0]}:{one.position}",
+                "dataset": "ClaimVerify",
                 "response_id": response,
-                "system": annotated and annotated.system,
+                "system": annotated and SYSTEMS.get(annotated.system_name, annotated.system_name),
                 "split": parse_split_name(path),
                 "claim": one.statement,
                 "doc": one.source_text,
@@ -91,21 +79,8 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
                 SOURCE_GRADE: one.source_supports_statement,
             }
         )
-    for each in [] if judgements else responses.values():
-        for number, (statement, said) in enumerate(each.annotation.statement_to_annotation.items()):
-            supported = said.statement_supported
-            claims.append(
-                {
-                    "claim_id": f"claimverify:{each.id}:{number}",
-                    "response_id": f"claimverify:{each.id}",
-                    "system": each.system,
-                    "claim": statement,
-                    "label": None if supported is None else int(supported.strip().lower() == "yes"),
-                    "question": each.query,
-                }
-            )
     notes = []
     if without := sum(row["system"] is None for row in claims):
         told = "their response is not among the annotations" if responses else "give human_evaluation_annotations.jsonl"
         notes = [f"{format_count(without, 'claim')} without a system: {told}"]
-    return Conversion.from_claims("claimverify", [{"dataset": "ClaimVerify", **row} for row in claims], notes)
+    return Conversion.from_claims("claimverify", claims, notes)

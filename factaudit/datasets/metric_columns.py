@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from factaudit.datasets.conversion import VERDICTS, Conversion, reads
@@ -47,51 +46,44 @@ def convert_predicted(sources: Sequence[Path], *, datasets: Literal["source", "o
     claims: list[dict[str, Any]] = []
     for path in sources:
         table = read_table(path).rename(columns=lambda name: _COLUMNS.get(str(name), str(name)))
-        if missing := [name for name in ("dataset", "doc", "claim", "label") if name not in table]:
+        wanted = ["dataset", "doc", "claim", "label", *(["origin"] if datasets == "origin" else [])]
+        if missing := [name for name in wanted if name not in table]:
             raise InputError(str(path), [Problem(f"expected the column {name!r}") for name in missing])
-        metrics = {name: found for name in table.columns if (found := _METRIC.fullmatch(name))}
-        if not metrics and datasets == "source":
+        columns = [name for name in table if _METRIC.fullmatch(name)]
+        if not columns and datasets == "source":
             raise InputError(str(path), [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")])
-        if datasets == "origin":
-            table["dataset"] = _name_datasets_by_origin(path, table)
-        verdicts = _list_verdicts(table[[*metrics]], metrics)
-        table = table.drop(columns=[*metrics, "claim_id"], errors="ignore")
+        verdicts = _list_verdicts(table[columns])
+        table = table.drop(columns=[*columns, "claim_id"], errors="ignore")
         further = {name: table[name].tolist() for name in table.columns if name not in CLAIM_COLUMNS}
         leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
         table["doc_id"] = path.stem + ":" + table.get("doc_id", table.groupby("doc").ngroup()).astype(str)
-        if datasets == "origin" and "system" in table:
-            table["response_id"] = table["doc_id"] + "/" + table["system"].astype(str)  # a summary is one claim
-        rows = list_plain_rows(table)
-        claims += [row | {VERDICTS: said} for row, said in zip(rows, verdicts, strict=True)]
+        if datasets == "origin":
+            table["dataset"] = table["origin"].map(lambda text: _ORIGINS.get(str(text).lower()))
+            problems = [
+                Problem(f"expected {' or '.join(_ORIGINS)}, found {text!r}", row, "origin")
+                for row, (text, name) in enumerate(zip(table["origin"], table["dataset"], strict=True), start=1)
+                if name is None
+            ]
+            if problems:
+                raise InputError(str(path), problems)
+            if "system" in table:
+                table["response_id"] = table["doc_id"] + "/" + table["system"].astype(str)  # a summary is one claim
+        claims += [row | {VERDICTS: said} for row, said in zip(list_plain_rows(table), verdicts, strict=True)]
     return Conversion.from_claims("predicted", claims)
 
 
-def _name_datasets_by_origin(path: Path, table: pd.DataFrame) -> pd.Series:
-    """AggreFact-CNN or AggreFact-XSum for each row. Raises `InputError` where a row is of neither."""
-    if "origin" not in table:
-        raise InputError(str(path), [Problem("expected the column 'origin' (cnndm or xsum), for the option dataset")])
-    names = table["origin"].map(lambda text: _ORIGINS.get(str(text).lower()))
-    expected = f"expected {' or '.join(_ORIGINS)}, found"
-    bad = table.loc[names.isna(), "origin"]
-    if len(bad):
-        rows = np.flatnonzero(names.isna()) + 1
-        problems = [Problem(f"{expected} {text!r}", int(row), "origin") for row, text in zip(rows, bad, strict=True)]
-        raise InputError(str(path), problems)
-    return names
-
-
-def _list_verdicts(table: pd.DataFrame, metrics: dict[str, re.Match[str]]) -> list[list[dict[str, Any]]]:
+def _list_verdicts(table: pd.DataFrame) -> list[list[dict[str, Any]]]:
     """What each metric said of each row; nothing where it has neither a score nor a label."""
-    said: dict[str, dict[str, pd.Series]] = {}
-    for column, found in metrics.items():
-        kind = "score" if found[2].lower() == "score" else "prediction"
-        said.setdefault(found[1], {})[kind] = pd.to_numeric(table[column], errors="coerce")
-    for own in said.values():
-        if len(own) == 2 and not own["score"].dropna().between(0, 1).all():
-            del own["score"]
+    said: dict[str, pd.DataFrame] = {}
+    for column in table:
+        name, _, kind = str(column).rpartition("_")
+        kind = "score" if kind.lower() == "score" else "prediction"
+        said.setdefault(name, pd.DataFrame(index=table.index))[kind] = pd.to_numeric(table[column], errors="coerce")
     rows: list[list[dict[str, Any]]] = [[] for _ in table.index]
     for name, own in said.items():
-        for row, values in zip(rows, list_plain_rows(pd.DataFrame(own)), strict=True):
-            if any(value is not None for value in values.values()):
+        if len(own.columns) == 2 and not own["score"].dropna().between(0, 1).all():
+            own = own[["prediction"]]
+        for row, values in zip(rows, list_plain_rows(own), strict=True):
+            if {*values.values()} != {None}:
                 row.append({"evaluator": name, **values})
     return rows

@@ -218,8 +218,7 @@ def read_typed_lines(
         try:
             found.append((number, model.model_validate(row)))
         except ValidationError as error:
-            wrong = ({**one, "loc": (0, *one["loc"])} for one in error.errors(include_url=False))
-            problems += [describe_invalid_row(one, "line", number) for one in wrong]
+            problems += [describe_invalid_row(one, "line", number) for one in error.errors(include_url=False)]
     raise_problems(path, problems)
     return found
 
