@@ -180,7 +180,7 @@ CHECKS = (
         limit=lambda limits: limits.min_orderable,
         side="under",
         by=(),
-        says="According to the labels, the difference is significant for {n_ordered} of {n_pairs:number pair} of "
+        says="Labelled error rates differ significantly for {n_ordered} of {n_pairs:number pair} of "
         "systems{on}, {verdict}.",
         beyond="too few to judge rankings",
         advice="Two systems without a significant difference may still differ: label more claims.",

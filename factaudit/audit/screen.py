@@ -44,6 +44,8 @@ DEFAULT_TITLE = "Evaluators compared"
 MAX_EVALUATORS, MAX_SYSTEMS = 8, 12
 #: With fewer labelled errors (or correct claims), the only advice is to label more.
 MIN_LABELS = 5
+#: What the only advice begins with where labels are too few for any other.
+LABEL_MORE = "Label more"
 #: A check has at most so many lines.
 MAX_FINDINGS = 2
 #: What is wrong where TNR, or TPR, is low: the rate of mistakes, the labels it rests on, and their noun.
@@ -91,7 +93,9 @@ class Screen:
 def compose_screen(results: Mapping[str, Any]) -> Screen:
     """The first screen of a ``results.json``'s content."""
     run = make_audited_run(results["audits"], results["about"])
-    advice = [*_advise_on_evaluators(run), *list_warnings(run)]
+    advice = list(_advise_on_evaluators(run))
+    lacks_labels = any(one.word == LABEL_MORE for one in advice)  # the reason for most other warnings
+    advice += _warn_of_trial_models(run) if lacks_labels else list_warnings(run)
     heads, table, most = *tabulate_evaluators(run), MAX_EVALUATORS
     if not table:
         heads, table, most = *tabulate_estimates(run), MAX_SYSTEMS
@@ -125,7 +129,8 @@ def describe_size(run: AuditedRun) -> str:
     what = f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"
     text = ", ".join([" and ".join(parts), what] if parts else [what])
     n = "all" if labelled == total else f"{labelled:,}"
-    text += f", {n} labelled, {labelled - correct:,} of them as errors." if labelled else ", none of them labelled."
+    errors = "1 of them as an error" if labelled - correct == 1 else f"{labelled - correct:,} of them as errors"
+    text += f", {n} labelled, {errors}." if labelled else ", none of them labelled."
     if len(claims) > 1 and any(row["dataset"] == MACRO_MEAN for row in run.overall("rates").values()):
         text += f" Figures are averages over the {len(claims):,} data sets."
     return text
@@ -218,15 +223,19 @@ def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
 
 def list_warnings(run: AuditedRun) -> Iterator[Advice]:
     """What keeps a reader from using any figure: a model for trying, and findings that belong on the first screen."""
-    trial = [row["name"] for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
-    if trial:
-        yield Advice("Beware", f"The model of {trial[0]} is only for trying factaudit; ignore its figures.")
+    yield from _warn_of_trial_models(run)
     for audit in load_all_audits().values():
         for check in audit.checks if run.rows(audit.name) else ():
             if check.on_screen:
                 found = [one for one in run.find(check) if one.verdict == "beyond"]
                 found.sort(key=lambda one: -check.measure_gravity(one.evidence))
                 yield from (Advice("Beware", one.statement) for one in found[:MAX_FINDINGS])
+
+
+def _warn_of_trial_models(run: AuditedRun) -> Iterator[Advice]:
+    trial = [row["name"] for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
+    if trial:
+        yield Advice("Beware", f"The model of {trial[0]} is only for trying factaudit; ignore its figures.")
 
 
 def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:
@@ -255,11 +264,12 @@ def _explain_lacking_labels(run: AuditedRun, rows: Sequence[Row]) -> Advice | No
         return None
     if not labelled:
         text = f"No claim is labelled, so nobody can say which verdicts are right. First {how}."
-        return Advice("Label more", text)
+        return Advice(LABEL_MORE, text)
     if min(errors, correct) < MIN_LABELS:
         found = f"{format_count(errors, 'labelled error')} and {format_count(correct, 'labelled correct claim')}"
-        text = f"{found} are too few to say how good an evaluator is. Aim for at least {ENOUGH_FOR_SHARES} of each"
-        return Advice("Label more", f"{text}: {how}.")
+        text = f"{found} are too few to choose an evaluator, to flag errors with it, to publish error rates or to rank "
+        text += f"systems. Aim for at least {ENOUGH_FOR_SHARES} of each"
+        return Advice(LABEL_MORE, f"{text}: {how}.")
     for _, key, _ in _MISTAKES.values():
         counts = [row[key] for row in rows if row.get(key) is not None]
         if max(counts, default=MIN_LABELS) < MIN_LABELS:
@@ -380,9 +390,13 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
     best = max(able, key=lambda row: row["errors_found"]) | {"reviewed": REVIEWED}
     text = "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the "
     text = fill(text + "errors.", best)
-    if (row := find_review_row(run, best["evaluator"])) is not None:
-        promise = " If people review the lowest {review_share:whole}, at most {max_error:limit} % of the claims that "
-        text += fill(promise + "are left are errors ({confidence:limit} % confidence).", row)
+    if find_review_row(run, best["evaluator"]) is not None:
+        promise = " If people review the lowest {review_share:whole} of its scores, at most {max_error:limit} % of the "
+        text += fill(promise + "claims that are left are errors ({confidence:limit} % confidence).", best)
+    elif best["review_share"] == 1:
+        text += fill(" No part of the rest is sure to contain at most {max_error:limit} % errors.", best)
+    elif best["review_share"]:
+        text += fill(" To leave at most {max_error:limit} % errors, people must review {review_share:whole}.", best)
     yield Advice("Instead", text)
 
 
@@ -399,8 +413,7 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
         text = f"publishing error rates as they are: {join_names(_word_far_rates(run, far[name]) for name in unfit)}"
         text += f", significantly more than the limit of {limit}."
         if unknown:
-            text += f" For {join_names(unknown)}, there are too few labels to tell whether its rates are within the "
-            text += "limit."
+            text += f" The rates of {join_names(unknown)} may be within it; there are too few labels to tell."
         yield Advice("Not for", text)
     elif unknown:
         text = "There are too few labels to tell whether predicted error rates can be published."
@@ -409,8 +422,8 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
         biases = _list_biases(run, evaluators[0])
         yield from (Advice("Instead", text) for text in expect_corrected_rates(run, biases))
     elif (unfit or unknown) and run.about.get("claims"):
-        text = "correct the rates of new claims: label about 100 of them per data set. factaudit sample chooses them, "
-        yield Advice("Instead", text + "and factaudit estimate gives each system a corrected rate with a 95 % CI.")
+        text = "publish corrected rates: label about 100 new claims per data set. factaudit sample chooses them, and "
+        yield Advice("Instead", text + "factaudit estimate gives each system a rate and its 95 % CI.")
 
 
 def _word_far_rates(run: AuditedRun, found: Finding) -> str:
@@ -436,7 +449,7 @@ def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
     step = 10 ** max(len(str(int(needed))) - 2, 0)  # rounded up to two digits: 1,437 labels are about 1,500
     each = "" if rows[0]["system"] == ALL_TOGETHER else " per system"
     told = {"limit": limit, "needed": math.ceil(needed / step) * step, "have": round(have)}
-    text = " To measure the bias of a rate to within ±{limit:limit} points, you need about {needed} labels"
+    text = " To know to within ±{limit:limit} points how far off a rate is, you need about {needed} labels"
     return fill(f"{text}{each}; there are {{have}}.", told)
 
 
@@ -457,9 +470,9 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         if answer.may == "yes":
             yield Advice("Good for", f"ranking systems: {text}")
             return
-        if counts["n_one_sided"]:
-            pairs = format_count(counts["n_one_sided"], "pair")
-            text += f" For {pairs}, either {name} or the labels find a significant difference, but not both."
+        if n := counts["n_one_sided"]:
+            others = "pair" if n == 1 else f"{n:,}"
+            text += f" On the other {others}, only one of the two finds a significant difference."
         yield Advice("Beware", f"Rankings: {text} No pair is reversed.")
         return
 
