@@ -30,7 +30,9 @@ from factaudit.arrays.response_means import (
 )
 from factaudit.arrays.support_matrix import NARROW_MARGIN, GroupLinks, SupportMatrix
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.noise_floor import estimate_noise_floor
+from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+from factaudit.stats.mover import mover_weighted_sum
+from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
 Row = dict[str, Any]
@@ -229,31 +231,57 @@ def estimate_merged_beyond_noise(
 ) -> Row:
     """What of the share of merged responses the verifier's errors alone would give, and what is beyond it.
 
-    false_positive_rate: how often the verifier finds a false cell supported, where that is known; else measured on
-    cells that are known to be false (``false_positives_from``: `FALSE_CELL_SOURCES`, or ``given``). All None without
-    such cells. Pages of one name share more than such cells' pages do with the text (a nationality, a profession): the
-    floor is a lower one. See `factaudit.stats.noise_floor`.
+    A verifier that calls a false cell supported with probability f makes a response look merged when it does so in any
+    of the m cells that could (``n_open``): with probability 1 − (1 − f)^m. The mean of these is the floor. f is given
+    (``false_positive_rate``), or measured on cells that are known to be false (``false_positives_from``:
+    `FALSE_CELL_SOURCES`, or ``given``); all figures are None without either. Pages of one name share more than such
+    cells' pages do with the text (a nationality, a profession): the floor is a lower one.
+
+    Intervals: Wilson's of f, over the cells of responses about one topic; the floor at its ends; of the excess MOVER's,
+    of two shares. A given f has none.
+
+    >>> rows = [{"n_facts": 9, "n_candidates": 2, "topic": None, "merged": merged, "n_open": n, "false_cells": cells}
+    ...         for merged, n, cells in ((True, 2, {"decoys": (5, 1)}), (False, 0, {"decoys": (5, 0)}), (None, 5, {}))]
+    >>> found = estimate_merged_beyond_noise(rows)
+    >>> [round(found[key], 3) for key in ("false_positive_rate", "merged_floor", "merged_excess")]
+    [0.1, 0.095, 0.405]
     """
     seen = [row for row in response_rows if row["n_facts"] and row["n_candidates"]]
-    counts = {
-        source: np.array([row["false_cells"].get(source, (0, 0)) for row in seen], dtype=float).reshape(-1, 2).T
-        for source in FALSE_CELL_SOURCES
-    }
-    source = next((source for source in FALSE_CELL_SOURCES if counts[source][0].any()), None)
-    if false_positive_rate is not None:
-        source = None
-    false_cells = counts[source] if source else np.zeros((2, len(seen)))
-    merged = np.array([np.nan if row["merged"] is None else row["merged"] for row in seen], dtype=float)
-    n_open = np.array([row["n_open"] for row in seen], dtype=float)
-    floor = estimate_noise_floor(merged, n_open, false_cells, intervals, false_positive_rate)
+    decided = [row for row in seen if row["merged"] is not None]
     names = ("false_positive_rate", "merged_floor", "merged_excess")
     figures: Row = dict.fromkeys(f"{name}{end}" for name in names for end in ("", "_low", "_high"))
-    if floor is None:
-        return figures | {"n_false": 0, "false_positives_from": None}
-    points = (floor.false_positive_rate, floor.floor, floor.excess)
-    for name, point, (low, high) in zip(names, points, floor.intervals, strict=True):
-        figures |= {name: point, f"{name}_low": low, f"{name}_high": high}
-    return figures | {"n_false": int(false_cells[0].sum()), "false_positives_from": source or "given"}
+    figures |= {"n_false": 0, "false_positives_from": None}
+    counts = {
+        source: np.array([row["false_cells"].get(source, (0, 0)) for row in seen]) for source in FALSE_CELL_SOURCES
+    }
+    source = next((source for source, cells in counts.items() if cells.any()), None)
+    if not decided or (source is None and false_positive_rate is None):
+        return figures
+    rate, rate_ends = false_positive_rate, (np.nan, np.nan)
+    figures["false_positives_from"] = "given"
+    if rate is None and source is not None:
+        topic = number_clusters(row["topic"] for row in seen)
+        n, hits = (np.bincount(topic, column)[:, None] for column in counts[source].T)
+        clusters = ClusterCounts(np.zeros(len(n), dtype=np.int64), np.ones(len(n), dtype=np.int64), n, 1)
+        found = estimate_clustered_proportions(clusters, hits, n)
+        rate = found.point.item()
+        figures |= {"n_false": int(n.sum()), "false_positives_from": source}
+        if intervals is not None:
+            low, high = found.wilson_intervals(intervals.confidence)
+            rate_ends = low.item(), high.item()
+    n_open = np.array([row["n_open"] for row in decided])
+    floor, *floor_ends = (float((1 - (1 - each) ** n_open).mean()) for each in (rate, *rate_ends))
+    merged = np.array([row["merged"] for row in decided], dtype=float)
+    points = (rate, floor, merged.mean() - floor)
+    figures |= {name: float(point) for name, point in zip(names, points, strict=True)}
+    if intervals is not None and not np.isnan(rate_ends[0]):
+        share_ends = share_interval(merged, intervals.confidence, number_clusters(row["topic"] for row in decided))
+        low, high = np.array([share_ends, floor_ends]).T
+        shares = np.array([merged.mean(), floor])
+        excess_ends = mover_weighted_sum(shares, (low, high), np.array([1, -1]))[1]
+        for name, ends in zip(names, (rate_ends, floor_ends, excess_ends), strict=True):
+            figures |= name_ends(name, ends)
+    return figures
 
 
 def _share_categories(response_rows: Sequence[Mapping[str, Any]]) -> Row:

@@ -262,10 +262,6 @@ class Judgements:
         codes = member[rows] * 9 + encode_cells(units.label[rows], said[rows])
         return count_codes_by_cluster(units.cluster_codes[rows], np.zeros_like(rows), 1, codes, len(members) * 9)
 
-    def count_group_clusters(self, groups: ClaimGroups) -> np.ndarray:
-        """int (G,): in how many clusters each group has a claim."""
-        return np.bincount(self._group_cluster_pairs(groups).group, minlength=len(groups.keys))
-
     def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
         """Kept as long as the groups are."""
         pairs: WeakKeyDictionary[ClaimGroups, GroupClusterPairs]

@@ -13,15 +13,14 @@ import numpy as np
 import scipy
 
 from factaudit.arrays.claim_groups import ClaimGroups
-from factaudit.arrays.figures import Figure, encode_cells
+from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.errors import UsageError
 from factaudit.stats.agreement import pearson
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusteredProportions, estimate_clustered_proportions
 from factaudit.stats.hypothesis_tests import pair_p_values, two_proportion_p, two_proportion_power
 from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
-from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval
+from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: An order in the names of counts: a's error rate is significantly lower than b's, neither, higher.
@@ -154,31 +153,6 @@ def iterate_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterat
         ]
 
 
-def resample_system_errors(cases: Sequence[RankingCase], bootstrap: ClusterBootstrap) -> Iterator[np.ndarray]:
-    """The four numbers of `sum_errors` of each system in each replicate, of each case: float64 (B, S, 4).
-
-    The cases are of one dataset; its clusters are drawn again. A claim in no system counts nowhere, but its cluster is
-    drawn all the same. A system that lies in a single cluster is NaN: there is nothing to resample.
-    """
-    first = cases[0]
-    units, size = first.judgements.at_level(first.groups.level), len(first.members)
-    rows = np.flatnonzero(units.dataset_codes == units.dataset_names.index(first.dataset))
-    draws = bootstrap.draw(units.cluster_codes[rows], first.dataset)
-    place_of = np.full(len(first.groups.keys) + 1, -1)
-    place_of[list(first.members)] = np.arange(size)
-    system = place_of[first.groups.codes[rows]]
-    inside = system >= 0
-    rows, place = rows[inside], draws.unit[inside] * size + system[inside]
-    alone = first.judgements.count_group_clusters(first.groups)[list(first.members)] < 2
-    for case in cases:
-        codes = place * 9 + encode_cells(units.label[rows], units.prediction[case.evaluator][rows])
-        cells = np.bincount(codes, minlength=draws.n_units * size * 9).reshape(draws.n_units, size, 3, 3)
-        sums = draws.sum(np.stack(sum_errors(cells), axis=-1).reshape(draws.n_units, -1))
-        sums = sums.reshape(len(sums), size, 4)
-        sums[:, alone] = np.nan
-        yield sums
-
-
 def compare_orders(labelled_order: np.ndarray, predicted_order: np.ndarray) -> dict[str, float | None]:
     """Shares of pairs: ordered differently, in opposite directions, and ordered by the labels at all."""
     shares = {
@@ -265,27 +239,29 @@ def count_reversed_pairs(labelled: SystemErrors, predicted: SystemErrors, alpha:
     return dict(zip(REVERSED_PAIR_KEYS, [*(int(each.sum()) for each in numbers), p], strict=True))
 
 
-def correlate_rates(
-    labelled: np.ndarray, predicted: np.ndarray, replicates: np.ndarray | None, confidence: float | None
-) -> dict[str, Figure]:
-    """kendall_tau (tau-b) and pearson_r of two rates of S systems, as figures of one group.
+def correlate_rates(labelled: SystemErrors, predicted: SystemErrors, confidence: float | None) -> dict[str, Figure]:
+    """kendall_tau (tau-b) and pearson_r of the labelled and the predicted error rates, as figures of one group.
 
-    replicates: (B, S, 4), the numbers of `sum_errors` in bootstrap replicates, for the interval of tau.
+    The interval of τ holds all that the data leave open: pairs whose rates do not differ significantly by the labels,
+    or by the predictions, may be in either order. That is conservative. (Percentiles of τ over bootstrap replicates
+    hold the true τ in 2 to 99 % of simulations, since noise pulls τ towards 0 and the bootstrap adds noise again.)
     """
-    tau, r = np.array([kendall_tau(labelled, predicted)]), np.array([pearson(labelled, predicted).point])
-    nothing = np.full(1, np.nan)
-    ends = {"kendall_tau": (nothing, nothing), "pearson_r": (nothing, nothing)}
-    is_defined = not np.isnan(tau[0]) and not np.isnan(r[0])
-    if confidence is not None and replicates is not None and is_defined and not np.isnan(replicates).any():
-        rates = [divide_or_undefined(replicates[..., at], replicates[..., at + 1]) for at in (0, 2)]
-        whole = ~np.isnan(rates).any((0, 2))  # a replicate without a claim of one system says nothing of its order
-        low, high = kendall_tau_interval(rates[0][whole], rates[1][whole], confidence)
-        ends["kendall_tau"] = np.minimum(low, tau), np.maximum(high, tau)
-        ends["pearson_r"] = fisher_z_interval(r, np.array([len(labelled)]), confidence)
-    figures = {"kendall_tau": Figure(tau), "pearson_r": Figure(r)}
+    x, y = labelled.rates, predicted.rates
+    tau, r = kendall_tau(x, y), pearson(x, y).point
+    figures = {"kendall_tau": Figure(np.array([tau])), "pearson_r": Figure(np.array([r]))}
     if confidence is None:
         return figures
-    return {key: replace(figure, interval=ends[key]) for key, figure in figures.items()}
+    ends = {"kendall_tau": (np.nan, np.nan), "pearson_r": fisher_z_interval(r, len(x), confidence)}
+    if not np.isnan(tau):
+        a, b = np.triu_indices(len(x), 1)
+        significant = [side.test_pairs(a, b) < 1 - confidence for side in (labelled, predicted)]
+        product = np.sign(x[a] - x[b]) * np.sign(y[a] - y[b]) * np.all(significant, axis=0)
+        settled, n_open = product.sum(), (product == 0).sum()
+        ends["kendall_tau"] = min((settled - n_open) / len(a), tau), max((settled + n_open) / len(a), tau)
+    return {
+        key: replace(figure, interval=(np.array([ends[key][0]]), np.array([ends[key][1]])))
+        for key, figure in figures.items()
+    }
 
 
 def cross_tabulate_orders(

@@ -29,12 +29,11 @@ from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_co
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.interval_methods import (
-    RESPONSE_BOOTSTRAP,
+    MOVER,
     RESPONSE_CHANGE,
     RESPONSE_COUNT,
     RESPONSE_MEAN,
     RESPONSE_WILSON,
-    SHARE_BEYOND_FLOOR,
 )
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
@@ -298,10 +297,10 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     ),
     "n_merged": Column("merged", "count", _MERGED_DESCRIPTION, shown=False),
     "share_merged": share_column("merged responses", _MERGED_DESCRIPTION, RESPONSE_WILSON),
-    "merged_floor": Column("noise floor", "percent", _FLOOR_DESCRIPTION, interval=RESPONSE_BOOTSTRAP),
-    "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=SHARE_BEYOND_FLOOR),
+    "merged_floor": Column("noise floor", "percent", _FLOOR_DESCRIPTION, interval=RESPONSE_WILSON),
+    "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=MOVER),
     "false_positive_rate": Column(
-        "false positives", "percent", _FALSE_CELLS_DESCRIPTION, interval=RESPONSE_BOOTSTRAP, shown=False
+        "false positives", "percent", _FALSE_CELLS_DESCRIPTION, interval=RESPONSE_WILSON, shown=False
     ),
     "n_false": Column("false cells", "count", _FALSE_CELLS_DESCRIPTION, shown=False),
     "false_positives_from": Column("measured on", "text", _FALSE_CELLS_DESCRIPTION, shown=False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from factaudit.arrays.system_rankings import (
     PAIR_DETECTION_POWER,
     PairTest,
     RankingCase,
+    SystemErrors,
     SystemPairTest,
     bound_order_errors,
     compare_orders,
@@ -19,12 +20,11 @@ from factaudit.arrays.system_rankings import (
     count_reversed_pairs,
     cross_tabulate_orders,
     iterate_ranking_cases,
-    resample_system_errors,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
-from factaudit.audit.core.interval_methods import FISHER, ORDER_BOOTSTRAP
+from factaudit.audit.core.interval_methods import FISHER, OPEN_ORDERS
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, group_rows
 from factaudit.audit.core.tabulate import explain_row, pick_figure
@@ -78,18 +78,15 @@ def compute_ranking_agreement(
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         for cases in iterate_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
-            replicates: Iterable[np.ndarray | None] = [None] * len(cases)
-            if intervals is not None and cases and cases[0].members:
-                replicates = resample_system_errors(cases, intervals)
-            for case, drawn in zip(cases, replicates, strict=True):
+            for case in cases:
                 is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (case.cells[:, 0].sum(1) >= min_errors)
                 used = case.select(is_used)
+                clustered = used.count_errors()
                 row: Row = {"dataset": case.dataset, "level": level, "evaluator": judgements.evaluators[case.evaluator]}
-                row |= _compare_systems(used, how) | _count_ranked_claims(case, used)
-                rates = [side.rates for side in used.count_errors(by_cluster=False)]
-                if len(used.members) < min_systems:
-                    rates = [side[:0] for side in rates]
-                figures = correlate_rates(rates[0], rates[1], None if drawn is None else drawn[:, is_used], confidence)
+                row |= _compare_systems(used, clustered, how) | _count_ranked_claims(case, used)
+                is_enough = len(used.members) >= min_systems
+                compared = clustered if is_enough else used.select(np.zeros(len(used.members), bool)).count_errors()
+                figures = correlate_rates(*compared, confidence)
                 low, high = figures["kendall_tau"].ends
                 is_too_wide = high - low > MAX_TAU_INTERVAL_WIDTH
                 figures["kendall_tau"] = figures["kendall_tau"].without_interval(is_too_wide, _TOO_WIDE)
@@ -97,7 +94,7 @@ def compute_ranking_agreement(
                     row |= pick_figure(key, figure, 0)
                 reasons = [
                     _LEFT_OUT if len(used.members) < len(case.systems) else "",
-                    f"correlations need {min_systems} systems" if len(used.members) < min_systems else "",
+                    "" if is_enough else f"correlations need {min_systems} systems",
                 ]
                 causes = {"kendall_tau": _TOO_WIDE} if is_too_wide[0] else {}
                 rows.append(explain_row(row, figures, reasons, _NO_INTERVAL, causes))
@@ -109,9 +106,8 @@ _TOO_WIDE = "it would be wider than half of the range of τ"
 _NO_INTERVAL = "it takes four systems, several clusters, and a correlation that is not 1 or -1"
 
 
-def _compare_systems(case: RankingCase, how: PairTest) -> Row:
-    """How both sides order the pairs of systems, and what the labels could show."""
-    clustered = case.count_errors()
+def _compare_systems(case: RankingCase, clustered: tuple[SystemErrors, SystemErrors], how: PairTest) -> Row:
+    """How both sides order the pairs of systems, and what the labels could show; clustered: their errors."""
     labelled, predicted = clustered if how.test == "clustered" else case.count_errors(by_cluster=False)
     orders = labelled.order_pairs(how)[1], predicted.order_pairs(how)[1]
     row: Row = {"n_systems": len(case.members), "n_pairs": len(orders[0])}
@@ -265,7 +261,7 @@ AUDIT = Audit(
             "number",
             _CORRELATION_DESCRIPTION,
             digits=2,
-            interval=ORDER_BOOTSTRAP,
+            interval=OPEN_ORDERS,
             counted_in="n_systems",
         ),
         "pearson_r": Column(

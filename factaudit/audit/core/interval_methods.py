@@ -14,19 +14,17 @@ RESPONSE_MEAN = "Korn and Graubard, over responses"
 RESPONSE_CHANGE = "Student's t over responses, at least as wide as Korn and Graubard if all change in one direction"
 RESPONSE_INFLUENCE = "Fisher's z, jackknife over responses"
 RESPONSE_COUNT = "Student's t on the log scale, over responses"
+OPEN_ORDERS = "all orders of the systems that tests of pairs leave open"
 FISHER = "Fisher's z, over systems"
 FISHER_JACKKNIFE = f"Fisher's z, {JACKKNIFE}"
-#: These are drawn: they move with the number of replicates, and captions say it.
+#: Drawn: it moves with the number of replicates, and captions say it.
 CLUSTER_BOOTSTRAP = "cluster bootstrap"
-ORDER_BOOTSTRAP = "cluster bootstrap of the order of the systems"
-RESPONSE_BOOTSTRAP = "bootstrap over responses"
-SHARE_BEYOND_FLOOR = f"{RESPONSE_BOOTSTRAP}, at least Wilson's of the share, less the floor"
 
 
 def is_random_interval_method(interval_method: str) -> bool:
     """Whether a method resamples, so that it has replicates.
 
-    >>> is_random_interval_method(ORDER_BOOTSTRAP), is_random_interval_method(WILSON)
+    >>> is_random_interval_method(CLUSTER_BOOTSTRAP), is_random_interval_method(WILSON)
     (True, False)
     """
     return "bootstrap" in interval_method
