@@ -18,7 +18,7 @@ from factaudit.datasets.original_datasets import join_original_datasets
 from factaudit.datasets.source_files import JoinsOption, parse_split_name
 from factaudit.errors import FactauditError, UsageError
 from factaudit.tables import CLAIM_COLUMNS, read_table
-from factaudit.tables.column_kinds import find_judged_columns
+from factaudit.tables.column_profiles import find_judged_columns
 from factaudit.tables.reading import combine_claims
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count

@@ -17,7 +17,7 @@ import pandas as pd
 from factaudit.datasets.conversion import VERDICTS, Conversion, reads
 from factaudit.errors import InputError, Problem
 from factaudit.tables import CLAIM_COLUMNS, list_plain_rows
-from factaudit.tables.column_kinds import find_judged_columns
+from factaudit.tables.column_profiles import find_judged_columns
 from factaudit.tables.table_files import read_table
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 

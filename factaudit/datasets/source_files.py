@@ -24,7 +24,7 @@ from factaudit.errors import InputError, Problem
 from factaudit.files import check_is_table_file
 from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.tables import list_plain_rows, read_table
-from factaudit.tables.column_kinds import find_judged_columns
+from factaudit.tables.column_profiles import find_judged_columns
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.table_files import read_json_document
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import pandas as pd
-
-from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     EVALUATOR_AFFIXES,
@@ -39,6 +36,7 @@ _LOOSE_PEOPLE = {"annotation", "annotations", "annotated"}
 _LOOSE_JUDGES = {"judge", "judges", "judged", "eval", "rubric", "grader"}
 #: What a metric of overlap gives: ``bertscore_f1``.
 _OVERLAP_PARTS = {"f1", "precision", "recall"}
+_PLAIN_NAMES = {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
 
 
 def list_name_forms(column_name: str) -> list[str]:
@@ -54,28 +52,24 @@ def find_known_form(column_name: str, known: Sequence[str]) -> str | None:
     return next((form for form in list_name_forms(column_name) if form in known), None)
 
 
-def classify_column(column: ColumnProfile) -> str:
-    """What a column that has no role may be, by its name.
+def classify_column_name(name: str, is_binary: bool = False) -> str:
+    """What a column that has no role may be.
 
     ``people``, ``judge``, ``both``, ``label`` (of whomever), ``support`` (only what was judged: "faithfulness"),
     ``plain`` (a score or verdict of whomever), ``unknown``, or a key of `REASONS`.
     """
-    name = column.name.rpartition("[].")[2]
     whole, last = list_name_forms(name)[0], list_name_forms(name)[-1]
     people, judges, supports = (find_vocabulary_words(kind, name) for kind in ("people", "judges", "supports"))
-    if column.is_time or column.counts_up:
-        return "time" if column.is_time else "counter"
-    if is_measure(name):
-        return "measure"
-    if is_quality(name):
-        return "quality"
-    if not people and not judges and has_vocabulary_word_in_column_name("soft_measures", last):
-        return "measure"
-    if has_vocabulary_word_in_column_name("reasons", last):
-        return "reason"
-    if has_vocabulary_word_in_column_name("answers", name):
-        return "answer"
-    if whole in (*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]):
+    soft = find_vocabulary_words("soft_measures", last) if not people and not judges else None
+    no_judgement = {
+        "measure": is_measure(name) or soft,
+        "quality": is_quality(name),
+        "reason": find_vocabulary_words("reasons", last),
+        "answer": find_vocabulary_words("answers", name),
+    }
+    if found := next((kind for kind, words in no_judgement.items() if words), None):
+        return found
+    if whole in _PLAIN_NAMES:
         return "plain"
     if whole in COLUMN_NAMES["system"]:
         return "unknown"  # "model" with yes and no
@@ -84,9 +78,8 @@ def classify_column(column: ColumnProfile) -> str:
         return "people" if not is_both else "judge" if people <= _LOOSE_PEOPLE else "both"
     is_doubtful = has_vocabulary_word_in_column_name("doubtful_judgements", name)
     if judges:
-        if is_doubtful or (column.kind == "binary" and has_vocabulary_word_in_column_name("calls", name)):
-            return "unknown"
-        return "support" if judges <= supports else "judge"
+        is_call = is_binary and has_vocabulary_word_in_column_name("calls", name)
+        return "unknown" if is_doubtful or is_call else "support" if judges <= supports else "judge"
     if last in COLUMN_NAMES["label"] or has_vocabulary_word_in_column_name("labels", name):
         return "label"
     if is_doubtful or has_vocabulary_word_in_column_name("users", last):
@@ -94,12 +87,7 @@ def classify_column(column: ColumnProfile) -> str:
     stem, affix = split_evaluator_name(name)
     if affix in _SURE_AFFIXES and normalise_vocabulary_words(stem) not in COLUMN_NAMES["label"]:
         return "judge"
-    return "plain" if last in (*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]) else "unknown"
-
-
-def _find_no_judgement(kind: str, name: str) -> frozenset[str]:
-    is_overlap = has_vocabulary_word_in_column_name("overlaps", name)
-    return find_vocabulary_words(kind, name) - (_OVERLAP_PARTS if is_overlap else set())
+    return "plain" if last in _PLAIN_NAMES else "unknown"
 
 
 def is_measure(name: str) -> bool:
@@ -110,6 +98,11 @@ def is_measure(name: str) -> bool:
 def is_quality(name: str) -> bool:
     """Whether a name is one of another quality of a text than its support."""
     return bool(_find_no_judgement("qualities", name))
+
+
+def _find_no_judgement(kind: str, name: str) -> frozenset[str]:
+    is_overlap = has_vocabulary_word_in_column_name("overlaps", name)
+    return find_vocabulary_words(kind, name) - (_OVERLAP_PARTS if is_overlap else set())
 
 
 def split_evaluator_name(column_name: str) -> tuple[str, str]:
@@ -127,20 +120,16 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
     for affix in EVALUATOR_AFFIXES:
         if has_no_blanks(affix) and plain.endswith(affix) and plain != affix:
             return plain.removesuffix(affix), "verdict"
-        if found := re.fullmatch(rf"(?i)(.+?)[\s_./-]+\(?{affix}\)?", plain):
-            return found[1], affix
-        found = re.fullmatch(rf"(?i){affix}[\s_./-]+\(?(.+?)\)?", plain)
-        if found and not re.match(r"(of|du|de|des|del|der|von|van|do|da)[ _]", found[1]):
-            return found[1], affix
-        if found := re.fullmatch(rf"(.+[a-z]){affix.capitalize()}", plain):
+        behind = re.fullmatch(rf"(?i)(.+?)[\s_./-]+\(?{affix}\)?", plain)
+        before = re.fullmatch(rf"(?i){affix}[\s_./-]+\(?(?!(?:of|du|de|des|del|der|von|van|do|da)[ _])(.+?)\)?", plain)
+        if found := behind or before or re.fullmatch(rf"(.+[a-z]){affix.capitalize()}", plain):
             return found[1], affix
     return plain, ""
 
 
 def is_name_of_person(evaluator: str) -> bool:
     """Whether an evaluator's name is one of people ("human"), and of no judge."""
-    supports = find_vocabulary_words("supports", evaluator)
-    judges = find_vocabulary_words("judges", evaluator) - _LOOSE_JUDGES - supports
+    judges = find_vocabulary_words("judges", evaluator) - _LOOSE_JUDGES - find_vocabulary_words("supports", evaluator)
     return has_vocabulary_word_in_column_name("people", evaluator) and not judges
 
 
@@ -148,27 +137,3 @@ def is_name_of_model(annotator: str) -> bool:
     """Whether an annotator's name is one of a model or another judge, and of no person."""
     is_judge = has_vocabulary_word_in_column_name("judges", annotator)
     return is_judge and not has_vocabulary_word_in_column_name("people", annotator)
-
-
-def find_judged_columns(
-    columns: Mapping[str, Sequence[object]], kinds: Sequence[str] = ("people", "judge", "both")
-) -> dict[str, ColumnProfile]:
-    """The columns, by name, in which people or evaluators judged, single values or lists of them, by `classify_column`;
-    those that no name tells of where their words are opposite verdicts, too."""
-    found = {}
-    for name, values in columns.items():
-        if normalise_vocabulary_words(name) == "status":
-            continue  # whether a call went well
-        cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
-        column = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
-        kind = classify_column(column)
-        names_judge = normalise_vocabulary_words(name) in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"])
-        is_judgement = column.kind in ("binary", "share", "grade", "number") and not column.is_time
-        is_lettered = kind == "people" and column.has_few_words and column.n_different == 2  # C and I
-        if not (is_judgement or is_lettered) or column.counts_up or column.n_different < 2:
-            continue
-        if names_judge and not column.has_both_verdicts:
-            continue
-        if kind in kinds or (kind == "unknown" and column.has_both_verdicts and column.low is None):
-            found[name] = column
-    return found

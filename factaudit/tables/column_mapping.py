@@ -55,9 +55,14 @@ class EvaluatorColumnMapping(BaseModel):
     repeat: str | None = None
 
     @property
+    def judgements(self) -> dict[str, str]:
+        """The columns that hold its judgements, by what they hold."""
+        columns = {"score": self.score, "prediction": self.prediction}
+        return {kind: column for kind, column in columns.items() if column is not None}
+
+    @property
     def columns(self) -> list[str]:
-        """The columns that hold its judgements."""
-        return [one for one in (self.score, self.prediction) if one is not None]
+        return [*self.judgements.values()]
 
 
 class ColumnMapping(BaseModel):

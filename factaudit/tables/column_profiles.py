@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from factaudit.tables.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.tables.column_kinds import classify_column_name
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
@@ -31,11 +34,8 @@ _MAX_SHOWN_WORDS = 6
 #: Fewer rows than this count up by chance.
 _MIN_COUNTED_ROWS = 4
 #: Names of columns of texts and names, in which "NA" and "None" are what they say.
-_NAMES_OF_TEXTS = {
-    name
-    for role in ("claim_id", "claim", "doc", "dataset", "system", "response_id", "doc_id", "topic", "entity")
-    for name in COLUMN_NAMES[role]
-}
+_TEXT_ROLES = ("claim_id", "claim", "doc", "dataset", "system", "response_id", "doc_id", "topic", "entity")
+_NAMES_OF_TEXTS = {name for role in _TEXT_ROLES for name in COLUMN_NAMES[role]}
 _DATE_PATTERN = re.compile(
     r"(\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?[./-]\d\d?[./-](\d{4}|\d\d))([T ,].*)?"
     r"|\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[AP]M)?"
@@ -68,6 +68,13 @@ class ColumnProfile:
     has_questions: bool = False
     has_sentences: bool = False
 
+    @cached_property
+    def calls(self) -> str:
+        """What its name calls it (`classify_column_name`); ``time`` and ``counter`` by what it holds."""
+        if self.is_time or self.counts_up:
+            return "time" if self.is_time else "counter"
+        return classify_column_name(self.name.rpartition("[].")[2], self.kind == "binary")
+
     def describe_values(self) -> str:
         """What it holds, for people: its words, the range of its numbers, or how long its texts are."""
         missing = f", {self.n_missing:,} blank" if self.n_missing and self.kind != "empty" else ""
@@ -89,15 +96,15 @@ class ColumnProfile:
         """Whether its values are few and short enough to be words of labels."""
         return len(self.words) > 0 and self.mean_length <= 40
 
+    @cached_property
+    def meanings(self) -> set[int | None]:
+        """What its words mean as words of labels: 1, 0, or None for those that are none."""
+        return {parse_label_word(word) for word in self.words}
+
     @property
     def has_both_verdicts(self) -> bool:
         """Whether some words say supported, others not."""
-        return self.kind == "binary" and {0, 1} <= {parse_label_word(word) for word in self.words}
-
-    @property
-    def has_words_of_labels(self) -> bool:
-        """Whether a column of texts has few words, one of which at least is a label's."""
-        return self.kind == "text" and self.has_few_words and any(parse_label_word(w) is not None for w in self.words)
+        return self.kind == "binary" and {0, 1} <= self.meanings
 
     @property
     def can_hold_labels(self) -> bool:
@@ -109,23 +116,24 @@ class ColumnProfile:
     def looks_judged(self) -> bool:
         """Whether its values could be what somebody said of claims: words for a label, or varying numbers."""
         is_grade = self.kind == "grade" and (self.low or 0) >= -1 and (self.high or 0) <= 10
-        is_judged = self.kind in ("binary", "share") or is_grade or self.has_words_of_labels
-        return is_judged and self.n_different > 1 and not self.is_time and not self.counts_up
+        has_words_of_labels = self.kind == "text" and bool(self.meanings - {None})
+        is_judged = self.kind in ("binary", "share") or is_grade or has_words_of_labels
+        return is_judged and self.n_different > 1 and self.can_hold_labels
 
 
 def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:
     """What a column holds, from at most 20,000 of its rows."""
-    values = values.iloc[:MAX_PROFILED_ROWS]
+    cells = values.iloc[:MAX_PROFILED_ROWS].tolist()
     is_error = has_name_of_error(column_name)  # an error of the kind "none" is no error
-    is_named = normalise_vocabulary_words(column_name) in _NAMES_OF_TEXTS
-
-    def says_something(cell: Any) -> bool:
-        if isinstance(cell, str) and (is_named or (is_error and cell.strip().lower() == "none")):
-            return bool(cell.strip())
-        return not (is_missing_value(cell) if is_named else has_no_value(cell))
-
-    present = [cell for cell in values.tolist() if says_something(cell)]
-    held: dict[str, Any] = {"n_present": len(present), "n_missing": len(values) - len(present)}
+    is_blank = has_no_value
+    if normalise_vocabulary_words(column_name) in _NAMES_OF_TEXTS:
+        is_blank = _is_empty
+    present = [
+        one
+        for one in cells
+        if not is_blank(one) or (is_error and isinstance(one, str) and one.strip().lower() == "none")
+    ]
+    held: dict[str, Any] = {"n_present": len(present), "n_missing": len(cells) - len(present)}
     if not present:
         return ColumnProfile(column_name, "empty", **held)
     if any(isinstance(value, list | tuple | np.ndarray | dict) for value in present):
@@ -134,20 +142,20 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
     numbers = parse_judgement_numbers(pd.Series(present, dtype="object")).to_numpy(dtype=np.float64)
     is_number = np.isfinite(numbers)
     n_words = int((~is_number).sum())
-    is_tolerated = 0 < n_words <= MAX_UNREADABLE_SHARE * len(texts) and not np.isin(numbers[is_number], (0, 1)).all()
-    if is_tolerated:  # a few cells of a column of numbers are none: "timeout"
+    if 0 < n_words <= MAX_UNREADABLE_SHARE * len(texts) and not np.isin(numbers[is_number], (0, 1)).all():
+        # A few cells of a column of numbers are none: "timeout".
         texts = [text for text, known in zip(texts, is_number, strict=True) if known]
-        numbers = numbers[is_number]
+        numbers, n_words = numbers[is_number], 0
     different = list(dict.fromkeys(texts))
     words = tuple(different) if len(different) <= MAX_WORDS else ()
     held |= {"n_different": len(different), "words": words, "mean_length": float(np.mean([*map(len, texts)]))}
     if _are_words_of_labels(words, is_error):
         return ColumnProfile(column_name, "binary", **held)
-    if n_words and not is_tolerated:
-        is_time = all(_DATE_PATTERN.fullmatch(text) for text in texts)
-        n_questions = sum(text.endswith(("?", "？")) for text in texts)
+    if n_words:
+        held["is_time"] = all(_DATE_PATTERN.fullmatch(text) for text in texts)
+        held["has_questions"] = sum(text.endswith(("?", "？")) for text in texts) > 0.6 * len(texts)
         held["has_sentences"] = held["mean_length"] >= 15 or any(" " in one or has_no_blanks(one) for one in different)
-        return ColumnProfile(column_name, "text", is_time=is_time, has_questions=n_questions > 0.6 * len(texts), **held)
+        return ColumnProfile(column_name, "text", **held)
     low, high = float(numbers.min()), float(numbers.max())
     is_whole = bool((numbers == np.round(numbers)).all())
     steps = np.diff(numbers)
@@ -162,7 +170,31 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
     return ColumnProfile(column_name, kind, low=low, high=high, is_whole=is_whole, **held)
 
 
+def _is_empty(cell: Any) -> bool:
+    return is_missing_value(cell) or (isinstance(cell, str) and not cell.strip())
+
+
 def _are_words_of_labels(words: tuple[str, ...], is_error: bool) -> bool:
     known = {normalise_label_word(word) for word in words} - ({"none"} if is_error else set())
     said = {word for word in known if parse_label_word(word) is not None}
     return bool(said) and known <= said | INTERMEDIATE_WORDS
+
+
+def find_judged_columns(
+    columns: Mapping[str, Sequence[object]], kinds: Sequence[str] = ("people", "judge", "both")
+) -> dict[str, ColumnProfile]:
+    """The columns, by name, in which people or evaluators judged, single values or lists of them, by their names; those
+    that no name tells of where their words are opposite verdicts, too."""
+    found = {}
+    for name, values in columns.items():
+        cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
+        column = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
+        called = normalise_vocabulary_words(name)
+        is_name = called in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"]) and not column.has_both_verdicts
+        is_lettered = column.calls == "people" and column.has_few_words and column.n_different == 2  # C and I
+        is_judgement = column.kind in ("binary", "share", "grade", "number") or is_lettered
+        if called == "status" or is_name or not is_judgement or column.n_different < 2:
+            continue  # whether a call went well, or who judged
+        if column.calls in kinds or (column.calls == "unknown" and column.has_both_verdicts and column.low is None):
+            found[name] = column
+    return found

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.meanings import Scale
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
+from factaudit.tables.validation import find_claim_positions_in_table
 from factaudit.tables.vocabulary import has_vocabulary_word_in_column_name
 
 #: A direction contradicts the labels where chance would do so less often than this.
@@ -45,16 +45,12 @@ def ask_about_directions(
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
         if len(names) == 1 and not mapping.evaluators and not has_vocabulary_word_in_column_name("people", str(label)):
             questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
-        key, scale = _find_scale_option(name, mapping, len(names), bool(rows["score"].notna().any()))
-        own = mapping.evaluators.get(name)
-        score, prediction = (mapping.columns.get(ours) for ours in ("score", "prediction"))
-        if own is not None:
-            score, prediction = own.score, own.prediction
-        called = {name, key, score, prediction}
-        is_told = bool(called & {*chosen.scale, *chosen.high_is_error})
-        is_both = isinstance(score, str) and prediction is not None and "evaluator" not in mapping.columns
-        if is_both and not is_told and (unsure := _ask_whether_scores_are_of_support(rows, name, str(score), scale)):
-            questions += unsure
+        key, scale, columns = _find_scale_option(name, mapping, names, bool(rows["score"].notna().any()))
+        is_told = bool({name, key, *columns} & {*chosen.scale, *chosen.high_is_error})
+        if len(columns) == 2 and not is_told and not _scores_follow_predictions(rows):
+            text = f"{name!r}: what it predicts does not follow from its scores, {columns[0]!r}, by any threshold"
+            answers = [{"ignore": [columns[0]]}, _turn(columns[0], scale), _keep(columns[0], scale)]
+            questions.append(OpenQuestion(text, answers))
             continue
         auc, p = _test_auc_below_half(rows, truth)
         if p >= _LEVEL:
@@ -64,30 +60,35 @@ def ask_about_directions(
             lines.append(f"note  {text}: --scale {key or name}=1:0 turns it round")
         else:
             said.append(text)
-            kept = merge_mapping_data(kept, {"scale": {key: [*scale] if isinstance(scale, tuple) else scale}})
+            kept = merge_mapping_data(kept, _keep(key, scale))
             turned = merge_mapping_data(turned, _turn(key, scale))
-    answers: list[Mapping[str, Any]] = [turned, kept]
+    answers = [turned, kept]
     if len(said) == len(names) and isinstance(label, str) and label not in chosen.high_is_error:
-        labels_turned = {"high_is_error": [label]}
-        answers = [labels_turned, turned, kept] if len(names) > 1 else [turned, labels_turned, kept]
+        answers.insert(len(names) == 1, {"high_is_error": [label]})
     return [*([OpenQuestion("; ".join(said), answers)] if said else []), *questions], lines
 
 
 def _find_scale_option(
-    name: str, mapping: ColumnMapping, n_evaluators: int, has_scores: bool
-) -> tuple[str | None, Scale]:
-    """What ``--scale`` calls an evaluator, and its scale; None where unknown."""
+    name: str, mapping: ColumnMapping, names: Sequence[str], has_scores: bool
+) -> tuple[str | None, Scale, list[str]]:
+    """What ``--scale`` calls an evaluator (None where unknown), its scale, and its columns."""
     upright: Scale = (0.0, 1.0)
-    own = mapping.evaluators.get(name)
-    if own is not None and own.score is not None:
-        return name, own.scale or upright
-    if own is not None:
-        return own.prediction, (1.0, 0.0) if own.prediction in mapping.words else upright
-    column = mapping.columns.get("score", "score")
-    if mapping.evaluators or not isinstance(column, str) or not has_scores:
-        return None, upright
-    key = column if n_evaluators == 1 else name
-    return key, mapping.scale.get(key, upright)
+    if (own := mapping.evaluators.get(name)) is not None:
+        if own.score is not None:
+            return name, own.scale or upright, own.columns
+        return own.prediction, (1.0, 0.0) if own.prediction in mapping.words else upright, own.columns
+    columns = [mapping.columns.get(ours, ours) for ours in ("score", "prediction")]
+    known = [one for one in columns if isinstance(one, str)]
+    if mapping.evaluators or len(known) < 2 or not has_scores:
+        return None, upright, []
+    key = known[0] if len(names) == 1 else name
+    is_both = "evaluator" not in mapping.columns and "prediction" in mapping.columns
+    return key, mapping.scale.get(key, upright), known if is_both else []
+
+
+def _keep(key: str, scale: Scale) -> dict[str, Any]:
+    """The part of a mapping that says that scores are read the right way round."""
+    return {"scale": {key: [*scale] if isinstance(scale, tuple) else scale}}
 
 
 def _turn(key: str, scale: Scale) -> dict[str, Any]:
@@ -100,10 +101,8 @@ def _turn(key: str, scale: Scale) -> dict[str, Any]:
 
 def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float, float]:
     """The AUC of an evaluator, and the probability of one so small by chance; 1 for one that is not below one half."""
-    values: Any = rows["score"].astype("float64").to_numpy()
-    has_scores = bool(np.isfinite(values).any())
-    if not has_scores:
-        values = rows["prediction"].astype("float64").to_numpy()
+    has_scores = bool(rows["score"].notna().any())
+    values: Any = rows["score" if has_scores else "prediction"].astype("float64").to_numpy()
     known = np.isfinite(values) & np.isfinite(truth)
     ones, zeros = values[known & (truth == 1)], values[known & (truth == 0)]
     auc = compute_auc(ones, zeros) if len(ones) and len(zeros) else 1.0
@@ -123,17 +122,12 @@ def compute_auc(ones: np.ndarray, zeros: np.ndarray) -> float:
     return float((ranks.sum() - len(ones) * (len(ones) + 1) / 2) / (len(ones) * len(zeros)))
 
 
-def _ask_whether_scores_are_of_support(rows: pd.DataFrame, name: str, column: str, scale: Scale) -> list[OpenQuestion]:
-    """Asks, where an evaluator's predictions do not follow from its scores, whether these say how sure it is, or run
-    the other way."""
+def _scores_follow_predictions(rows: pd.DataFrame) -> bool:
+    """Whether a threshold on an evaluator's scores gives nearly all of its predictions: else the scores may say how
+    sure it is, or run the other way."""
     scores = rows["score"].astype("float64")
     ones, zeros = (scores[rows["prediction"] == value].dropna().to_numpy() for value in (1, 0))
-    if not len(ones) or not len(zeros) or (auc := compute_auc(ones, zeros)) > _CLOSE_AUC:
-        return []
-    kept: dict[str, Any] = {"scale": {column: [*scale] if isinstance(scale, tuple) else scale}}
-    answers: list[Mapping[str, Any]] = [{"ignore": [column]}, kept, _turn(column, scale)]
-    text = f"{name!r}: what it predicts does not follow from its scores, {column!r}, by any threshold"
-    return [OpenQuestion(text, answers[::-1] if auc == 0 else answers)]
+    return not len(ones) or not len(zeros) or compute_auc(ones, zeros) > _CLOSE_AUC
 
 
 def _ask_whether_label_is_of_judge(
@@ -152,9 +146,8 @@ def _ask_whether_label_is_of_judge(
         return []
     if scores.min() < 0.5 and ones.min() <= zeros.max():
         return []
-    own: dict[str, Any] = {"columns": {"prediction": label, "score": score}}
-    if scores.min() >= 0.5:
-        own = {"columns": {"prediction": label}, "ignore": [score]}
+    unread: Mapping[str, Any] = {"columns": {"prediction": label}, "ignore": [score]}
+    own = unread if scores.min() >= 0.5 else {"columns": {"prediction": label, "score": score}}
     people = {"columns": {"label": label, "score": score}}
     text = f"{label!r} may be people's, or what the evaluator of {score!r} says"
     return [OpenQuestion(text, [people, own, {"columns": {"label": label}, "ignore": [score]}])]

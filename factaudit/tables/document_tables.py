@@ -1,4 +1,4 @@
-"""Tables of one call put beside each other: documents in a table of their own, and claims that several tables hold."""
+"""Documents in a table of their own, joined to the claims that name them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.tables.claim_keys import join_key_cells, name_table_stem
 from factaudit.tables.plain_values import is_missing_value
-from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, normalise_vocabulary_words
+from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
 NamedTable = tuple[str, pd.DataFrame]
 
@@ -67,55 +66,3 @@ def _list_columns(role: str, rows: pd.DataFrame) -> list[str]:
     known = COLUMN_NAMES[role]
     names = {normalise_vocabulary_words(str(name)): str(name) for name in reversed(rows.columns)}
     return [names[one] for one in known if one in names]
-
-
-def split_tables_of_same_claims(tables: Sequence[NamedTable]) -> tuple[list[NamedTable], list[str]]:
-    """Tables that hold the same claims (by id or text), or some of them, each with what one person or one judge said,
-    as a table of the claims, and one for each with their ids and what it alone says; others as they are. And a line.
-    """
-    largest = max(range(len(tables)), key=lambda at: len(tables[at][1]))
-    keys = _list_claim_keys(tables)
-    if keys is None or any(one.duplicated().any() or not one.isin(keys[largest]).all() for one in keys):
-        return list(tables), []
-    base = tables[largest][1].set_axis(pd.Index(keys[largest]), axis=0)
-    keyed = [rows.set_axis(pd.Index(key), axis=0) for (_, rows), key in zip(tables, keys, strict=True)]
-    differing = {
-        str(name)
-        for rows in keyed
-        for name in rows
-        if name in base and not base.loc[rows.index, str(name)].astype("str").equals(rows[name].astype("str"))
-    }
-    own = [[str(name) for name in rows if name in differing or name not in base] for rows in keyed]
-    if not any(own[:largest] + own[largest + 1 :]) or not _list_columns("claim", base.drop(columns=[*differing])):
-        return list(tables), []
-    # A label in a file that is called after a model is what the model said.
-    has_judge = any(has_vocabulary_word_in_column_name("judges", name_table_stem(name)) for name, _ in tables)
-    is_judged = has_judge and bool(_list_columns("label", base[[*differing]]))
-    ids = _list_columns("claim_id", base)
-    id_name = ids[0] if ids else "claim_id"
-    base = base.assign(**{id_name: base[id_name] if ids else range(1, len(base) + 1)})
-    parts = []
-    for (name, _), rows, names in zip(tables, keyed, own, strict=True):
-        if names:
-            stem = f"{name_table_stem(name)}_" if is_judged else ""
-            part = rows[names].rename(columns={one: f"{stem}{one}" for one in names if one in differing})
-            part.insert(0, id_name, base.loc[rows.index, id_name])
-            parts.append((name, part.reset_index(drop=True)))
-    claims = base.drop(columns=[*differing]).reset_index(drop=True)
-    listed = ", ".join(name for name, _ in tables)
-    return [(f"{tables[0][0]} (claims)", claims), *parts], [f"claims  the same in {listed}: read once"]
-
-
-def _list_claim_keys(tables: Sequence[NamedTable]) -> list[pd.Series] | None:
-    """Of each table what tells its claims apart: the ids, or the columns for claim, document and system that all have;
-    None where the claims do not stand in all."""
-    common = [str(one) for one in tables[0][1].columns if all(one in rows for _, rows in tables)]
-    named = {normalise_vocabulary_words(one): one for one in reversed(common)}
-    claims, ids = ([named[one] for one in COLUMN_NAMES[role] if one in named] for role in ("claim", "claim_id"))
-    has_ids = any(_list_columns("claim_id", rows) for _, rows in tables)
-    if not claims or (has_ids and not ids):
-        return None
-    if ids:
-        return [rows[ids[0]].astype("str") for _, rows in tables]
-    others = [named[one] for role in ("doc", "system") for one in COLUMN_NAMES[role] if one in named]
-    return [join_key_cells(rows, [claims[0], *others]) for _, rows in tables]

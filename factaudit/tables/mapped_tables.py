@@ -1,12 +1,13 @@
 """A mapping applied: the claims, the verdicts and the annotations that a user's tables make.
 
-Whatever form a table has, a column for each evaluator or a row for each, it becomes claims and *statements*: what
-somebody says of the claims of some rows, in a column of scores, of predictions or of both.
+One table, or several, *own* the claims: those with a column for them. The rows of every other table are about one of
+these, by its id or by its text. What a table says of its rows' claims becomes verdicts (a column for each evaluator, or
+a row for each) and annotations (a column for each annotator, or a row for each).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -29,6 +30,7 @@ from factaudit.tables.claim_keys import (
     list_claim_key_columns,
     name_table_stem,
 )
+from factaudit.tables.column_kinds import is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
@@ -62,57 +64,56 @@ def apply_mapping_to_tables(
 ) -> MappedTables:
     """Make claims, verdicts and annotations of tables (name, rows) by a mapping.
 
-    own_kinds: of each table what `classify_standard_tables` says; a table of ours is that and nothing else.
-
-    A table with a column for ``claim`` gives claims; one with evaluators, or with ``score`` or ``prediction``, gives
-    verdicts; one with annotators gives annotations, and claims that have no label of their own get the majority's.
-    Where some tables have claims and no verdicts, the verdicts of the others are joined to these; else verdicts belong
-    to the claim of their own row (in the long form each claim is taken once). So are annotations. Raises `InputError`
-    naming table, row and column.
+    own_kinds: of each table what `classify_standard_tables` says; a table of ours is that and nothing else. Claims that
+    have no label of their own get the majority's of their annotators. Raises `InputError` naming table, row and column.
     """
     read = [
         _MappedTable(name, table.reset_index(drop=True), mapping, kind)
         for (name, table), kind in zip_longest(tables, own_kinds)
     ]
-    if not any(one.has_claims for one in read) and any(one.has_verdicts for one in read):
-        for one in read:  # labels and verdicts are enough for rates
-            one.has_claims = one.has_labels
-    # Labels by the ids of claims that stand elsewhere are what one annotator said: of several files each.
-    labelled = [one for one in read if one.has_labels and not one.has_claims and not one.has_verdicts]
+    owners = [one for one in read if "claim" in one.columns]
+    if not owners and any(one.has_verdicts for one in read):  # labels and verdicts are enough for rates
+        owners = [one for one in read if one.has_labels]
+    for is_told in (lambda one: one.has_verdicts, lambda one: one.has_annotator_rows):
+        owners = [one for one in owners if not is_told(one)] or owners
+    notes: list[str] = []
+    if len(owners) > 1 and _are_of_same_claims(owners):
+        notes.append(f"claims  the same in {', '.join(one.name for one in owners)}: read once")
+        owners = [max(owners, key=lambda one: len(one.rows))]
+    others = [one for one in read if one not in owners]
+    labelled = [one for one in others if one.has_labels and not one.has_verdicts]  # what one annotator said each
     stems = [name_table_stem(one.name) for one in labelled]
     for one, stem in zip(labelled, stems, strict=True):
         column = one.columns["label"]
         one.annotators[column if len(labelled) == 1 else one.name if stems.count(stem) > 1 else stem] = column
-    for one in read:
-        if not one.has_claims and not one.has_verdicts and not one.has_annotations:
+    for one in others:
+        if not one.has_verdicts and not one.has_annotations and "claim" not in one.columns:
             raise InputError(one.name, [Problem(_describe_unmapped_columns([*map(str, one.rows.columns)]))])
-    owners = [one for one in read if one.has_claims]
-    for is_told in (lambda one: one.has_verdicts, lambda one: one.has_annotator_rows):
-        owners = [one for one in owners if not is_told(one)] or owners
-    whole, ids = _make_claims(owners, [one for one in read if one not in owners])
-    for one in read:
-        if one.name not in ids:
-            ids[one.name] = one.find_claim_ids(whole)
 
-    said = [(one, one.make_annotations(ids[one.name])) for one in read if one.has_annotations]
+    claims, ids = _make_claims(owners)
+    for one in others:
+        ids[one.name] = one.find_claim_ids(claims)
+        if claims is not None and one.has_verdicts and not one.has_annotator_rows:
+            claims = one.add_to_claims(claims, ids[one.name], owners)
     annotations = None
-    if said:
-        named = ", ".join(one.name for one, _ in said)
-        annotations = validate_annotations(pd.concat([rows for _, rows in said]), claims=whole, source=named)
-        if whole is not None:
-            judged = list_annotator_judgements(annotations)
-            majority = whole["claim_id"].map(label_claims_by_annotations("majority", judged)).astype("Int8")
-            whole = whole.assign(label=whole["label"].fillna(majority))
-    verdicts = [rows for one in read if one.has_verdicts for rows in one.make_verdicts(ids[one.name]) if len(rows)]
-    notes = [note for one in read for note in one.notes]
-    if not verdicts:
-        if whole is None and annotations is None:
+    if said := [one for one in read if one.has_annotations]:
+        whole = pd.concat([one.make_annotations(ids[one.name]) for one in said])
+        annotations = validate_annotations(whole, claims=claims, source=", ".join(one.name for one in said))
+    if annotations is not None and claims is not None:
+        judged = list_annotator_judgements(annotations)
+        majority = claims["claim_id"].map(label_claims_by_annotations("majority", judged)).astype("Int8")
+        claims = claims.assign(label=claims["label"].fillna(majority))
+    judges = [one for one in read if one.has_verdicts]
+    made = [rows for one in judges for rows in one.make_verdicts(ids[one.name]) if len(rows)]
+    notes += [note for one in read for note in one.notes]
+    if not made:
+        if claims is None and annotations is None:
             named = ", ".join(one.name for one in read)
             raise InputError(named, [Problem("no column was taken for the claims: say --claim COLUMN")])
-        return MappedTables(whole, None, annotations, notes)
-    named = ", ".join(one.name for one in read if one.has_verdicts)
-    made = validate_verdicts(pd.concat(verdicts, ignore_index=True), claims=whole, source=named)
-    return MappedTables(whole, made, annotations, notes)
+        return MappedTables(claims, None, annotations, notes)
+    source = ", ".join(one.name for one in judges)
+    verdicts = validate_verdicts(pd.concat(made, ignore_index=True), claims=claims, source=source)
+    return MappedTables(claims, verdicts, annotations, notes)
 
 
 def _describe_unmapped_columns(names: Sequence[str]) -> str:
@@ -123,17 +124,43 @@ def _describe_unmapped_columns(names: Sequence[str]) -> str:
     return f"nothing in it is mapped: expected {expected}; it has {listed}: say --claim COLUMN, or turn the table round"
 
 
-def _make_claims(
-    owners: Sequence[_MappedTable], others: Sequence[_MappedTable]
-) -> tuple[pd.DataFrame | None, dict[str, pd.Series]]:
-    """The claims of the tables that have some, and by table's name the ids of its rows' claims."""
-    parts, rows_of_claims = [], []
-    for one in owners:
-        for other in others:
-            one.join_claim_columns(other)
-        first, of_row = one.distinct_claims()
-        parts.append(one.make_claims(first))
-        rows_of_claims.append(of_row)
+def _are_of_same_claims(owners: Sequence[_MappedTable]) -> bool:
+    """Whether tables hold the claims of the largest one, or some of them, each with what one person or one judge said;
+    what a table says as the largest does is left out of it. Raises `InputError` where a file that is called after a
+    model has labels of its own."""
+    largest = max(owners, key=lambda one: len(one.rows))
+    others = [one for one in owners if one is not largest]
+    keys = [find_common_keys(largest.rows, largest.columns, one.rows, one.columns) for one in others]
+    for one in keys:
+        if one is None or one.first.duplicated().any() or one.second.duplicated().any():
+            return False
+        if not one.second.isin(one.first).all():
+            return False
+    same: list[list[str]] = []
+    for other, one in zip(others, keys, strict=True):
+        assert one is not None
+        base = largest.rows.set_axis(pd.Index(one.first), axis=0).loc[one.second].astype("str")
+        both = [name for name in other.rows if name in base]
+        same.append([name for name in both if (base[name].to_numpy() == other.rows[name].astype("str")).all()])
+    told = [(one, names) for one, names in zip(others, same, strict=True) if "label" in one.columns]
+    differing = any(one.columns["label"] not in names for one, names in told)
+    for other, names in zip(others, same, strict=True):
+        roles = ("claim_id", "claim", "doc", "system", *(["label"] if differing else []))
+        kept = {other.columns[ours] for ours in roles if ours in other.columns}
+        other.rows = other.rows.drop(columns=[name for name in names if name not in kept])
+        other.find_columns()
+    if differing and "label" in largest.columns:  # each is what one annotator said
+        for name in (one.name for one in owners if is_name_of_model(name_table_stem(one.name))):
+            message = "the labels of the same claims differ between the files, and this one is called after a model"
+            raise InputError(name, [Problem(f"{message}: rename its column of labels to NAME_verdict")])
+        largest.annotators[name_table_stem(largest.name)] = largest.columns.pop("label")
+    return True
+
+
+def _make_claims(owners: Sequence[_MappedTable]) -> tuple[pd.DataFrame | None, dict[str, pd.Series]]:
+    """The claims of the tables that own some, and by table's name the ids of its rows' claims."""
+    distinct = [one.distinct_claims() for one in owners]
+    parts = [one.make_claims(first) for one, (first, _) in zip(owners, distinct, strict=True)]
     nameless = [claims for one, claims in zip(owners, parts, strict=True) if "claim_id" not in one.columns]
     if len(parts) > 1 and nameless:  # over all files together, so that equal rows of two files get two ids
         together = pd.concat(nameless, ignore_index=True)
@@ -142,98 +169,54 @@ def _make_claims(
             claims["claim_id"], new_ids = pd.Series(new_ids[: len(claims)], dtype=TEXT_DTYPE), new_ids[len(claims) :]
     ids = {
         one.name: claims["claim_id"].iloc[of_row].reset_index(drop=True)
-        for one, claims, of_row in zip(owners, parts, rows_of_claims, strict=True)
+        for one, claims, (_, of_row) in zip(owners, parts, distinct, strict=True)
     }
     return merge_claim_tables(parts, [one.name for one in owners]) if parts else None, ids
-
-
-@dataclass(frozen=True)
-class _Statement:
-    """What somebody says: in which columns, of which rows; ``who``: one name, or one for each row of the table."""
-
-    who: Any
-    columns: EvaluatorColumnMapping
-    rows: np.ndarray
 
 
 class _MappedTable:
     """One table and what the mapping says of its columns."""
 
-    def __init__(self, name: str, rows: pd.DataFrame, mapping: ColumnMapping, own_kind: str | None = None) -> None:
+    def __init__(self, name: str, rows: pd.DataFrame, mapping: ColumnMapping, own_kind: str | None) -> None:
         self.name, self.rows, self.mapping = name, rows.set_axis(rows.columns.map(str), axis=1), mapping
         self.own_kind = own_kind
         self.notes: list[str] = []
+        self.find_columns()
+
+    def find_columns(self) -> None:
+        """Find which column of ours is which of the table's; one that already has our name needs no mapping."""
+        mapping, kind = self.mapping, self.own_kind
         self.evaluators = {
             name: one for name, one in mapping.evaluators.items() if any(column in self.rows for column in one.columns)
         }
         self.annotators = {name: column for name, column in mapping.annotators.items() if column in self.rows}
-        self.columns = self._find_columns()
-        names = {*self.columns}
-        self.has_claims = "claim" in names
-        self.has_verdicts = bool(self.evaluators) or bool({"score", "prediction"} & names)
+        found: dict[str, str] = {}
+        for ours, theirs in mapping.columns.items():
+            present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in self.rows]
+            found |= {ours: present[0]} if present else {}
+        used = {*found.values(), *self.annotators.values(), *(mapping.ignore if kind is None else ())}
+        used |= {column for one in self.evaluators.values() for column in one.columns}
+        own = (*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator") if kind is None else OWN_COLUMNS[kind]
+        found |= {ours: ours for ours in own if ours in self.rows and ours not in used and ours not in found}
+        if self.evaluators:  # the wide form: what else looks like a verdict is a column like any other
+            found = {ours: one for ours, one in found.items() if ours in (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator")}
+        self.columns = found
+        self.has_verdicts = bool(self.evaluators) or bool({"score", "prediction"} & {*found})
+        self.has_annotator_rows = {"annotator", "label"} <= {*found}
         #: A row for each labelled claim, told from others by its number or id. (Documents without claims are no such.)
-        self.has_labels = "label" in names and not {"annotator", "doc"} & names
-        self.has_labels = self.has_labels and (self.has_verdicts or "claim_id" in names)
-        self.has_annotator_rows = {"annotator", "label"} <= names
-        named = self.columns.get("evaluator")
+        is_document = "doc" in found and "claim" not in found
+        self.has_labels = "label" in found and "annotator" not in found and not is_document
+        self.has_labels = self.has_labels and (self.has_verdicts or bool({"claim_id", "claim"} & {*found}))
         #: Which rows of the long form hold what a person said.
-        self.is_of_people = np.zeros(len(rows), dtype=bool)
-        if named is not None and mapping.people_evaluators:
-            self.is_of_people = self.rows[named].astype("str").isin(mapping.people_evaluators).to_numpy()
+        self.is_of_people = np.zeros(len(self.rows), dtype=bool)
+        if "evaluator" in found and mapping.people_evaluators:
+            self.is_of_people = self.rows[found["evaluator"]].astype("str").isin(mapping.people_evaluators).to_numpy()
 
     @property
     def has_annotations(self) -> bool:
         return self.has_annotator_rows or bool(self.annotators) or bool(self.is_of_people.any())
 
-    def _find_columns(self) -> dict[str, str]:
-        """Column of ours -> the table's; one that already has our name needs no mapping."""
-        found: dict[str, str] = {}
-        for ours, theirs in self.mapping.columns.items():
-            present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in self.rows]
-            if present:
-                found[ours] = present[0]
-        used = {*found.values(), *(column for one in self.evaluators.values() for column in one.columns)}
-        used |= {*self.annotators.values()} | ({*self.mapping.ignore} if self.own_kind is None else set())
-        own = (*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator") if self.own_kind is None else OWN_COLUMNS[self.own_kind]
-        found |= {ours: ours for ours in own if ours in self.rows and ours not in used and ours not in found}
-        if self.evaluators:  # the wide form: what else looks like a verdict is a column like any other
-            found = {ours: one for ours, one in found.items() if ours in (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator")}
-        return found
-
-    def join_claim_columns(self, other: _MappedTable) -> None:
-        """Take from a table of verdicts what it alone says of these claims. Raises `InputError` where its rows of one
-        claim differ, or label claims otherwise."""
-        columns = other.columns
-        if other.own_kind == "verdicts":
-            columns = columns | {ours: ours for ours in CLAIM_COLUMNS if ours in other.rows}
-        if not other.has_verdicts or other.has_annotator_rows:
-            return
-        keys = find_common_keys(self.rows, self.columns, other.rows, columns)
-        if keys is None or (keys.names != ["claim_id"] and keys.first.duplicated().any()):
-            return
-        if "label" in self.columns and "label" in columns and not self.has_annotator_rows:
-            labels = self._parse_labels(self.rows[self.columns["label"]]).set_axis(keys.first)
-            theirs = other.rows[columns["label"]]
-            said = parse_label_cells(other.name, self.mapping, theirs, str(theirs.name)).set_axis(keys.second).dropna()
-            differ = (labels[~labels.index.duplicated()].reindex(said.index) != said).fillna(True)
-            if differ.any():
-                own = self.columns["label"]
-                message = f"labels {int(differ.sum()):,} of {len(said):,} rows differently from {own!r} of {self.name}"
-                ways = f"expected one column of labels (--ignore {own}, or --ignore {theirs.name})"
-                raise InputError(other.name, [Problem(f"{message}: {ways}", column=str(theirs.name))])
-        for ours in (*CLAIM_COLUMNS, GRADE_COLUMN):
-            theirs_name = columns.get(ours)
-            if theirs_name is None or ours in self.columns or theirs_name in self.rows:
-                continue
-            said = pd.Series(other.rows[theirs_name].to_numpy(), index=keys.second).dropna()
-            said = said[~pd.MultiIndex.from_arrays([said.index, said.astype("str")]).duplicated()]
-            if said.index.has_duplicates:
-                claim = said.index[said.index.duplicated()][0]
-                message = f"expected one {ours} for a claim in all of its rows, found several for {claim!r}"
-                raise InputError(other.name, [Problem(message, column=theirs_name)])
-            if len(said):
-                self.rows = self.rows.assign(**{theirs_name: keys.first.map(said).to_numpy()})
-                self.columns[ours] = theirs_name
+    # Claims -----------------------------------------------------------------------------------------------------------
 
     def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
         """The row in which each claim stands first, and for each row which of these claims it is about."""
@@ -255,31 +238,29 @@ class _MappedTable:
         """The claims that stand in some rows, validated; columns that are nobody's are kept."""
         table = self.rows.iloc[rows].reset_index(drop=True)
         made: dict[str, Any] = {
-            ours: table[self.columns[ours]] for ours in (*CLAIM_COLUMNS, GRADE_COLUMN) if ours in self.columns
+            ours: self._read_claim_column(ours, table)
+            for ours in (*CLAIM_COLUMNS, GRADE_COLUMN)
+            if ours in self.columns and not (ours == "label" and self.has_annotator_rows)
         }
-        if self.has_annotator_rows:
-            made.pop("label", None)  # one annotator's, and no more
-        if "dataset" not in made:
-            made["dataset"] = pd.Series([name_table_stem(self.name)] * len(table), dtype="object")
+        made.setdefault("dataset", pd.Series(name_table_stem(self.name), index=table.index, dtype="object"))
         if "claim" not in made:
             places = zip(made["dataset"], rows + 1, strict=True)
             made["claim"] = pd.Series([make_text_placeholder(*place) for place in places], dtype="object")
-        if "doc" in made:
-            made["doc"] = made["doc"].map(join_passages_into_document)
-        if "label" in made:
-            column = self.columns["label"]
-            made["label"] = self._parse_labels(made["label"])
-            if column in self.mapping.threshold and GRADE_COLUMN not in {*table.columns, *made} - {column}:
-                made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
-        read = {*self.columns.values(), *made, *self.annotators.values(), ROW_COLUMN}
+        column = self.columns.get("label")
+        if column in self.mapping.threshold and GRADE_COLUMN not in {*table.columns, *made} - {column}:
+            made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
+        read = {*CLAIM_COLUMNS, *self.columns.values(), *made, *self.annotators.values(), ROW_COLUMN}
         read |= {*ANNOTATION_COLUMNS} if self.has_annotator_rows else set()
         for one in self.evaluators.values():
             read |= {*one.columns, one.raw or "", one.status or "", one.repeat or ""}
-        made |= {column: table[column] for column in table.columns if column not in (*read, *CLAIM_COLUMNS)}
+        made |= {column: table[column] for column in table.columns if column not in read}
         return validate_claims(pd.DataFrame(made), source=self.name, has_own_dataset="dataset" in self.columns)
 
-    def _parse_labels(self, values: pd.Series) -> pd.Series:
-        return parse_label_cells(self.name, self.mapping, values, self.columns["label"])
+    def _read_claim_column(self, ours: str, table: pd.DataFrame) -> pd.Series:
+        values = table[self.columns.get(ours, ours)]  # a table of our verdicts may hold columns of claims, too
+        if ours == "label":
+            return parse_label_cells(self.name, self.mapping, values, str(values.name))
+        return values.map(join_passages_into_document) if ours == "doc" else values
 
     def find_claim_ids(self, claims: pd.DataFrame | None) -> pd.Series:
         """For each row the id of the claim, in another table, that it is about. Raises `InputError`."""
@@ -287,7 +268,7 @@ class _MappedTable:
             return self.rows[self.columns["claim_id"]]
         own = {} if claims is None else {one: one for one in CLAIM_COLUMNS if claims[one].notna().any()}
         keys = None if claims is None else find_common_keys(claims, own, self.rows, self.columns)
-        if keys is None:
+        if keys is None or claims is None:
             expected = "expected a column for 'claim_id', or for 'claim' with the claim's text"
             message = f"cannot tell which claims the verdicts are of: {expected} (--id COLUMN)"
             raise InputError(self.name, [Problem(message)])
@@ -297,66 +278,107 @@ class _MappedTable:
         if keys.first.duplicated().any():
             message = f"several claims have the same {', '.join(keys.names)}: expected a column for 'claim_id'"
             raise InputError(self.name, [Problem(message)])
-        assert claims is not None
         ids = keys.second.map(pd.Series(claims["claim_id"].to_numpy(), index=keys.first))
         column = self.columns["claim"]
         check_cells(self.name, column, self.rows[column], ids.isna(), "expected the text of a claim")
         return ids
 
-    def make_verdicts(self, claim_ids: pd.Series) -> list[pd.DataFrame]:
-        """The verdicts of the rows' claims: a table for each statement."""
-        made = [self._make_verdict_rows(one, claim_ids) for one in self._list_evaluators()]
-        return [self._take_verdicts_once(rows) for rows in made] if self.has_annotator_rows else made
+    def add_to_claims(self, claims: pd.DataFrame, ids: pd.Series, owners: Sequence[_MappedTable]) -> pd.DataFrame:
+        """The claims with what this table of verdicts alone says of them. Raises `InputError` where its rows of one
+        claim differ, or label claims otherwise than their own table does."""
+        own = self.columns | (
+            {one: one for one in CLAIM_COLUMNS if one in self.rows} if self.own_kind == "verdicts" else {}
+        )
+        for ours in (*CLAIM_COLUMNS[1:], GRADE_COLUMN):
+            if ours not in own or (ours == GRADE_COLUMN and GRADE_COLUMN in claims):
+                continue
+            is_told = ours in claims and claims[ours].notna().any() and any(ours in one.columns for one in owners)
+            if is_told and ours != "label":
+                continue
+            column = own[ours]
+            said = self._read_claim_column(ours, self.rows)
+            said = pd.Series(said.to_numpy(), index=ids.to_numpy()).dropna()
+            said = said[~pd.MultiIndex.from_arrays([said.index, said.astype("str")]).duplicated()]
+            if is_told:
+                known = said.index.map(claims.set_index("claim_id")["label"])
+                if n_differ := int((np.asarray(known) != said.to_numpy()).sum()):
+                    theirs = owners[0].columns["label"]
+                    message = (
+                        f"labels {n_differ:,} of {len(said):,} rows differently from {theirs!r} of {owners[0].name}"
+                    )
+                    ways = f"expected one column of labels (--ignore {theirs}, or --ignore {column})"
+                    raise InputError(self.name, [Problem(f"{message}: {ways}", column=column)])
+            elif said.index.has_duplicates:
+                claim = said.index[said.index.duplicated()][0]
+                message = f"expected one {ours} for a claim in all of its rows, found several for {claim!r}"
+                raise InputError(self.name, [Problem(message, column=column)])
+            elif len(said):
+                values = claims["claim_id"].map(said)
+                kind = "Int8" if ours == "label" else values.dtype if ours == GRADE_COLUMN else TEXT_DTYPE
+                claims = claims.assign(**{ours: values.astype(kind)})
+        return claims
 
-    def _list_evaluators(self) -> list[_Statement]:
+    # Verdicts ---------------------------------------------------------------------------------------------------------
+
+    def make_verdicts(self, claim_ids: pd.Series) -> Iterator[pd.DataFrame]:
+        """The verdicts of the rows' claims: a table for each column of an evaluator's, or for each scale."""
+        for who, columns, places in self._list_statements():
+            rows = self.rows.iloc[places]
+            said_by = who.iloc[places].to_numpy() if isinstance(who, pd.Series) else who
+            made = pd.DataFrame({"claim_id": claim_ids.iloc[places].to_numpy(), "evaluator": said_by}, index=rows.index)
+            made = made.assign(**self._read_judgements(rows, columns))
+            if self.has_annotator_rows:  # a row for each of a claim's annotators
+                made = made[[name for name in made if name in VERDICT_COLUMNS]].drop_duplicates()
+                if (differ := made.duplicated(["claim_id", "evaluator"])).any():
+                    row, name = int(made.index[differ][0]), made["evaluator"].iloc[0]
+                    message = f"expected one verdict of {name} for a claim in all rows of its annotators, found two"
+                    raise InputError(self.name, [Problem(message, row + 1)])
+            yield made
+
+    def _list_statements(self) -> Iterator[tuple[Any, EvaluatorColumnMapping, np.ndarray]]:
+        """Who says something, one name or one for each row of the table; in which columns; and of which rows."""
         every = np.arange(len(self.rows))
+        for name, one in self.evaluators.items():
+            yield name, one, every
         if self.evaluators:
-            return [_Statement(name, one, every) for name, one in self.evaluators.items()]
+            return
         columns = {ours: self.columns.get(ours) for ours in ("score", "prediction", "raw", "status", "repeat")}
-        status = columns["status"]
-        if status is not None and not self.rows[status].dropna().isin(STATUSES).all():
+        if columns["status"] is not None and not self.rows[columns["status"]].dropna().isin(STATUSES).all():
             columns["status"] = None  # it tells of something else
         own = EvaluatorColumnMapping.model_validate(columns)
         named = self.columns.get("evaluator")
         if named is None:
             stem = name_table_stem(self.name)
-            return [_Statement(stem, self._add_scale(own, stem), every)]
+            yield stem, self._add_scale(own, stem), every
+            return
         who = self.rows[named].astype("str").where(self.rows[named].notna(), None)
-        judged = [self.rows[one].notna() for one in own.columns]
-        is_said = ~self.is_of_people & ~who.isin(self.mapping.ignore).to_numpy()
-        is_said &= (who.notna() | np.logical_or.reduce(judged)).to_numpy()
+        is_said = self.rows[own.columns].notna().any(axis=1) | who.notna()
+        is_said &= ~self.is_of_people & ~who.isin(self.mapping.ignore)
         if not self.mapping.scale and not self.mapping.threshold:
-            return [_Statement(who, own, every[is_said])]
+            yield who, own, every[is_said]
+            return
         codes, names = pd.factorize(who, use_na_sentinel=False)
-        return [
-            _Statement(who, self._add_scale(own, str(name)), np.flatnonzero(is_said & (codes == at)))
-            for at, name in enumerate(names)
-        ]
+        for at, name in enumerate(names):
+            yield who, self._add_scale(own, str(name)), np.flatnonzero(is_said & (codes == at))
 
     def _add_scale(self, columns: EvaluatorColumnMapping, name: str) -> EvaluatorColumnMapping:
         """The columns of a long table with the scale and the threshold of one evaluator, or of the column."""
-        found = {}
-        for key in ("scale", "threshold"):
-            said = getattr(self.mapping, key)
-            found[key] = said.get(name, said.get(columns.score))
+        scale, threshold = self.mapping.scale, self.mapping.threshold
+        column = str(columns.score)
+        found = {"scale": scale.get(name, scale.get(column)), "threshold": threshold.get(name, threshold.get(column))}
         return columns.model_copy(update=found)
 
-    def _make_verdict_rows(self, said: _Statement, claim_ids: pd.Series) -> pd.DataFrame:
-        """Verdicts from a column of scores, of predictions or both; an empty cell is an unscored claim."""
-        one = said.columns
-        rows = self.rows.iloc[said.rows]
-        is_long = not self.evaluators
-        who = said.who.iloc[said.rows].to_numpy() if isinstance(said.who, pd.Series) else said.who
-        made = pd.DataFrame({"claim_id": claim_ids.iloc[said.rows].to_numpy(), "evaluator": who}, index=rows.index)
-        predicted = pd.Series(pd.NA, index=rows.index, dtype="Int8")
+    def _read_judgements(self, rows: pd.DataFrame, one: EvaluatorColumnMapping) -> dict[str, Any]:
+        """The columns of verdicts that scores, predictions or both make; an empty cell is an unscored claim."""
+        made: dict[str, Any] = {}
         score, prediction = one.score, one.prediction
         if score is not None and has_only_words(self.rows[score]):
             score, prediction = None, prediction or score
         raw = pd.Series(None, index=rows.index, dtype="object")
+        predicted = pd.Series(pd.NA, index=rows.index, dtype="Int8")
         if score is not None:
             raw = raw.mask(self._find_unreadable_cells(score)[rows.index], rows[score])
-            support, predicted, grades = self._scale_scores(rows[score], one)
-            made["score"] = support
+            made["score"], predicted, grades = self._scale_scores(rows[score], one)
             if grades is not None and grades.notna().any():
                 made[GRADE_COLUMN] = grades
         if prediction is not None:
@@ -364,47 +386,17 @@ class _MappedTable:
         if one.raw is not None:
             words = rows[one.raw].map(lambda cell: None if has_no_value(cell) else str(cell)).astype("object")
             raw = words.where(words.notna(), raw)
-        made["prediction"], made["raw"] = predicted, raw
-        made["status"] = np.where(predicted.notna(), "ok", np.where(raw.notna(), "unparsed", "skipped"))
+        status = pd.Series(np.where(raw.notna(), "unparsed", "skipped"), index=rows.index)
+        made |= {"prediction": predicted, "raw": raw, "status": status.mask(predicted.notna(), "ok")}
         if one.status is not None:
             made["status"] = rows[one.status].where(rows[one.status].notna(), made["status"])
         if one.repeat is not None:
             numbers = pd.to_numeric(rows[one.repeat], errors="coerce")
             made["repeat"] = rows[one.repeat] if not numbers.min() > 0 else numbers - numbers.min()  # from 0
-        if is_long:
-            own = [ours for ours in ("chunk_scores", GRADE_COLUMN) if ours in self.columns and ours not in made]
-            made = made.assign(**{ours: rows[self.columns[ours]] for ours in own})
+        for ours in ("chunk_scores", GRADE_COLUMN) if not self.evaluators else ():
+            if ours in self.columns:
+                made.setdefault(ours, rows[self.columns[ours]])
         return made
-
-    def _take_verdicts_once(self, verdicts: pd.DataFrame) -> pd.DataFrame:
-        """A verdict for each claim, of a row for each of its annotators. Raises `InputError` where two differ."""
-        said = verdicts[[name for name in verdicts if name in VERDICT_COLUMNS]].drop_duplicates()
-        if (differ := said.duplicated(["claim_id", "evaluator"])).any():
-            row, name = int(said.index[differ][0]), said["evaluator"].iloc[0]
-            message = f"expected one verdict of {name} for a claim in all rows of its annotators, found two"
-            raise InputError(self.name, [Problem(message, row + 1)])
-        return said
-
-    def make_annotations(self, claim_ids: pd.Series) -> pd.DataFrame:
-        """What each annotator said of the rows' claims; a cell that is empty says nothing."""
-        every = pd.Series(True, index=self.rows.index)
-        said: list[tuple[Any, str, pd.Series]] = [(name, column, every) for name, column in self.annotators.items()]
-        if self.has_annotator_rows:
-            said = [(self.rows[self.columns["annotator"]], self.columns["label"], every)]
-        if self.is_of_people.any():
-            column = self.columns.get("prediction") or self.columns["score"]
-            said = [(self.rows[self.columns["evaluator"]], column, pd.Series(self.is_of_people))]
-        parts = []
-        for annotator, column, is_mine in said:
-            made = pd.DataFrame({"claim_id": claim_ids.to_numpy(), "annotator": annotator})[is_mine.to_numpy()]
-            values = self.rows[column][is_mine]
-            made["label"] = parse_label_cells(self.name, self.mapping, values, column)
-            made["grade"] = [None if has_no_value(value) else str(value) for value in values]
-            for ours in ("start", "end", "note", "seconds") if self.has_annotator_rows else ():
-                if ours in self.rows:
-                    made[ours] = self.rows[ours]
-            parts.append(made[made["grade"].notna() | made["label"].notna()])  # a blank cell may be a label
-        return pd.concat(parts, ignore_index=True)
 
     def _find_unreadable_cells(self, column: str) -> pd.Series:
         """The few cells of a column of scores that are no scores ("timeout"), which are told: no verdicts. Raises
@@ -425,13 +417,35 @@ class _MappedTable:
         self, cells: pd.Series, columns: EvaluatorColumnMapping
     ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
         """Scores brought to [0, 1], whether each is beyond the threshold, and their grades, if any."""
-        column = str(columns.score)
+        column, scale = str(columns.score), columns.scale or (0.0, 1.0)
         if columns.scale is None and (words := self.mapping.words.get(column)):
             said = {normalise_vocabulary_words(word): value for word, value in words.items()}
             cells = cells.map(lambda cell: said.get(normalise_vocabulary_words(cell), cell))
-        scale = columns.scale or (0.0, 1.0)
         found = scale_judgement_numbers(parse_judgement_numbers(cells), scale, columns.threshold)
         low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
         expected = f"expected a number from {low:g} to {high:g} (or say --scale {column}=LOW:HIGH)"
         check_cells(self.name, column, cells, (found[0] < 0) | (found[0] > 1), expected)
         return found
+
+    # Annotations ------------------------------------------------------------------------------------------------------
+
+    def make_annotations(self, claim_ids: pd.Series) -> pd.DataFrame:
+        """What each annotator said of the rows' claims; a cell that is empty says nothing."""
+        every = np.ones(len(self.rows), dtype=bool)
+        said: list[tuple[Any, str, np.ndarray]] = [(name, column, every) for name, column in self.annotators.items()]
+        if self.has_annotator_rows:
+            said = [(self.rows[self.columns["annotator"]], self.columns["label"], every)]
+        if self.is_of_people.any():
+            column = self.columns.get("prediction") or self.columns["score"]
+            said = [(self.rows[self.columns["evaluator"]], column, self.is_of_people)]
+        parts = []
+        for annotator, column, is_mine in said:
+            made = pd.DataFrame({"claim_id": claim_ids.to_numpy(), "annotator": annotator})[is_mine]
+            values = self.rows[column][is_mine]
+            made["label"] = parse_label_cells(self.name, self.mapping, values, column)
+            made["grade"] = [None if has_no_value(value) else str(value) for value in values]
+            for ours in ("start", "end", "note", "seconds") if self.has_annotator_rows else ():
+                if ours in self.rows:
+                    made[ours] = self.rows[ours]
+            parts.append(made[made["grade"].notna() | made["label"].notna()])  # a blank cell may be a label
+        return pd.concat(parts, ignore_index=True)

@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Any
 
 import pandas as pd
 
-from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
-from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
-from factaudit.tables.list_columns import ask_about_lists
 from factaudit.tables.meanings import (
     Scale,
-    ask_about_label,
-    ask_about_prediction,
     ask_about_shared_words,
-    find_score_scale,
     is_column_reversed,
     map_label_words,
+    read_values,
 )
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
+from factaudit.tables.role_questions import ask_about_columns, ask_about_lists
 from factaudit.tables.roles import (
+    TableRoles,
     check_named_evaluators,
     leave_out_other_evaluators,
     place_columns,
     place_standard_columns,
 )
-from factaudit.tables.table_roles import TableRoles
+from factaudit.tables.schema import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.vocabulary import normalise_vocabulary_words
+
+#: Words that mean the same in any mapping.
+_PLAIN_WORDS = ("0", "1", "true", "false")
 
 
 @dataclass(frozen=True)
@@ -60,32 +62,34 @@ def propose_column_mapping(
     given = ColumnMapping() if given is None else given
     placed = _place_tables(tables, own_kinds, given)
     check_named_evaluators(placed, given.evaluator)
-    labelled = [one.roles["label"] for one in placed if "label" in one.roles]
-    labelled += [one.profiles[name] for one in placed for name in one.people]
-    predicted, scored = _list_judgement_columns(placed, given)
-    unclear = {name for one in placed for name in one.unclear}
     questions = [question for one in placed for question in one.questions]
-    questions += [one for column in labelled if column.name not in unclear for one in ask_about_label(column, given)]
-    questions += [one for column in predicted.values() for one in ask_about_prediction(column, column.name, given)]
+    labelled = [one.columns[name] for one in placed for name in (*one.people, one.roles.get("label")) if name]
+    unclear = {name for one in placed for name in one.unclear}
+    for column in labelled:
+        questions += [] if column.name in unclear else read_values(column, column.name, given, is_label=True)[1]
+    predicted, scored = _list_judgement_columns(placed, given)
     scales: dict[str, Scale] = {}
-    for name, column in scored.items():
-        scale, open_scales = find_score_scale(column, name, given)
-        questions += open_scales
-        scales |= {} if scale is None else {name: scale}
-    worded = [one for one in (*labelled, *predicted.values()) if one.low is None and one.kind != "empty"]
-    worded = [one for one in worded if given.scale.get(one.name, (0, 1)) in ((0, 1), (1, 0))]
-    labels, words = _map_words(worded, given)
-    if not questions:
-        questions += ask_about_shared_words(labelled, [*predicted.values(), *scored.values()], given)
-    evaluators = _build_evaluators(placed, given, scales)
+    numbers = {name: one for name, one in scored.items() if one.low is not None}
+    for name, column in [*((one.name, one) for one in predicted), *numbers.items()]:
+        scale, more = read_values(column, name, given)
+        questions += more
+        scales |= {} if scale is None or name not in scored else {name: scale}
+    questions = questions or ask_about_shared_words(labelled, [*predicted, *scored.values()], given)
+    evaluators = dict(given.evaluators)
+    for one in placed:
+        evaluators |= one.evaluators
     columns = _list_role_columns(placed, given)
     data = merge_mapping_data(
-        given.model_dump(exclude_defaults=True, exclude={"evaluator", "people", "columns"}),
+        given.model_dump(exclude_defaults=True, exclude={"evaluator", "people", "columns", "evaluators"}),
         {
             "columns": {ours: one[0] if len(one) == 1 else one for ours, one in columns.items() if one != [ours]},
-            "labels": {**labels, **given.labels},
-            "words": {**words, **given.words},
-            "evaluators": {name: one.model_dump(exclude_defaults=True) for name, one in evaluators.items()},
+            **_map_words([*labelled, *predicted], given),
+            "evaluators": {
+                name: one.model_dump(exclude_defaults=True)
+                | ({"scale": scales[name]} if name in scales else {})
+                | {"threshold": given.threshold.get(name, given.threshold.get(str(one.score), one.threshold))}
+                for name, one in evaluators.items()
+            },
             "annotators": {
                 name: name for one in placed for name in one.people if name not in given.annotators.values()
             },
@@ -110,23 +114,24 @@ def _place_tables(
     for (name, rows), kind in sorted(zip(tables, kinds, strict=True), key=lambda one: one[1] is None):
         rows = rows.set_axis(rows.columns.map(str), axis=1)
         if kind is not None:
-            placed.append(place_standard_columns(name, rows, kind, several))
+            table = place_standard_columns(name, rows, kind, several)
         else:
             is_labelled = has_labels or any("label" in one.roles or one.people for one in placed)
-            placed.append(place_columns(name, rows, given, several, is_labelled))
+            table = place_columns(name, rows, given, several, is_labelled)
+            ask_about_columns(table, several, is_labelled)
             if not is_labelled and not several:
-                ask_about_lists(placed[-1], given.columns)
-        leave_out_other_evaluators(placed[-1], given.evaluator)
+                ask_about_lists(table)
+        leave_out_other_evaluators(table, given.evaluator)
+        placed.append(table)
     return placed
 
 
 def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> dict[str, list[str]]:
     """Column of ours to theirs, in any of the tables."""
     found: dict[str, list[str]] = {}
-    for one in placed:
-        for ours, column in one.roles.items():
-            if column.name not in found.setdefault(ours, []):
-                found[ours].append(column.name)
+    for ours, name in [item for one in placed for item in one.roles.items()]:
+        found.setdefault(ours, [])
+        found[ours] += [] if name in found[ours] else [name]
     for ours, theirs in given.columns.items():
         found.setdefault(ours, [theirs] if isinstance(theirs, str) else theirs)
     return found
@@ -134,78 +139,58 @@ def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> di
 
 def _list_judgement_columns(
     placed: Sequence[TableRoles], given: ColumnMapping
-) -> tuple[dict[str, ColumnProfile], dict[str, ColumnProfile]]:
-    """The columns of evaluators: by their names those that hold words or 0 and 1, and by evaluator those of scores.
+) -> tuple[list[ColumnProfile], dict[str, ColumnProfile]]:
+    """The columns of evaluators: those that hold words or 0 and 1, and by evaluator those of scores.
 
-    Scores of a log whose scale it says itself are left out.
+    Scores whose scale is known, from a log or by a mapping, are left out.
     """
-    predicted: dict[str, ColumnProfile] = {}
+    predicted: list[ColumnProfile] = []
     scored: dict[str, ColumnProfile] = {}
     for table in placed:
-        pairs = {name: one.model_dump() for name, one in given.evaluators.items()} | table.evaluators
-        said = {name for name, one in {**given.evaluators, **table.declared}.items() if one.scale is not None}
-        for name, pair in pairs.items():
-            if pair.get("prediction") in table.profiles:
-                predicted[pair["prediction"]] = table.profiles[pair["prediction"]]
-            if pair.get("score") in table.profiles and name not in said:
-                scored[name] = table.profiles[pair["score"]]
-        score, prediction = table.roles.get("score"), table.roles.get("prediction")
-        predicted |= {} if prediction is None else {prediction.name: prediction}
-        if score is not None:
-            predicted |= {score.name: score} if score.low is None else {}
-            scored |= _profile_scores_of_each_evaluator(table, score)
+        for name, one in {**given.evaluators, **table.evaluators}.items():
+            predicted += [table.columns[one.prediction]] if one.prediction in table.columns else []
+            if one.score in table.columns and one.scale is None:
+                scored[name] = table.columns[one.score]
+        score, prediction = (table.roles.get(ours) for ours in ("score", "prediction"))
+        predicted += [table.columns[prediction]] if prediction is not None else []
+        if score is not None and table.columns[score].low is None:
+            predicted.append(table.columns[score])
+        if score is not None and "evaluator" not in table.roles:
+            scored[score] = table.columns[score]
+        elif score is not None:
+            values, who = table.rows[score], table.rows[table.roles["evaluator"]].astype("str")
+            left_out = (*table.people_evaluators, *table.left_out)
+            for name in table.list_values(table.roles["evaluator"]):
+                if name not in left_out:
+                    scored[name] = profile_column_for_mapping(name, values[who == name])
     return predicted, scored
 
 
-def _profile_scores_of_each_evaluator(table: TableRoles, score: ColumnProfile) -> dict[str, ColumnProfile]:
-    """The scores of each evaluator of a long table, as a column of its name."""
-    evaluator = table.roles.get("evaluator")
-    if evaluator is None:
-        return {score.name: score}
-    values, who = table.rows[score.name], table.rows[evaluator.name].astype("str")
-    names = [one for one in table.list_values(evaluator) if one not in (*table.people_evaluators, *table.left_out)]
-    return {name: profile_column_for_mapping(name, values[who == name]) for name in names}
-
-
-def _build_evaluators(
-    placed: Sequence[TableRoles], given: ColumnMapping, scales: Mapping[str, Scale]
-) -> dict[str, EvaluatorColumnMapping]:
-    found = {
-        name: one if one.scale or name not in scales else one.model_copy(update={"scale": scales[name]})
-        for name, one in given.evaluators.items()
-    }
-    for table in placed:
-        for name, pair in table.evaluators.items():
-            threshold = given.threshold.get(name, given.threshold.get(pair.get("score", "")))
-            own = table.declared.get(name) or EvaluatorColumnMapping.model_validate(pair)
-            found[name] = own.model_copy(update={"scale": scales.get(name, own.scale), "threshold": threshold})
-    return found
-
-
-def _map_words(
-    columns: Sequence[ColumnProfile], given: ColumnMapping
-) -> tuple[dict[str, int | None], dict[str, dict[str, int | None]]]:
-    """What words mean in all columns, and in those whose name or direction turns them round."""
+def _map_words(columns: Sequence[ColumnProfile], given: ColumnMapping) -> dict[str, Any]:
+    """What words mean in all columns (``labels``), and in those whose name or direction turns them (``words``)."""
     labels: dict[str, int | None] = {}
     turned: dict[str, dict[str, int | None]] = {}
     said = {normalise_vocabulary_words(word) for word in given.labels}
     for column in columns:
+        is_scaled = given.scale.get(column.name, (0, 1)) not in ((0, 1), (1, 0))
+        if column.low is not None or column.kind == "empty" or is_scaled:
+            continue
         is_reversed = is_column_reversed(column.name, given)
         words = map_label_words(column, is_reversed)
         words = {word: value for word, value in words.items() if normalise_vocabulary_words(word) not in said}
         if is_reversed:
             turned[column.name] = words
         else:
-            labels |= words
-    plain = ("0", "1", "true", "false")
-    return {word: one for word, one in labels.items() if normalise_vocabulary_words(word) not in plain}, turned
+            labels |= {word: one for word, one in words.items() if normalise_vocabulary_words(word) not in _PLAIN_WORDS}
+    return {"labels": {**labels, **given.labels}, "words": {**turned, **given.words}}
 
 
 def _list_own_names_left_out(placed: Sequence[TableRoles]) -> list[str]:
     """Columns with a name of ours that no table reads: a mapping would read them by their names."""
     own = {*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator"}
-    read = {name for one in placed for name in one.profiles if not one.is_free(name) and name not in one.ignored}
-    return [*dict.fromkeys(name for one in placed if one.kind is None for name in one.profiles if name in own - read)]
+    unread = [{*one.list_free_columns(), *one.ignored} for one in placed]
+    read = {name for one, left in zip(placed, unread, strict=True) for name in one.columns if name not in left}
+    return [*dict.fromkeys(name for one in placed if one.kind is None for name in one.columns if name in own - read)]
 
 
 def _describe_what_is_missing(placed: Sequence[TableRoles], columns: Mapping[str, Sequence[str]]) -> list[str]:
@@ -223,9 +208,7 @@ def _describe_what_is_missing(placed: Sequence[TableRoles], columns: Mapping[str
     unread = []
     for table in placed:
         where = f"{table.name}: " if len(placed) > 1 else ""
-        for name in table.profiles:
-            if name in table.ignored or table.is_free(name):
-                why = table.ignored.get(name)
-                unread.append(f"{where}{name}" + (f" ({why})" if why else ""))
-        unread += [f"{name} ({why})" for name, why in table.left_out.items()]
+        free = {name: table.ignored.get(name) for name in (*table.list_free_columns(), *table.ignored)}
+        left = [(f"{where}{name}", free[name]) for name in table.columns if name in free] + [*table.left_out.items()]
+        unread += [name + (f" ({why})" if why else "") for name, why in left]
     return [*notes, f"ignored   {', '.join(unread)}"] if unread else notes

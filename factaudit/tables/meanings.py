@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,21 @@ from factaudit.tables.vocabulary import (
 
 Scale = tuple[float, float] | ScoreTransform
 #: Scales that judgements are commonly on, the likelier first.
-_COMMON_SCALES = ((1, 5), (0, 5), (1, 10), (0, 10), (1, 7), (1, 3), (0, 2), (0, 3), (1, 4), (0, 4), (0, 20), (0, 100))
+_COMMON_SCALES = (
+    (0, 1),
+    (1, 5),
+    (0, 5),
+    (1, 10),
+    (0, 10),
+    (1, 7),
+    (1, 3),
+    (0, 2),
+    (0, 3),
+    (1, 4),
+    (0, 4),
+    (0, 20),
+    (0, 100),
+)
 #: Of these, a column of whole numbers that has both ends is on no other.
 _SURE_SCALES = ((1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 #: A column that goes so high, and no higher than 100, is on the scale to 100.
@@ -46,10 +61,9 @@ def is_column_reversed(column_name: str, mapping: ColumnMapping) -> bool:
 
 
 def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int | None]:
-    """Each word of a column as 1 or 0; words that say neither are left out. Of 1 and -1 alone, -1 is the opposite."""
+    """Each word of a column as 1 or 0; words that say neither are left out."""
     known = {word: normalise_label_word(word) for word in sorted(column.words)}
-    are_signs = {*known.values()} == {"1", "-1"}
-    values = {word: 0 if are_signs and text == "-1" else parse_label_word(word) for word, text in known.items()}
+    values = {word: parse_label_word(word) for word in known}
     # The "neutral" of a scale from agree to disagree is no verdict of NLI, and an "error" beside others for both may be
     # a judge's that failed.
     no_verdicts = {"neutral"} if any(text.endswith("agree") for text in known.values()) else set[str]()
@@ -60,83 +74,66 @@ def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int |
         if is_reversed and known[word] == "none":
             found[word] = 1  # an error of the kind "none" is no error
         elif value is not None and known[word] not in no_verdicts:
-            found[word] = 1 - value if is_reversed and (known[word] in BARE_WORDS or are_signs) else value
+            found[word] = 1 - value if is_reversed and known[word] in BARE_WORDS else value
     return found
 
 
-def ask_about_label(column: ColumnProfile, mapping: ColumnMapping) -> list[OpenQuestion]:
-    """Asks what a column of labels leaves open: from which grade on a claim is supported, or what its words mean."""
-    said = {normalise_vocabulary_words(word) for word in mapping.labels}
-    is_said = column.name in mapping.threshold or {*map(normalise_vocabulary_words, column.words)} <= said
-    if column.low is not None and column.low != column.high and not is_said:
-        return [_ask_about_grades(column, mapping), *ask_about_direction(column, column.name, mapping)]
-    return [*_ask_about_blank_labels(column, mapping), *ask_about_prediction(column, column.name, mapping)]
+def read_values(
+    column: ColumnProfile, name: str, mapping: ColumnMapping, is_label: bool = False
+) -> tuple[Scale | None, list[OpenQuestion]]:
+    """The scale of a column of judgements, None for words, and for [0, 1] with 1 = supported; and what its values leave
+    open: what its words mean, on which scale its numbers are, or from which on a claim is supported.
 
-
-def ask_about_prediction(column: ColumnProfile, name: str, mapping: ColumnMapping) -> list[OpenQuestion]:
-    """Asks what the words of a column mean, and whether 1 and yes in it mean an error.
-
-    name: what ``--high-is-error`` calls it.
+    name: what ``--scale`` calls it.
     """
-    is_scaled = mapping.scale.get(name, (0, 1)) not in ((0, 1), (1, 0))
-    is_worded = column.low is None and column.kind != "empty" and not is_scaled
-    words = _ask_about_words(column, mapping) if is_worded else []
-    return [*ask_about_direction(column, name, mapping), *words]
+    chosen = mapping.scale.get(name, mapping.scale.get(column.name))
+    is_said = column.name in mapping.threshold or {*map(normalise_vocabulary_words, column.words)} <= {
+        *_list_said(mapping)
+    }
+    if is_label and column.low is not None and column.low != column.high and not is_said:
+        return None, [_ask_about_grades(column, mapping), *_ask_about_direction(column, name, mapping)]
+    if column.low is None and column.kind != "empty" and (is_label or chosen in (None, (0, 1), (1, 0))):
+        return None, [*_ask_about_direction(column, name, mapping), *_ask_about_words(column, mapping, is_label)]
+    if is_label or chosen is not None or column.low is None:
+        return (None if is_label or chosen == (0, 1) else chosen), []
+    return _find_scale(column, name, mapping)
 
 
-def _ask_about_words(column: ColumnProfile, mapping: ColumnMapping) -> list[OpenQuestion]:
-    """Asks about words that say neither 1 nor 0, and about words that a column's name turns to all the same."""
-    said = {normalise_vocabulary_words(word) for word in mapping.labels}
-    known = map_label_words(column, is_column_reversed(column.name, mapping))
+def _list_said(mapping: ColumnMapping) -> dict[str, int | None]:
+    return {normalise_vocabulary_words(word): value for word, value in mapping.labels.items()}
+
+
+def _ask_about_words(column: ColumnProfile, mapping: ColumnMapping, is_label: bool) -> list[OpenQuestion]:
+    """Asks what words mean that say neither 1 nor 0, or that the column's name turns; and a blank cell among labels
+    that all say the same."""
+    said = _list_said(mapping)
     plain = map_label_words(column, False)
-    left = {normalise_vocabulary_words(word) for word in known} | said | {"none"}
-    unknown = [word for word in column.words if normalise_vocabulary_words(word) not in left]
+    known = map_label_words(column, is_column_reversed(column.name, mapping))
+    meant = {word: said.get(normalise_vocabulary_words(word), known.get(word)) for word in column.words}
+    unknown = [word for word in column.words if word not in known and normalise_vocabulary_words(word) not in said]
     unknown = [word for word in unknown if find_verdict_in_reply(word) is None]
-    if unknown and (known or len(unknown) > 1 or column.n_missing or column.name in mapping.columns.get("label", ())):
-        text = f"{column.name} has {_list(unknown)}: supported, not supported, or not labelled"
-        return [OpenQuestion(text, [{"labels": one} for one in _guess_meanings(unknown, {*known.values()})])]
-    if len({*plain.values()}) == 2 and len({*known.values()}) < 2 and not said & {*map(str.lower, plain)}:
-        turned = {word: None if value is None else 1 - value for word, value in plain.items()}
-        text = f"{column.name} ({_list([*plain])}): which means supported"
-        return [OpenQuestion(text, [{"labels": turned}, {"labels": plain}])]
-    return []
-
-
-def _guess_meanings(unknown: Sequence[str], known: set[int | None]) -> list[dict[str, int | None]]:
-    """What unknown words may mean: beside known ones all the same, else one of them says supported."""
-    if not known:
-        chosen = sorted(unknown, key=len)[:_MAX_OFFERED]
-        return [{word: int(word == one) for word in unknown} for one in chosen]
-    values: list[int | None] = [1, None, 0] if known == {0} else [0, None, 1]
-    if all({*normalise_vocabulary_words(word).split(":")[0].split()[:1]} & FAILURE_WORDS for word in unknown):
-        values = [None, 0, 1]  # a judge that failed
-    return [dict.fromkeys(unknown, value) for value in values]
-
-
-def _list(words: Sequence[str]) -> str:
-    return ", ".join(map(repr, words[:6]))
-
-
-def _ask_about_blank_labels(column: ColumnProfile, mapping: ColumnMapping) -> list[OpenQuestion]:
-    """Asks what a blank cell means in a column of labels whose other cells all say the same: an "x" for some claims, or
-    the kinds of their errors."""
-    if "" in mapping.labels or not column.n_missing or column.n_present < 2 or not column.words:
-        return []
-    is_reversed = is_column_reversed(column.name, mapping)
-    chosen = {normalise_vocabulary_words(word): value for word, value in mapping.labels.items()}
-    known = map_label_words(column, is_reversed)
-    said = {word: chosen.get(normalise_vocabulary_words(word), known.get(word)) for word in column.words}
-    if len({*said.values()}) > 1 or (len(said) > 1 and None in said.values()):
-        return []
-    value = next(iter(said.values()))
-    value = int(not is_reversed) if value is None else value
-    answers = [{"labels": {**dict.fromkeys(said, value), "": blank}} for blank in (None, 1 - value)]
-    text = f"{column.name} says {_list([*said])} or nothing: a blank cell may say the opposite, or be no label yet"
-    return [OpenQuestion(text, answers)]
+    meanings: list[dict[str, int | None]] = []
+    if unknown and known:  # all the same; first what the known ones are not, or nothing where a judge failed
+        is_failure = all({*re.findall(r"\w+", word.lower())[:1]} & FAILURE_WORDS for word in unknown)
+        value = None if is_failure else int({*known.values()} == {0})
+        meanings = [dict.fromkeys(unknown, one) for one in dict.fromkeys((value, None, 0, 1))]
+    elif len(unknown) > 1:  # one of them says supported
+        meanings = [{word: int(word == one) for word in unknown} for one in sorted(unknown, key=len)[:_MAX_OFFERED]]
+    elif unknown and (column.n_missing or is_label):
+        meanings = [{unknown[0]: 1}, {unknown[0]: 0}]
+    elif {*plain.values()} == {0, 1} and len({*known.values()}) < 2 and not {*said} & {*map(str.lower, plain)}:
+        meanings = [{word: 1 - bool(value) for word, value in plain.items()}, plain]
+    elif is_label and column.n_missing and column.n_present > 1 and len({*meant.values()}) == 1 and "" not in said:
+        value = next(iter(meant.values()))
+        meanings = [{**meant, "": None}, {**meant, "": 1 - bool(value)}]
+    what = "a blank cell may say the opposite, or be no label yet" if meanings and "" in meanings[0] else None
+    text = f"{column.name} has {', '.join(map(repr, (unknown or [*plain])[:6]))}"
+    text = f"{text}: {what or 'supported, not supported, or not labelled'}"
+    return [OpenQuestion(text, [{"labels": one} for one in meanings])] if meanings else []
 
 
 def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQuestion:
-    """Asks from which number on a claim is supported."""
+    """Asks from which number on a claim is supported: above the middle of the scale, or above another of its grades."""
     numbers = sorted({float(text) for word in column.words if is_number_text(text := word.replace(",", "."))})
     codes = [f"{number:g}" for number in numbers]
     answers: list[Mapping[str, Any]] = []
@@ -144,94 +141,77 @@ def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQues
         zero, one = codes[::-1] if (codes == ["1", "2"]) != is_column_reversed(column.name, mapping) else codes
         answers = [{"labels": {one: 1, zero: 0}}, {"labels": {one: 0, zero: 1}}]
     else:
-        answers = [{"threshold": {column.name: cut}} for cut in _list_cuts(column)]
+        low, high = _list_possible_scales(column)[0]
+        middle = (low + high) / 2
+        cuts = [middle]
+        if column.is_whole and 1 < high - low <= 10:
+            cuts = sorted(range(round(low), round(high)), key=lambda cut: abs(cut - middle + 0.25))[:_MAX_OFFERED]
+        answers = [{"threshold": {column.name: float(cut)}} for cut in cuts]
         if {0, 1} < {*numbers}:  # other codes are no labels
-            others = dict.fromkeys(code for code in codes if code not in "01")
-            answers.append({"labels": {"1": 1, "0": 0, **others}})
+            answers.append({"labels": {"1": 1, "0": 0, **dict.fromkeys(code for code in codes if code not in "01")}})
     text = f"{column.name} ({column.describe_values()}): from which value on is a claim supported"
     return OpenQuestion(text, answers)
 
 
-def _list_cuts(column: ColumnProfile) -> list[float]:
-    """Values from which on a claim may be supported, the middle of the scale first."""
+def _list_possible_scales(column: ColumnProfile) -> list[tuple[float, float]]:
+    """The scales that a column's numbers may be on, the likelier first: what its name says, else common ones."""
     low, high = column.low or 0.0, column.high or 0.0
-    usual = (one for one in ((0, 1), *_COMMON_SCALES) if one[0] <= low and high <= one[1])
-    low, high = parse_stated_range(column.name) or next(usual, (low, high))
-    middle = (low + high) / 2
-    if column.is_whole and 1 < high - low <= 10:
-        cuts = [float(one) for one in range(round(low), round(high))]
-        return sorted(cuts, key=lambda one: abs(one - middle + 0.25))[:_MAX_OFFERED]
-    return [middle]
+    if (stated := parse_stated_range(column.name)) is not None and stated != (0, 1):
+        return [stated]
+    return [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]] or [(low, high)]
 
 
-def find_score_scale(
-    column: ColumnProfile, name: str, mapping: ColumnMapping
-) -> tuple[Scale | None, list[OpenQuestion]]:
-    """Not supported and supported on the scale of an evaluator's scores, None for [0, 1] with 1 = supported; and the
-    question where it is open.
-
-    name: what ``--scale`` calls the column.
-    """
-    low, high = column.low, column.high
-    chosen = mapping.scale.get(name, mapping.scale.get(column.name))
-    if chosen is not None or low is None or high is None:
-        return (None if chosen == (0, 1) else chosen), []
+def _find_scale(column: ColumnProfile, name: str, mapping: ColumnMapping) -> tuple[Scale | None, list[OpenQuestion]]:
+    """The scale of an evaluator's scores, and the question where it is open, or whether a high one means an error."""
+    low, high = column.low or 0.0, column.high or 0.0
     is_told = bool({name, column.name} & {*mapping.high_is_error})
     is_reversed = is_told or is_column_reversed(column.name, mapping)
     if find_vocabulary_words("judges", column.name) & {"logit", "logits"}:
         return ("-logit" if is_reversed else "logit"), []
-    stated = parse_stated_range(column.name)
-    sure = None if stated == (0, 1) else stated
+    possible = _list_possible_scales(column)
     is_either_way = has_vocabulary_word_in_column_name("either_way", column.name) and not is_told
-    if sure is None and low >= 0 and high <= 1 and not is_either_way:
-        sure = (0, 1)
-    elif sure is None and column.kind == "grade" and (low, high) in _SURE_SCALES:
+    sure = possible[0] if parse_stated_range(column.name) == possible[0] else None
+    if sure is None and column.kind == "grade" and (low, high) in _SURE_SCALES:
         sure = (low, high)
-    elif sure is None and low >= 0 and _SURELY_PERCENT < high <= 100:
-        sure = (0, 100)
+    elif sure is None and low >= 0 and (_SURELY_PERCENT < high <= 100 or (high <= 1 and not is_either_way)):
+        sure = (0, 1 if high <= 1 else 100)
     if sure is not None:
-        low, high = sure[::-1] if is_reversed else sure
-        scale = None if (low, high) == (0, 1) else (float(low), float(high))
-        return scale, ask_about_direction(column, name, mapping, sure)
+        ends = sure[::-1] if is_reversed else sure
+        return (None if ends == (0, 1) else ends), _ask_about_direction(column, name, mapping, sure)
     if low == high:
         return None, []
-    possible: list[Any] = [[0, 1]] if low >= 0 and high <= 1 else []
-    if low < 0:
-        possible = ["logit", "-logit"] if high > 0 else ["log"]
-    elif high > 1:
-        possible = [[*one] for one in _COMMON_SCALES if one[0] <= low and high <= one[1]][:3] or [[low, high]]
-    possible += [one[::-1] for one in possible[:1] if isinstance(one, list)]
-    possible = [*possible[1:], possible[0]] if is_reversed else possible
-    answers: list[Mapping[str, Any]] = [{"scale": {name: one}} for one in possible]
+    answers: list[Any] = ["logit", "-logit"] if high > 0 else ["log"]
+    if low >= 0:
+        answers = [[*one[::-1]] if is_reversed else [*one] for one in possible[:3]]
+        answers.append(answers[0][::-1])
     text = f"{column.name} holds numbers from {low:g} to {high:g}: on which scale"
-    return None, [OpenQuestion(text, [*answers, {"ignore": [column.name]}])]
+    return None, [OpenQuestion(text, [*({"scale": {name: one}} for one in answers), {"ignore": [column.name]}])]
 
 
-def ask_about_direction(
+def _ask_about_direction(
     column: ColumnProfile, name: str, mapping: ColumnMapping, ends: tuple[float, float] | None = None
 ) -> list[OpenQuestion]:
     """Asks of a column whose name may call an error what it says 1, yes, or a high score, of.
 
-    name: what ``--high-is-error`` calls it. ends: of its scale; by default the numbers that it holds.
+    ends: of its scale; by default the numbers that it holds.
     """
     is_said = {name, column.name} & {*mapping.scale, *mapping.high_is_error}
     if is_said or find_direction_of_column_name(column.name) != "doubtful":
         return []
     if column.low is None and map_label_words(column, True) == map_label_words(column, False):
         return []  # its words say the same under any name
-    return [_ask_which_is_error([column], [name], ends)]
+    return [_ask_which_is_error({name: column}, ends)]
 
 
-def _ask_which_is_error(
-    columns: Sequence[ColumnProfile], names: Sequence[str], ends: tuple[float, float] | None = None
-) -> OpenQuestion:
+def _ask_which_is_error(columns: Mapping[str, ColumnProfile], ends: tuple[float, float] | None = None) -> OpenQuestion:
+    """columns: by what ``--high-is-error`` calls each."""
     scales = {}
-    for name, one in zip(names, columns, strict=True):
+    for name, one in columns.items():
         held = (0.0, 1.0) if one.low is None or one.kind == "share" else (one.low, one.high or 0.0)
         scales[name] = [*(ends or held)]
-    listed = " and ".join(one.name for one in columns)
+    listed = " and ".join(one.name for one in columns.values())
     text = f"{listed}: does 1, yes or a high value mean an error"
-    return OpenQuestion(text, [{"high_is_error": [*names]}, {"scale": scales}])
+    return OpenQuestion(text, [{"high_is_error": [*columns]}, {"scale": scales}])
 
 
 def ask_about_shared_words(
@@ -239,12 +219,13 @@ def ask_about_shared_words(
 ) -> list[OpenQuestion]:
     """Asks where the names of labels and of evaluators share a word that says what was judged, and that nobody knows
     (``wobbly_human``, ``wobbly_gpt4``): both would be read upside down, and agree. So would HaluEval's results."""
-    columns = [one for one in (*labelled, *judged) if one.name not in (*mapping.scale, *mapping.high_is_error)]
+    columns = {one.name: one for one in (*labelled, *judged)}
     shared = find_unknown_words(*(one.name for one in labelled)) & find_unknown_words(*(one.name for one in judged))
-    alike = [one for one in columns if find_unknown_words(one.name) & shared]
-    if {"ground_truth", "judgement"} <= {one.name for one in columns}:
-        alike = columns
-    return [_ask_which_is_error(alike, [one.name for one in alike])] if alike else []
+    is_halueval = {"ground_truth", "judgement"} <= {*columns}
+    said = (*mapping.scale, *mapping.high_is_error)
+    alike = {name: one for name, one in columns.items() if is_halueval or find_unknown_words(name) & shared}
+    alike = {name: one for name, one in alike.items() if name not in said}
+    return [_ask_which_is_error(alike)] if alike else []
 
 
 def scale_judgement_numbers(
@@ -262,8 +243,7 @@ def scale_judgement_numbers(
     """
     if isinstance(scale, str):
         low, high = (1.0, -1.0) if scale.startswith("-") else (-1.0, 1.0)
-        signed = high * numbers
-        support = np.exp(signed) if scale.endswith("log") else 1 / (1 + np.exp(-signed))
+        support = np.exp(high * numbers) if scale.endswith("log") else 1 / (1 + np.exp(-high * numbers))
         middle = high * np.log(0.5) if scale.endswith("log") else 0.0
     else:
         low, high = scale

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from factaudit.tables.cell_values import find_verdict_in_reply
-from factaudit.tables.column_kinds import REASONS, find_known_form, list_name_forms
+from factaudit.tables.column_kinds import REASONS, find_known_form, is_name_of_model, list_name_forms
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.meanings import ask_about_label, ask_about_prediction, find_score_scale
+from factaudit.tables.meanings import read_values
+from factaudit.tables.nested_lists import flatten_nested_objects
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
-from factaudit.tables.table_roles import TableRoles
+from factaudit.tables.roles import TableRoles
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    find_vocabulary_words,
     has_name_of_error,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
@@ -28,133 +27,115 @@ _ACCEPTANCE_WORDS = {"accept", "accepted", "reject", "rejected", "agree", "disag
 _ACCEPTANCE_NAMES = {"accepted", "acceptance", "approved", "approval", "agreed", "agrees", "confirmed", "endorsed"}
 #: First words of the name of a property that a claim has or has not.
 _PROPERTY_WORDS = ("is", "has", "contains", "needs", "was")
-#: So many replies of a judge are looked at for a verdict.
-_N_REPLIES = 50
 #: Of more columns the user says by hand which is which.
 _MAX_OFFERED = 3
+#: In lists of objects, names of who judged, of what was judged, and of the judgement.
+_OWNERS = (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"], "by", "created by", "reviewer", "user", "user id")
+_OWNERS = (*_OWNERS, "name", "key", "model version", "id")
+_CLAIMS = (*COLUMN_NAMES["claim"], "triplet", "triplets", "triple", "claims", "facts", "proposition")
+_JUDGEMENTS = (*COLUMN_NAMES["label"], *COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"])
 
 
-def states_verdicts(table: TableRoles, column: ColumnProfile, share: float = 1.0) -> bool:
-    """Whether all of a column's texts are a judge's replies that begin with a verdict, or a share of them state one."""
-    texts = [one for one in table.rows[column.name].head(_N_REPLIES) if isinstance(one, str) and one.strip()]
-    stated = 0
-    for text in texts:
-        verdict = find_verdict_in_reply(text)
-        is_first = verdict is not None and (share < 1 or text.strip(" \"'*").startswith(verdict))
-        stated += is_first or parse_label_word(text) is not None
-    return column.kind == "text" and bool(texts) and stated >= share * len(texts)
-
-
-def doubt_columns_about_other_judgements(table: TableRoles) -> None:
-    """Doubt columns that may say whether an evaluator was right, or whether somebody accepted what another one says."""
-    label = table.roles.get("label")
-    if label is not None and table.is_judged and list_name_forms(label.name)[-1] in _NAMES_OF_BEING_RIGHT:
-        table.doubt([label], "may say whether the claim is supported, or whether the evaluator was right")
-    for column in table.profiles.values():
-        words = {normalise_vocabulary_words(word) for word in column.words}
-        is_called = {*normalise_vocabulary_words(column.name).split()} & _ACCEPTANCE_NAMES
-        if (words and words <= _ACCEPTANCE_WORDS) or (column.kind == "binary" and is_called):
-            what = "may say whether somebody agreed with another column"
-            table.doubt([column], f"{what}: then write a column of the labels that follow")
-
-
-def ask_about_unclear_columns(
-    table: TableRoles, given: ColumnMapping, kinds: Mapping[str, str], has_labels: bool
-) -> None:
+def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> None:
     """Ask about the columns that are in doubt, and those that look judged where nobody says by whom.
 
-    kinds: of the columns that had no role, what `classify_column` says.
+    has_others: it is one of several tables. has_labels: another one has people's labels for certain.
     """
-    is_labelled, is_judged = table.is_labelled or has_labels, table.is_judged or bool(given.evaluators)
-    if not (is_labelled and (given.evaluator or given.evaluators)):
-        for name, kind in kinds.items():
-            column = table.profiles[name]
-            is_left_out = kind in REASONS and table.ignored.get(name) == REASONS[kind]
-            if not (table.is_free(name) or is_left_out) or kind in ("time", "counter", "reason"):
-                continue
-            if "label" in given.columns and kind in ("label", "people"):
-                continue
-            is_reply = kind == "judge" and not is_judged and states_verdicts(table, column, 0.5)
-            if is_reply or _may_be_judged(column, kind, is_labelled, is_judged):
-                table.doubt([column], "labels of people, what an evaluator said, or neither")
-    if table.unclear:
-        columns = [table.profiles[name] for name in table.unclear]
-        for why in dict.fromkeys(table.unclear.values()):
-            own = [one for one in columns if table.unclear[one.name] == why]
-            _ask_whose_they_are(table, own, why, given, (is_labelled, is_judged))
-        table.ignored = {name: why for name, why in table.ignored.items() if name not in table.unclear}
+    given = table.given
+    if "label" not in given.columns:
+        _doubt_other_judgements(table)
+    has = (table.is_labelled or has_labels, table.is_judged)
+    is_ours = {"dataset", "claim", "label"} <= {*table.columns}  # of further columns nothing is asked
+    is_said = has[0] and (given.evaluator or given.evaluators)
+    if not is_ours and not is_said and (not has_others or "claim" in table.roles):
+        left_out = [name for name, why in table.ignored.items() if why == REASONS.get(table.columns[name].calls)]
+        for name in (*table.list_free_columns(), *left_out):
+            column = table.columns[name]
+            if _may_be_judged(column, *has):
+                is_label = "label" in given.columns and column.calls in ("label", "people")
+                table.doubt([] if is_label else [name], "labels of people, what an evaluator said, or neither")
+    for why in dict.fromkeys(table.unclear.values()):
+        own = [table.columns[name] for name in table.columns if table.unclear.get(name) == why]
+        _ask_whose_they_are(table, own, why, *has)
+    table.ignored = {name: why for name, why in table.ignored.items() if name not in table.unclear}
+    if "annotator" in table.roles and not given.people and "annotator" not in given.columns:
+        _ask_about_annotators_like_models(table)
+    if not {"evaluator", "annotator", "system"} & {*given.columns}:
+        _ask_about_repeated_claims(table)
 
 
-def _may_be_judged(column: ColumnProfile, kind: str, is_labelled: bool, is_judged: bool) -> bool:
+def _doubt_other_judgements(table: TableRoles) -> None:
+    """Doubt columns that may say whether an evaluator was right, or whether somebody accepted what another one says."""
+    label = table.roles.get("label")
+    if label is not None and table.is_judged and list_name_forms(label)[-1] in _NAMES_OF_BEING_RIGHT:
+        table.doubt([label], "may say whether the claim is supported, or whether the evaluator was right")
+    for name, column in table.columns.items():
+        words = {normalise_vocabulary_words(word) for word in column.words}
+        is_called = bool({*normalise_vocabulary_words(name).split()} & _ACCEPTANCE_NAMES)
+        if (words and words <= _ACCEPTANCE_WORDS) or (column.kind == "binary" and is_called):
+            what = "may say whether somebody agreed with another column"
+            table.doubt([name], f"{what}: then write a column of the labels that follow")
+
+
+def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) -> bool:
     """Whether a column that has no role may hold labels or what an evaluator said.
 
     Where both are there, it must look judged; where one is missing, few words of any kind may be it, and so may a
     measure that can be one of support ("accuracy").
     """
-    name = column.name
-    varies = column.n_different > 1 or (column.n_present > 0 and column.n_missing > 0)
-    has_few_words = column.has_few_words and column.n_different < column.n_present and not column.has_questions
-    is_number = column.low is not None
-    if kind in ("measure", "quality", "answer"):
-        is_doubtful = has_vocabulary_word_in_column_name("doubtful_measures", name) or kind == "answer"
+    calls, name = column.calls, column.name
+    if calls in ("time", "counter", "reason"):
+        return False
+    if calls == "judge" and not is_judged and column.kind == "text":
+        return True  # a judge's replies
+    is_error = has_name_of_error(name)
+    if calls in REASONS:
+        if is_labelled and calls == "answer":
+            return column.looks_judged and column.kind == "binary"
         if is_labelled:
             is_of_judge = has_vocabulary_word_in_column_name("judges", name) and not is_judged
-            return (is_of_judge and (column.looks_judged or is_number)) or (
-                kind == "answer" and column.kind == "binary" and column.n_different > 1
-            )
-        is_doubtful = is_doubtful or column.n_different == 2 or has_name_of_error(name)
-        is_surely_none = find_vocabulary_words("measures", name) - find_vocabulary_words("doubtful_measures", name)
-        is_doubtful = is_doubtful and (not is_surely_none or kind == "answer" or has_name_of_error(name))
-        return is_doubtful and column.n_different > 1 and (column.looks_judged or is_number)
-    is_telling = kind != "unknown" or has_name_of_error(name)
+            return is_of_judge and (column.looks_judged or column.low is not None)
+        may_be_support = has_vocabulary_word_in_column_name("doubtful_measures", name) or calls == "answer" or is_error
+        return column.looks_judged and (column.n_different == 2 or may_be_support)
+    varies = column.n_different > 1 or (column.n_present > 0 and column.n_missing > 0)
+    is_worded = column.has_few_words and column.n_different < column.n_present and not column.has_questions and varies
+    is_telling = calls != "unknown" or is_error
     if is_labelled and is_judged:
-        if find_known_form(name, COLUMN_NAMES["label"]) and has_few_words and varies:
-            return True  # LABEL_0 and LABEL_1 beside how sure a classifier is
-        is_property = normalise_vocabulary_words(name).split()[0] in _PROPERTY_WORDS if name.strip() else False
-        return column.looks_judged and (is_telling or (column.kind != "grade" and not is_property))
-    if not is_labelled and not is_judged:  # claims that nobody judged, or not in a way that we know
-        return (column.looks_judged and column.kind != "grade") or (is_telling and has_few_words and varies)
-    return column.looks_judged or (has_few_words and varies) or (is_telling and is_number and varies)
+        is_property = normalise_vocabulary_words(name).startswith(_PROPERTY_WORDS)
+        is_label = is_worded and find_known_form(name, COLUMN_NAMES["label"]) is not None
+        return is_label or (column.looks_judged and (is_telling or (column.kind != "grade" and not is_property)))
+    if is_labelled or is_judged:
+        return column.looks_judged or is_worded or (is_telling and column.low is not None and varies)
+    return (column.looks_judged and column.kind != "grade") or (is_telling and is_worded)
 
 
 def _ask_whose_they_are(
-    table: TableRoles, columns: Sequence[ColumnProfile], why: str, given: ColumnMapping, has: tuple[bool, bool]
+    table: TableRoles, columns: Sequence[ColumnProfile], why: str, is_labelled: bool, is_judged: bool
 ) -> None:
-    """Ask whose judgements some columns hold; each answer says what their values mean, too.
-
-    has: whether there are labels, and judgements.
-    """
+    """Ask whose judgements some columns hold; each answer says what their values mean, too."""
     names = [one.name for one in columns]
-    is_labelled, is_judged = has
-    certain = [
-        column
-        for name, pair in table.evaluators.items()
-        for column in ([name] if name in table.declared else pair.values())
-        if column not in names
-    ]
-    has_claims = bool({"claim", "claim_id"} & {*table.roles, *given.columns})
-    labels: list[Mapping[str, Any]] = []
+    has_claims = bool({"claim", "claim_id"} & {*table.roles, *table.given.columns})
+    certain = [name for name, one in table.evaluators.items() if not {*one.columns} & {*names}]
+    labels: list[dict[str, Any]] = []
     for name in names[:_MAX_OFFERED]:
         others = [one for one in names if one != name]
-        judged = [] if is_judged else [one for one in others if one not in table.ignored or not has_claims]
-        left = [one for one in others if one not in judged]
-        rest = {key: own for key, own in (("evaluator", judged), ("ignore", left)) if own}
-        if has_claims or is_judged or others:  # without texts and ids a row is a claim where it is labelled and judged
-            labels.append({"columns": {"label": name}, **rest})
+        rest = {"ignore" if is_judged else "evaluator": others} if others else {}
+        rest |= {"people": table.people} if table.people else {}
+        # Without texts and ids a row is a claim where it is labelled and judged.
+        labels += [{"columns": {"label": name}, **rest}] if has_claims or is_judged or others else []
     people = [{"people": names}] if len(names) > 1 and has_claims else []
     ignored = [{"ignore": names}] if has_claims or (is_labelled and is_judged) else []
     can_judge = (has_claims or is_labelled) and "annotator" not in table.roles
     evaluators = [{"evaluator": [*certain, *names]}] if can_judge else []
-    is_fine = all(one.low is not None and not one.is_whole for one in columns)
-    if (is_labelled and is_judged) or table.questions:
+    if is_labelled and is_judged:
         answers = [*ignored, *evaluators, *labels, *people]
-    elif not is_judged and (is_labelled or is_fine):
+    elif is_labelled:
         answers = [*evaluators, *labels, *people, *ignored]
     else:
         answers = [*labels, *people, *evaluators, *ignored]
     if answers:
         held = ", ".join(f"{one.name} ({one.describe_values()})" for one in columns[:4])
-        complete = [_add_meanings(one, columns, given) for one in answers]
+        complete = [_add_meanings(one, columns, table.given) for one in answers]
         table.questions.append(OpenQuestion(f"{held}: {why}", complete))
 
 
@@ -162,43 +143,86 @@ def _add_meanings(
     answer: Mapping[str, Any], columns: Sequence[ColumnProfile], given: ColumnMapping
 ) -> Mapping[str, Any]:
     """An answer with the likeliest meanings of the values of the columns that it gives a role."""
-    label = answer.get("columns", {}).get("label")
+    people = [answer.get("columns", {}).get("label"), *answer.get("people", ())]
     for column in columns:
-        data = given.model_dump(exclude_defaults=True, mode="json")
-        mapping = ColumnMapping.from_source(merge_mapping_data(data, answer))
-        questions: Sequence[OpenQuestion] = []
-        if column.name == label or column.name in answer.get("people", ()):
-            questions = ask_about_label(column, mapping)
-        elif column.name in answer.get("evaluator", ()):
-            _, scales = find_score_scale(column, column.name, mapping)
-            questions = scales or ask_about_prediction(column, column.name, mapping)
-        for question in questions:
-            answer = merge_mapping_data(answer, question.answers[0])
+        if column.name in people or column.name in answer.get("evaluator", ()):
+            data = given.model_dump(exclude_defaults=True, mode="json")
+            mapping = ColumnMapping.from_source(merge_mapping_data(data, answer))
+            for question in read_values(column, column.name, mapping, column.name in people)[1]:
+                answer = merge_mapping_data(answer, question.answers[0])
     return answer
 
 
-def ask_about_repeated_claims(table: TableRoles) -> None:
+def _ask_about_annotators_like_models(table: TableRoles) -> None:
+    column, label = table.roles["annotator"], table.roles["label"]
+    values = table.list_values(column)
+    models = [one for one in values if is_name_of_model(one)]
+    if models:
+        kind = "prediction" if table.columns[label].kind == "binary" else "score"
+        people = [one for one in values if one not in models]
+        apart = {"columns": {"evaluator": column, kind: label}} | ({"people": people} if people else {})
+        text = f"{column!r} names {', '.join(map(repr, models))}: a model, or a person"
+        table.questions.append(OpenQuestion(text, [apart, {"columns": {"annotator": column, "label": label}}]))
+
+
+def _ask_about_repeated_claims(table: TableRoles) -> None:
     """Ask where each claim stands in a row for each value of another column: systems, evaluators, or annotators."""
     roles = table.roles
     if "claim" not in roles or {"annotator", "evaluator"} & {*roles} or table.people:
         return
-    if "system" in roles and "model" not in normalise_vocabulary_words(roles["system"].name):
+    if "system" in roles and "model" not in normalise_vocabulary_words(roles["system"]):
         return  # systems, by their name
-    keys = [roles[ours].name for ours in ("claim", "doc") if ours in roles]
+    keys = [roles[ours] for ours in ("claim", "doc") if ours in roles]
     rows = table.rows.astype("str")
     if not rows.duplicated(keys, keep=False).all():
         return
-    n_times = rows.groupby(keys).size()
-    used = {one.name for ours, one in roles.items() if ours != "system"}
-    judged = [(kind, name) for pair in table.evaluators.values() for kind, name in pair.items()]
-    judged += [(ours, roles[ours].name) for ours in ("score", "prediction") if ours in roles]
-    others = [("label", one.name) for one in table.profiles.values() if one.name not in used and one.looks_judged]
-    said = judged or others
-    for name, column in table.profiles.items():
-        is_key = name not in used and {column.n_different} == {*n_times}
+    n_times = {*rows.groupby(keys).size()}
+    judged = [(kind, name) for one in table.evaluators.values() for kind, name in one.judgements.items()]
+    judged += [(ours, roles[ours]) for ours in ("score", "prediction") if ours in roles]
+    used = [name for ours, name in roles.items() if ours != "system"]
+    said = judged or [("label", name) for name, one in table.columns.items() if name not in used and one.looks_judged]
+    for name, column in table.columns.items():
+        is_key = name not in used and {column.n_different} == n_times
         if is_key and len(said) == 1 and not rows.duplicated([*keys, name]).any():
             told = {"evaluator" if judged else "annotator": name, said[0][0]: said[0][1]}
             text = f"each claim stands in {column.n_different} rows, which {name} tells apart"
             answers = [{"columns": told}, {"columns": {"system": name}}]
             table.questions = [OpenQuestion(f"{text}: who judged, or which system wrote the claim", answers)]
             return
+
+
+def ask_about_lists(table: TableRoles) -> None:
+    """Where a table has no labels, or no judgements, ask of the first list that has some, or claims."""
+    known = {*table.roles, *table.given.columns}
+    mapped = {path.partition("[]")[0] for path in table.given.columns.values() if isinstance(path, str)}
+    wanted = [] if "label" in known or table.people else [("label", "annotator")]
+    wanted += [] if table.is_judged or {"score", "prediction"} & known else [("prediction", "evaluator")]
+    for name in table.list_free_columns():
+        lists = [flatten_nested_objects(cell) for cell in table.rows[name]] if name not in mapped else []
+        items = [one for cell in lists for one in cell]
+        keys = [*dict.fromkeys(key for one in items for key in one)]
+        claim, owner = _find_key(keys, _CLAIMS), _find_key(keys, _OWNERS)
+        if owner is not None and any(len({str(one.get(owner)) for one in cell}) < len(cell) for cell in lists):
+            owner = None  # no name of who judged
+        worded = [key for key in keys if {0, 1} == {parse_label_word(one.get(key)) for one in items}]
+        numeric = [key for key in keys if owner is not None and all(type(one.get(key)) is float for one in items)]
+        judged = next(iter(worded), _find_key(keys, _JUDGEMENTS) or next(iter(numeric), None))
+        readings: list[dict[str, Any]] = []
+        if claim and all(isinstance(one.get(claim), str | list) and " " in str(one[claim]) for one in items):
+            readings.append({"columns": {"claim": f"{name}[].{claim}"}})
+        is_number = judged is not None and all(type(one.get(judged)) in (int, float) for one in items)
+        for ours, who in wanted if judged is not None else ():
+            kind = "score" if ours == "prediction" and is_number else ours
+            paths = {kind: judged} | ({} if owner is None else {who: owner})
+            readings.append({"columns": {one: f"{name}[].{key}".removesuffix(".") for one, key in paths.items()}})
+        if readings:
+            text = f"{name!r} is a list that may hold claims, labels of people or what evaluators said"
+            table.questions.append(OpenQuestion(text, [*readings, {"ignore": [name]}]))
+            return
+
+
+def _find_key(keys: Sequence[str], names: Sequence[str]) -> str | None:
+    """The key of objects that has one of some names, as a whole or at its end, the likelier name first."""
+    found = {normalise_vocabulary_words(key.rpartition(".")[2]): key for key in reversed(keys) if key}
+    found |= {normalise_vocabulary_words(key): key for key in reversed(keys) if key}
+    return next((found[name] for name in names if name in found), None)

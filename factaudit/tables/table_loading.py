@@ -11,11 +11,11 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.tables.annotations import combine_annotations
-from factaudit.tables.column_kinds import find_judged_columns, is_name_of_model
+from factaudit.tables.column_kinds import is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
-from factaudit.tables.column_profiles import MAX_PROFILED_ROWS
+from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, find_judged_columns
 from factaudit.tables.direction_checks import ask_about_directions
-from factaudit.tables.document_tables import join_document_tables, split_tables_of_same_claims
+from factaudit.tables.document_tables import join_document_tables
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping, list_placed_columns
 from factaudit.tables.mapping_proposal import propose_column_mapping
@@ -147,10 +147,6 @@ def load_tables(
     ]
     if len(tables) > 1 and not all(own) and "doc" not in given.columns:
         tables, own, lines = join_document_tables(tables, own)
-        _report_all(lines, report_line)
-    if len(tables) > 1 and not any(own):
-        tables, lines = split_tables_of_same_claims(tables)
-        own = [None] * len(tables)
         _report_all(lines, report_line)
     own = [None if _names_judgements(given, rows) else kind for (_, rows), kind in zip(tables, own, strict=True)]
     return _load_by_names(tables, own, given, report_line)
