@@ -10,7 +10,7 @@ from llm_server import FaultServer, ask
 from scripted_llm import ScriptedLLM
 
 from factaudit import Claim
-from factaudit.engines import decompose, factscore
+from factaudit.engines import decompose, verifier
 from factaudit.errors import UsageError
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.client import LLMClient
@@ -79,8 +79,8 @@ def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
 def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """What decomposing, verifying and judging each send, without the messages."""
     prompt = decompose.DecompositionPrompt.load()
-    verifier = factscore.FactVerifier(ScriptedLLM(str), with_passages=False)
-    requests = [prompt.make_request("One."), verifier.make_request(Claim("a", "Two?", None))]
+    verify = verifier.FactVerifier(ScriptedLLM(str), with_passages=False)
+    requests = [prompt.make_request("One."), verify.make_request(Claim("a", "Two?", None))]
     with FaultServer() as server:
         for request in requests:
             ask(server, request, model=model, params=params)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
 from factaudit import Verdict, validate_verdicts
-from factaudit.engines import factscore
+from factaudit.engines import verifier
 from factaudit.engines.decompose import (
     DecompositionPrompt,
     decompose,
@@ -22,6 +22,7 @@ from factaudit.engines.decompose import (
 )
 from factaudit.engines.grouping import GroupingPrompt, ask_for_groups
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
+from factaudit.engines.responses import make_response
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
@@ -48,17 +49,18 @@ def reply_of(row: dict[str, Any]) -> ChatReply:
 
 
 def decomposed(reply: ChatReply) -> tuple[list[str], str]:
-    (found,) = decompose(["She lived."], ScriptedLLM(lambda prompt: reply), DecompositionPrompt.load())
+    given = [make_response("Ada", "She lived.")]
+    ((found,), _) = decompose(given, ScriptedLLM(lambda prompt: reply), DecompositionPrompt.load())
     # Where a reply could not be read the sentence stands for its facts, unscored: none is lost, and none made up.
-    failed = [(fact.text, fact.failure) for fact in found.facts if fact.failure]
+    failed = [(fact.text, fact.failure) for fact in found.facts or () if fact.failure]
     assert all(text == "She lived." for text, _ in failed)
-    return [fact.text for fact in found.facts if not fact.failure], str(failed[0][1]) if failed else "ok"
+    return [fact.text for fact in found.facts or () if not fact.failure], str(failed[0][1]) if failed else "ok"
 
 
 @shapes("verify")
 def test_verdicts_of_factscores_prompt(row: dict[str, Any]) -> None:
     reply = reply_of(row)
-    original, strict = (factscore.read_verification(reply, name) for name in ("original", "strict"))
+    original, strict = (verifier.read_verification(reply, name) for name in ("original", "strict"))
     assert (original.prediction, original.status) == (row["prediction"], row["status"])
     stated = row.get("strict", row["prediction"])
     assert (strict.prediction, strict.status) == (stated, row["status"] if stated is None else "ok")
@@ -88,7 +90,7 @@ def test_verdicts_that_replies_state(how: str, text: str, verdict: int | None, t
         assert (None if words is None else parse_label_word(words)) == verdict
         return
     if how == "verifier":
-        read = factscore.read_verification(ChatReply("ok", text))
+        read = verifier.read_verification(ChatReply("ok", text))
         assert (read.prediction, read.status) == (verdict, "unparsed" if verdict is None else "ok")
         return
     template = how
@@ -127,7 +129,7 @@ def test_sentences_of_a_response(row: dict[str, Any]) -> None:
 def test_what_a_response_only_thought_is_not_decomposed() -> None:
     llm = ScriptedLLM(lambda prompt: "- A fact that is long enough.")
     text = "<think>\nShe is a baker.\n</think>\nShe is old."
-    (found,) = decompose([text], llm, DecompositionPrompt.load())
+    ((found,), _) = decompose([make_response("Ada", text)], llm, DecompositionPrompt.load())
     assert found.sentences == ("She is old.",)
     assert len(llm.prompts) == 1
 
@@ -139,10 +141,10 @@ def test_tokens_of_thoughts_are_no_score() -> None:
         return ChatReplyToken(text, -0.1, {"True": math.log(yes), "False": math.log(1 - yes)})
 
     tokens = (ChatReplyToken("<think>", 0.0), token("True", 0.99), ChatReplyToken("</think>", 0.0), token("False", 0.2))
-    read = factscore.read_verification(ChatReply("ok", "<think>True</think>False", tokens=tokens))
+    read = verifier.read_verification(ChatReply("ok", "<think>True</think>False", tokens=tokens))
     assert (read.prediction, read.score) == (0, pytest.approx(0.2))
     # Where the tokens are not the text's, nobody can tell which are thoughts.
-    assert factscore.read_verification(ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])).score is None
+    assert verifier.read_verification(ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])).score is None
 
 
 def test_a_judges_options_decide_what_can_be_cut() -> None:
@@ -192,7 +194,7 @@ def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> No
     assert answer.status != "ok" or answer.text.strip()
     assert answer.status == "ok" or answer.error or answer.text
     for parser in ("strict", "original"):
-        read = factscore.read_verification(reply, parser)
+        read = verifier.read_verification(reply, parser)
         assert read.status == "ok" or read.score is None
         assert (read.prediction is None) <= (read.status != "ok")
         if finish == "length" or not text.strip():
