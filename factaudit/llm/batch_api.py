@@ -77,17 +77,15 @@ def ask_through_batch_api(
                 yield item, reply
             elif key is not None and request is not None:
                 batches.add(item, key, request)
-        batches.submit()
-        # What was in the batch of another run at first was no round of this one.
-        rounds_left = MAX_ROUNDS - 1 + batches.began_with_others
-        batches.wait()
-        while (missing := batches.list_missing()) and rounds_left:
-            rounds_left -= 1
-            _log.warning("%d lines of the last batches failed: submitting them again", len(missing))
+        for number in range(MAX_ROUNDS):
+            missing = batches.list_missing()
+            if number and missing:
+                _log.warning("%d lines of the last batches failed: submitting them again", len(missing))
             for line in missing:
                 batches.place(line)
             batches.submit()
             batches.wait()
+        batches.list_missing()
         for line in batches.lines.values():
             reply = line.reply or ChatReply("error", error=f"gave up after {MAX_ROUNDS} batches: {line.failure}")
             for item in line.items:
@@ -114,7 +112,6 @@ class _Batches:
         assert client.cache is not None, "the Batch API needs the cache"
         self.client, self.store = client, client.cache
         self.lines: dict[bytes | None, _Line] = {}
-        self.began_with_others = False
         self._stack = stack
         self._prompts = prompts
         self._digest, self._part, self._part_bytes = "", list[_Line](), 0  # the next batch
@@ -127,19 +124,18 @@ class _Batches:
         return self._stack.enter_context(closing(self.client.make_sync_client()))
 
     def add(self, item: Any, key: bytes, request: ChatRequest) -> None:
-        """Write a request down and make it a line of the next batch, where no other one has it."""
+        """Write a request down, to be placed."""
         text = _encode_line(key, self.client.request_body(request))
         send = self.client.make_send(key, request, BATCH_DISCOUNT)
-        line = self.lines[key] = _Line([item], send, self._prompts.seek(0, 2), len(text))
+        self.lines[key] = _Line([item], send, self._prompts.seek(0, 2), len(text))
         self._prompts.write(text)
-        self.began_with_others |= not self.place(line)
 
-    def place(self, line: _Line) -> bool:
-        """Make a request a line of the next batch. False where it stands in one already that is not collected: of a run
-        that was killed, or of another one."""
+    def place(self, line: _Line) -> None:
+        """Make a request a line of the next batch, unless it stands in one already that is not collected: of a run that
+        was killed, or of another one."""
         if (digest := self.store.find_batch_of(line.send.key)) is not None:
             self._awaited.add(digest)
-            return False
+            return
         if len(self._part) >= MAX_BATCH_LINES or self._part_bytes + line.size > MAX_BATCH_BYTES:
             self.submit()
         if not self._part:
@@ -151,7 +147,6 @@ class _Batches:
             self._part_bytes += line.size
         else:
             line.reply = state if isinstance(state, ChatReply) else self.client.make_over_limit_reply()
-        return True
 
     def submit(self) -> None:
         """Send what was added since the last time as one batch."""
@@ -176,8 +171,9 @@ class _Batches:
                 self.store.drop_batch(digest, NOT_BILLED)
                 answer = error.response
                 self.client.parse_http_answer(answer.status_code, answer.headers, answer.text)
-                address = self.client.server_address()
-                raise FactauditError(f"{address} refuses the batch: HTTP {answer.status_code}") from error
+                raise FactauditError(
+                    f"{self.client.server_address} refuses the batch: HTTP {answer.status_code}"
+                ) from error
         self.store.name_batch(digest, batch_id)
 
     def _submit_file(self, file_id: str, digest: str) -> str:
@@ -193,7 +189,7 @@ class _Batches:
             )
         except (openai.APIConnectionError, openai.InternalServerError) as error:
             if (found := self._find_submitted(digest)) is None:
-                raise FactauditError(f"{self.client.server_address()}: the batch was not submitted: {error}") from error
+                raise FactauditError(f"{self.client.server_address}: the batch was not submitted: {error}") from error
             return found
         return batch.id
 
@@ -241,7 +237,7 @@ class _Batches:
         try:
             return self.api.batches.retrieve(batch_id)
         except openai.NotFoundError:
-            server = self.client.server_address()
+            server = self.client.server_address
             _log.warning("batch %s is unknown to %s: its lines are submitted again", batch_id, server)
             self._drop(digest, DROPPED)
             return None
@@ -260,7 +256,7 @@ class _Batches:
         if batch.status in ("failed", "cancelled") and not results:
             told = "; ".join(str(error.message) for error in (batch.errors.data or ())) if batch.errors else ""
             self._drop(digest, NOT_BILLED)
-            message = f"{self.client.server_address()}: batch {batch.id} {batch.status}: {told or 'no reason given'}"
+            message = f"{self.client.server_address}: batch {batch.id} {batch.status}: {told or 'no reason given'}"
             if digest in self._own:
                 raise FactauditError(message)
             _log.warning("%s: another run submitted it, its lines are submitted again", message)
@@ -275,34 +271,24 @@ class _Batches:
         self._drop(digest, DROPPED)
 
     def _collect_line(self, text: bytes, digest: str, least_tokens: Mapping[bytes, int]) -> None:
-        try:
-            record = parse_json_file_text(text)
-            key = bytes.fromhex(record["custom_id"])
-            response, error = record.get("response"), record.get("error") or {}
-            status = int(response["status_code"]) if response else 0
-            body = response["body"] if response else None
-        except (ValueError, TypeError, LookupError, AttributeError):
-            _log.warning("a line of the results cannot be read: %.200r", text)
-            return
+        record = parse_json_file_text(text)
+        key, response, error = bytes.fromhex(record["custom_id"]), record.get("response"), record.get("error") or {}
         line = self.lines.get(key)
         answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(str(error.get("message") or "no response"))
         if response:
+            status, body = int(response["status_code"]), response["body"]
             said = body if isinstance(body, str) else json.dumps(body)
             answer = self.client.parse_http_answer(status, {}, said, sent_params=self._read_body(line) if line else ())
         if isinstance(answer, ChatReply):
             answer = fail_cut_prompt(answer, least_tokens.get(key, 0))
-        is_kept = isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES
-        # An answer that is none was paid for, up to what it can have cost.
-        came_to_nothing = DROPPED if status == 200 else NOT_BILLED
-        send = replace(line.send if line else Send(key), batch=digest)
-        is_ours = self.client.settle(send, answer if is_kept else came_to_nothing, BATCH_DISCOUNT)
-        if isinstance(answer, ServerAttemptFailure):
+        else:
             self.client.refused_params.add(answer.refused_params)
-        if line is None:
-            return
-        if isinstance(answer, ServerAttemptFailure):
+        send = replace(line.send if line else Send(key), batch=digest)
+        is_ours = self.client.settle(send, answer, BATCH_DISCOUNT)
+        if line is not None and isinstance(answer, ServerAttemptFailure):
             line.failure = answer.reason
-        elif line.reply is None:
+        elif line is not None and line.reply is None and isinstance(answer, ChatReply):
+            is_kept = answer.status in KEPT_STATUSES
             line.reply = replace(answer, cached=is_kept and not is_ours)  # another run has paid for it
 
     def list_missing(self) -> list[_Line]:

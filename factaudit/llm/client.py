@@ -49,6 +49,9 @@ _STOPPED_REPLY = ChatReply("skipped", error="stopped by a signal before it was s
 
 _log = logging.getLogger("factaudit.llm")
 
+#: What comes of an attempt.
+Answer = ChatReply | ServerAttemptFailure
+
 
 class LLMClient:
     """Ask one model of one server, through `factaudit.llm.ask_all.ask_all`.
@@ -79,21 +82,18 @@ class LLMClient:
         max_backoff: float = 30.0,
         **options: Any,
     ) -> None:
-        if isinstance(settings, str):
-            settings = LLMSettings(model=settings, **options)
-        elif options:
-            settings = replace(settings, **options)
-        self.settings = settings
-        self.model, self.revision = settings.client_key()
-        local = settings.local_model
+        self.settings = LLMSettings(model=settings, **options) if isinstance(settings, str) else settings
+        self.model, self.revision = self.settings.client_key()
+        local = self.settings.local_model
         # What a local server cannot work on would wait there, and its time would run out.
-        self.concurrency = settings.concurrency if local is None else local.slots
-        self.usage = LLMCallUsage() if usage is None else usage
+        self.concurrency = self.settings.concurrency if local is None else local.slots
+        self.usage = usage or LLMCallUsage()
         self.cache = ReplyStore(cache) if isinstance(cache, str | Path) else cache
-        self.budget = LLMCostBudget() if budget is None else budget
-        self._own_price = settings.price()
-        self._server = Server(settings, api_key)
-        self._pacing = AccountPace(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff)
+        self.budget = budget or LLMCostBudget()
+        self._own_price = self.settings.price()
+        self._server = Server(self.settings, api_key)
+        limits = self.settings.requests_per_minute, self.settings.tokens_per_minute
+        self._pacing = AccountPace(*limits, backoff, max_backoff)
         self._slots = asyncio.Semaphore(self.concurrency)
         self._has_answered = False
         self._others: set[str] = set()
@@ -125,6 +125,11 @@ class LLMClient:
         """The server as cache keys have it."""
         return self._server.cache_name
 
+    @property
+    def server_address(self) -> str:
+        """The server's address without user, password or query."""
+        return self._server.address
+
     @cached_property
     def refused_params(self) -> RefusedParams:
         """What the model does not take."""
@@ -133,6 +138,12 @@ class LLMClient:
     @cached_property
     def _account(self) -> str:
         return hash_account(self.cache_server, self._server.find_api_key())
+
+    def model_price(self) -> LLMModelPrice | None:
+        """The model's price: the settings', else the price table's."""
+        return self._own_price or self.budget.model_price(self.model)
+
+    # Requests --------------------------------------------------------------------------------------------------------
 
     def request_key(self, request: ChatRequest) -> bytes:
         """The cache's key of a request."""
@@ -158,10 +169,12 @@ class LLMClient:
             self._others.add(reply.model)
             _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)
 
+    # Sending ---------------------------------------------------------------------------------------------------------
+
     async def ask(self, request: ChatRequest) -> ChatReply:
         """The reply to one request."""
-        key = self.request_key(request)
-        malformed, attempt = 0, 0
+        key, max_retries = self.request_key(request), self.settings.max_retries
+        n_failed = n_malformed = 0
         while True:
             body = self.request_body(request)
             answer = await self._send_once(self.make_send(key, ChatRequest(request.messages, body)), body)
@@ -171,16 +184,15 @@ class LLMClient:
                 # Each refusal makes the body smaller, so this ends.
                 self.refused_params.add(answer.refused_params)
                 continue
-            malformed += answer.malformed
-            max_retries = self.settings.max_retries
-            if answer.unreached and not self._has_answered and attempt >= min(_UNREACHED_RETRIES, max_retries):
-                raise FactauditError(f"no server answers at {self.server_address()}: {answer.reason}")
-            attempt += 1
-            if attempt > max_retries or malformed > MALFORMED_RETRIES or is_stopping():
-                return ChatReply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
-            await self._pacing.wait_after_failure(self._account, attempt - 1, answer.retry_after)
+            if answer.unreached and not self._has_answered and n_failed >= min(_UNREACHED_RETRIES, max_retries):
+                raise FactauditError(f"no server answers at {self.server_address}: {answer.reason}")
+            n_failed += 1
+            n_malformed += answer.status == MALFORMED
+            if n_failed > max_retries or n_malformed > MALFORMED_RETRIES or is_stopping():
+                return ChatReply("error", error=f"gave up after {n_failed} attempts: {answer.reason}")
+            await self._pacing.wait_after_failure(self._account, n_failed - 1, answer.retry_after)
 
-    async def _send_once(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+    async def _send_once(self, send: Send, body: dict[str, Any]) -> Answer:
         """One send, written down before it is made and settled by whatever comes of it; or the reply that is kept.
 
         If another process has sent the same request, this one waits for that reply and uses it.
@@ -201,37 +213,36 @@ class LLMClient:
             delay = min(2 * delay, _MAX_POLL_SECONDS)
         return _STOPPED_REPLY
 
-    async def _send(self, send: Send, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
-        outcome: ChatReply | ServerAttemptFailure | str = NOT_BILLED
+    async def _send(self, send: Send, body: dict[str, Any]) -> Answer:
+        outcome: Answer = _STOPPED_REPLY
         try:
             tokens = send.prompt_tokens + (find_reply_token_limit(body) or 0)
             await self._pacing.wait_before_request(self._account, tokens)
-            if is_stopping():
-                return _STOPPED_REPLY
-            outcome = DROPPED  # nobody knows what a cancelled send costs
-            answer = await self._post_body(body)
-            if isinstance(answer, ChatReply):
-                answer = fail_cut_prompt(answer, send.least_tokens)
-                if answer.status in KEPT_STATUSES and not answer.prompt_tokens:  # the server counted none
-                    reply_tokens = approximate_token_count(answer.text)
-                    answer = replace(answer, prompt_tokens=send.prompt_tokens, completion_tokens=reply_tokens)
-            outcome = answer
-            return answer
+            if not is_stopping():
+                outcome = ServerAttemptFailure("cancelled", DROPPED)  # nobody knows what a cancelled send costs
+                outcome = self._check_reply(await self._post_body(body), send)
         except BlockingClientError:
             raise
         except FactauditError:
-            outcome = NOT_BILLED
+            outcome = _STOPPED_REPLY
             raise
         finally:
             self.settle(send, outcome)
+        return outcome
 
-    async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
+    async def _post_body(self, body: dict[str, Any]) -> Answer:
         answer = await self._server.post(body)
         return answer if isinstance(answer, ServerAttemptFailure) else self.parse_http_answer(*answer, sent_params=body)
 
-    def model_price(self) -> LLMModelPrice | None:
-        """The model's price: the settings', else the price table's."""
-        return self._own_price or self.budget.model_price(self.model)
+    def _check_reply(self, answer: Answer, send: Send) -> Answer:
+        """An answer, as an error where the server has read only a part of the prompt, and with counts of tokens."""
+        if isinstance(answer, ServerAttemptFailure):
+            return answer
+        reply = fail_cut_prompt(answer, send.least_tokens)
+        if reply.status in KEPT_STATUSES and not reply.prompt_tokens:  # the server counted none
+            reply_tokens = approximate_token_count(reply.text)
+            return replace(reply, prompt_tokens=send.prompt_tokens, completion_tokens=reply_tokens)
+        return reply
 
     def make_send(self, key: bytes, request: ChatRequest, discount: float = 1.0, batch: str = "") -> Send:
         """A request as the store has it; its parameters decide what it can cost."""
@@ -246,31 +257,19 @@ class LLMClient:
             batch=batch,
         )
 
-    def settle(self, send: Send, answer: ChatReply | ServerAttemptFailure | str, discount: float = 1.0) -> bool:
-        """Write down what came of a send: a reply, a failure, or a status of the store's. What is an answer is kept.
-
-        Returns whether it was this client's, not another run's.
-        """
-        reply: ChatReply | None = None
-        tokens: tuple[int, int] | None = None
-        if isinstance(answer, ServerAttemptFailure):
-            status, tokens = answer.status, answer.billed_tokens
-        elif isinstance(answer, ChatReply):
-            status, tokens = answer.status, (answer.prompt_tokens, answer.completion_tokens)
-            if status in KEPT_STATUSES:
-                reply = answer
-            else:  # an answer to a part of the prompt was paid for like any other
-                status = MALFORMED if answer.prompt_tokens else NOT_BILLED
-        else:
-            status = answer
-        price, cost = self.model_price(), send.most_cost
-        if status == NOT_BILLED:
-            tokens, cost = (0, 0), 0.0
-        elif tokens is not None:
+    def settle(self, send: Send, answer: Answer, discount: float = 1.0) -> bool:
+        """Write down what came of a send. What is an answer is kept. Returns whether the send was this client's."""
+        status, tokens, cost, reply = answer.status, (0, 0), None, None
+        if isinstance(answer, ChatReply):
+            tokens, price = (answer.prompt_tokens, answer.completion_tokens), self.model_price()
             cost = None if price is None else discount * price.cost(*tokens)
+            reply = answer if status in KEPT_STATUSES else None
+            # An answer to a part of the prompt was paid for like any other.
+            status = status if reply is not None or answer.prompt_tokens else NOT_BILLED
+        if status == NOT_BILLED:
+            cost = 0.0
         origin = None if self.cache is None else (self.cache_server, self.model, self.revision)
-        told = tokens or (send.prompt_tokens, 0)
-        paid = self.store.finish(send.key, status, told, cost, reply=reply, origin=origin, batch=send.batch)
+        paid = self.store.finish(send.key, status, tokens, cost, reply=reply, origin=origin, batch=send.batch)
         is_ours = paid == (self.budget.run, self.usage.caller)
         self.usage.calls += is_ours and status != NOT_BILLED
         return is_ours
@@ -279,9 +278,7 @@ class LLMClient:
         """The reply to a request that the limit of money does not allow."""
         return ChatReply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
 
-    def server_address(self) -> str:
-        """The server's address without user, password or query."""
-        return self._server.address
+    # Answers ---------------------------------------------------------------------------------------------------------
 
     def make_sync_client(self) -> OpenAI:
         """A blocking client of the same server, for the Batch API."""
@@ -289,7 +286,7 @@ class LLMClient:
 
     def parse_http_answer(
         self, status: int, headers: Mapping[str, str], body: str, *, sent_params: Iterable[str] = ()
-    ) -> ChatReply | ServerAttemptFailure:
+    ) -> Answer:
         """What an HTTP answer means: a reply, or a failure that may pass. Raises what no request will get past.
 
         sent_params: what the request's body had.
@@ -300,17 +297,16 @@ class LLMClient:
             answer = parse_chat_completion(body)
             return answer if isinstance(answer, ChatReply) else replace(answer, reason=redact(answer.reason))
         try:
-            answer = parse_server_error_response(
+            return parse_server_error_response(
                 status, headers, redact(body), has_answered=self._has_answered, sent_params=sent_params
             )
         except PermanentServerError as error:
             said = str(error)
-            if status == 404 and not urlsplit(self.server_address()).path.rstrip("/"):
+            if status == 404 and not urlsplit(self.server_address).path.rstrip("/"):
                 said += " (most servers' address ends in /v1)"
             if status == 401 and self._server.find_api_key() == "none":
                 said += " (no key was sent: api_key_env names the variable that holds it)"
-            raise PermanentServerError(f"{self.server_address()}, model {self.model!r}: {said}") from None
-        return answer
+            raise PermanentServerError(f"{self.server_address}, model {self.model!r}: {said}") from None
 
 
 def _is_same_model(requested_model: str, serving_model: str) -> bool:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import csv
 import logging
 import math
 import os
@@ -16,9 +15,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from factaudit.errors import InputError, Problem, UsageError
+from pydantic import Field
+
+from factaudit.errors import UsageError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.store import EMPTY_CALLER_ROW, ReplyStore, Send, hash_request, name_serving_model
 
@@ -44,29 +45,23 @@ class LLMModelPrice:
 
 
 def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPrice]:
-    """The prices in a CSV: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none. Nobody's prices stay as
-    they were, so none come with the package.
+    """The prices in a table: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none. Nobody's prices stay
+    as they were, so none come with the package.
 
     Columns: model, input, output (US dollars per million tokens).
     """
     path = path or os.environ.get("FACTAUDIT_PRICES")
     if not path:
         return {}
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"price table {path}: cannot be read as UTF-8 text ({error})") from error
-    prices = {}
-    for number, row in enumerate(csv.DictReader(lines), start=1):
-        try:
-            price = LLMModelPrice(float(row["input"]), float(row["output"]))
-            if not row["model"] or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
-                raise ValueError
-        except (KeyError, TypeError, ValueError):
-            expected = "expected model, input and output: a name, and US dollars per million tokens"
-            raise InputError(str(path), [Problem(expected, number)]) from None
-        prices[row["model"]] = price
-    return prices
+    from factaudit.datasets.source_files import SourceRow, read_rows
+
+    class PriceRow(SourceRow):
+        model: Annotated[str, Field(min_length=1)]
+        input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+        output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+    rows = read_rows(Path(path), PriceRow, is_counted=True)
+    return {row.model: LLMModelPrice(row.input, row.output) for row in rows}
 
 
 def find_model_price(model: str, prices: Mapping[str, LLMModelPrice]) -> LLMModelPrice | None:
@@ -80,14 +75,14 @@ class LLMCallUsage:
     """What one evaluator has asked so far, in this process. What it cost stands in the store, under ``caller``.
 
     ``calls`` are sends that were, or may have been, paid for, repeats among them. ``served``: the models, as the
-    server named them, that replies came from (cached ones too). ``started``: when the counting began, and
-    ``kept``: when the cache got what it had by then (Unix seconds).
+    server named them, that replies came from (cached ones too). ``started``: when the counting began, and ``kept``:
+    when the cache got the first and the last of what it had by then (Unix seconds).
     """
 
     calls: int = 0
     cached_calls: int = 0
     started: float = field(default_factory=time.time, compare=False)
-    kept: set[int] = field(default_factory=set, compare=False)
+    kept: tuple[int, int] | None = field(default=None, compare=False)
     caller: str = field(default="", compare=False)
     served: set[str] = field(default_factory=set, compare=False)
 
@@ -95,23 +90,25 @@ class LLMCallUsage:
         """Note a reply: which model it is from, and of a cached one from when it is."""
         if name := name_serving_model(reply):
             self.served.add(name)
-        if reply.cached:
-            self.cached_calls += 1
-            # What came later is a reply to an equal request of this run.
-            if reply.created is not None and reply.created <= self.started:
-                self.kept.add(reply.created)
+        self.cached_calls += reply.cached
+        # What came later is a reply to an equal request of this run.
+        if reply.cached and reply.created is not None and reply.created <= self.started:
+            first, last = self.kept or (reply.created, reply.created)
+            self.kept = min(first, reply.created), max(last, reply.created)
 
     def forget_cached_replies(self) -> None:
         """Begin anew with what `row` says of cached replies."""
-        self.started = time.time()
-        self.kept.clear()
+        self.started, self.kept = time.time(), None
 
     def row(self) -> dict[str, Any]:
         """The counts, and from when the cached replies are (ISO dates, or None)."""
-        dates = [datetime.fromtimestamp(seconds, UTC).date().isoformat() for seconds in sorted(self.kept)]
-        first, last = (dates[0], dates[-1]) if dates else (None, None)
+        first, last = [_format_date(seconds) for seconds in self.kept or (None, None)]
         counts = {"calls": self.calls, "cached_calls": self.cached_calls}
         return {**counts, "cached_from": first, "cached_until": last}
+
+
+def _format_date(seconds: int | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
 class LLMCostBudget:
@@ -240,29 +237,29 @@ def estimate_llm_judging_cost(
     those of another call; tokens are counted approximately, one per four bytes; ``cost`` has replies of full length;
     None (with a reason) where no price or no limit on the length of replies is known.
     """
-    prices = read_llm_price_table() if prices is None else prices
     model, revision = judge.client_key()
     path = Path(judge.cache_path() or "")
-    row: dict[str, Any] = {"model": model, "calls": 0, "cached_calls": 0, "repeated_calls": 0, "prompt_tokens": 0}
-    completion: float = 0
+    counts = dict.fromkeys(("calls", "cached_calls", "repeated_calls", "prompt_tokens"), 0)
+    most: float = 0
     seen: set[bytes] = set()
     with ReplyStore(path) if path.is_file() else nullcontext() as store:
         for request in judge.requests(claims):
             key = hash_request(model, request, revision, judge.cache_server)
-            if key in seen or (store is not None and store.get(key)):
-                row["cached_calls"] += 1
-                row["repeated_calls"] += key in seen
-                continue
+            is_repeated, is_kept = key in seen, store is not None and store.get(key) is not None
             seen.add(key)
-            row["calls"] += 1
-            row["prompt_tokens"] += count_prompt_tokens(request)
-            completion += find_reply_token_limit(request.params) or math.inf
-    is_bounded, price = math.isfinite(completion), judge.price() or find_model_price(model, prices)
-    cost, reason = None, None
+            counts["repeated_calls"] += is_repeated
+            counts["cached_calls"] += is_repeated or is_kept
+            if not is_repeated and not is_kept:
+                counts["calls"] += 1
+                counts["prompt_tokens"] += count_prompt_tokens(request)
+                most += find_reply_token_limit(request.params) or math.inf
+    known = read_llm_price_table() if prices is None else prices
+    price, cost, reason = judge.price() or find_model_price(model, known), None, None
     if price is None:
         reason = f"cost: no price is known for {model!r}"
-    elif not is_bounded:
+    elif math.isinf(most):
         reason = "cost: the length of replies is not limited (max_tokens)"
     else:
-        cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(row["prompt_tokens"], completion)
-    return row | {"max_completion_tokens": int(completion) if is_bounded else None, "cost": cost, "reason": reason}
+        cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(counts["prompt_tokens"], most)
+    completion = None if math.isinf(most) else int(most)
+    return {"model": model, **counts, "max_completion_tokens": completion, "cost": cost, "reason": reason}

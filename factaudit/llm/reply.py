@@ -7,12 +7,14 @@ prompt of which the server has read only a part.
 from __future__ import annotations
 
 import json
-import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
 from pydantic_core import from_json
 
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest, check_chat_logprobs
@@ -69,7 +71,7 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
         check_chat_logprobs(tokens or ())
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
         reason = f"not a chat completion ({error!r}): {body[:200]}"
-        return ServerAttemptFailure(reason, MALFORMED, billed_tokens=_parse_completion_tokens(body))
+        return ServerAttemptFailure(reason, MALFORMED)
     finish = finish if finish.lower() not in _FILTER_FINISH_REASONS else "content_filter"
     status = "refused" if refusal or finish == "content_filter" else "ok"
     if status == "refused":
@@ -90,15 +92,6 @@ def _parse_completion_body(body: str) -> Any:
 
 def _parse_model_name(value: Any) -> str | None:
     return replace_reply_surrogates(value)[:200] if isinstance(value, str) and value else None
-
-
-def _parse_completion_tokens(body: str) -> tuple[int, int] | None:
-    """The tokens that a body tells which is otherwise no completion."""
-    try:
-        usage = _parse_completion_body(body)["usage"]
-        return _parse_completion_token_counts(usage["prompt_tokens"], usage["completion_tokens"])
-    except (ValueError, TypeError, LookupError, RecursionError, OverflowError):
-        return None
 
 
 def _parse_completion_token_counts(prompt_tokens: Any, completion_tokens: Any) -> tuple[int, int]:
@@ -141,10 +134,8 @@ def _merge_logprobs_of_equal_tokens(alternatives: Sequence[Mapping[str, Any]]) -
     top: dict[str, float] = {}
     for item in alternatives:
         text, value = replace_reply_surrogates(item["token"]), float(item["logprob"])
-        if (other := top.get(text)) is not None:
-            # Two tokens may read the same (bytes that are no text): together they have the sum of both.
-            value = max(value, other) + math.log1p(math.exp(-abs(value - other)))
-        top[text] = value
+        # Two tokens may read the same (bytes that are no text): together they have the sum of both.
+        top[text] = float(np.logaddexp(top[text], value)) if text in top else value
     return top
 
 
@@ -201,15 +192,10 @@ def _slice_answer_tokens(
     """The tokens of what follows ``start``; None where the tokens' texts are not the reply's, so nobody can tell."""
     if tokens is None or start == 0:
         return None if tokens is None else tuple(tokens)
+    ends = list(accumulate(len(token.text) for token in tokens))
     if "".join(token.text for token in tokens) != text:
         return None
-    position, first = 0, 0
-    for token in tokens:
-        if position >= start:
-            break
-        position += len(token.text)
-        first += 1
-    return tuple(tokens[first:])
+    return tuple(tokens[bisect_left(ends, start) + 1 :])
 
 
 # Has a server read the whole prompt? --------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from urllib.request import getproxies, proxy_bypass
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.llm.server_errors import ServerAttemptFailure
 from factaudit.llm.settings import LOCAL_BASE_URL, SECRET_NAME_PATTERN, LLMSettings
-from factaudit.llm.store import DROPPED, MALFORMED, TIMED_OUT
+from factaudit.llm.store import DROPPED, MALFORMED
 from factaudit.settings.spec_string import import_object_of_spec_string
 from factaudit.text.display_text import mask_secrets_in_text
 from factaudit.version import __version__
@@ -38,8 +38,6 @@ _KEY_VARIABLE = "OPENAI_API_KEY"
 _USELESS = (TypeError, AttributeError, NotImplementedError, ImportError)
 #: Seconds for a server to take a connection: one that does not has not been reached, and nothing was paid.
 _CONNECT_SECONDS = 30.0
-#: The one limit on what a server may send: an answer of more bytes is not read to its end.
-MAX_BODY_BYTES = 64 << 20
 #: Errors of aiohttp and of httpx where no server was reached, so that nothing was paid.
 _UNREACHED = {
     *("ClientConnectorError", "ClientConnectorDNSError", "ClientProxyConnectionError", "ConnectionTimeoutError"),
@@ -91,19 +89,15 @@ class Server:
         except Exception as error:  # aiohttp's, the SDK's, or those of what wraps it
             return self._interpret_error(error)
 
-    async def _post(self, session: ClientSession, body: dict[str, Any]) -> HTTPAnswer | ServerAttemptFailure:
-        pieces, size = [], 0
+    async def _post(self, session: ClientSession, body: dict[str, Any]) -> HTTPAnswer:
         data = json.dumps(body).encode()
         async with session.post("chat/completions", data=data, proxy=self._proxy, allow_redirects=False) as answer:
             if 300 <= answer.status < 400:
                 self._refuse_redirect(answer.headers.get("Location", ""))
-            async for piece in answer.content.iter_any():
-                pieces.append(piece)
-                size += len(piece)
-                if size > MAX_BODY_BYTES:
-                    return ServerAttemptFailure(f"an answer of more than {MAX_BODY_BYTES >> 20} MB", MALFORMED)
-        errors = "strict" if answer.status == 200 else "replace"
-        return HTTPAnswer(answer.status, answer.headers, b"".join(pieces).decode("utf-8", errors))
+            content = await answer.read()
+        return HTTPAnswer(
+            answer.status, answer.headers, content.decode(errors="strict" if answer.status == 200 else "replace")
+        )
 
     async def _create_through_user_client(self, body: dict[str, Any]) -> str:
         client, known = self.user_client, _list_sdk_params()
@@ -267,14 +261,14 @@ class Server:
         reason = f"{type(shown).__name__}: {self.redact(format_error_first_line(shown))[:300]}"
         if self._settings.client is not None and isinstance(error, _USELESS):
             raise UsageError(f"client {self._client_name}: {reason}") from error
+        if isinstance(error, openai.OpenAIError) and not isinstance(error, openai.APIError):
+            raise FactauditError(f"client: {reason}") from error  # no key, say
         if {type(shown).__name__, type(shown.__cause__).__name__} & _UNREACHED:
             return ServerAttemptFailure(f"connection: {reason}", unreached=True)
         if isinstance(error, TimeoutError | openai.APITimeoutError):
-            return ServerAttemptFailure(f"no answer within {self._settings.timeout:g} seconds", TIMED_OUT)
+            return ServerAttemptFailure(f"no answer within {self._settings.timeout:g} seconds", DROPPED)
         if isinstance(error, openai.APIResponseValidationError | ValueError):
             return ServerAttemptFailure(f"unreadable answer: {reason}", MALFORMED)
-        if isinstance(error, openai.OpenAIError) and not isinstance(error, openai.APIError):
-            raise FactauditError(f"client: {reason}") from error  # no key, say
         return ServerAttemptFailure(f"connection: {reason}", DROPPED)
 
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 import logging
 import math
 import re
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from factaudit.errors import FactauditError
 from factaudit.files import parse_json_file_text
 from factaudit.llm.chat_types import ChatReply
-from factaudit.llm.store import MALFORMED, NOT_BILLED, ReplyStore
+from factaudit.llm.store import NOT_BILLED, ReplyStore
 
 _CONTEXT_LENGTH_PATTERN = re.compile(
     r"context.?(length|size|window)|maximum context|exceeds? .{0,30}context|prompt is too long"
@@ -45,22 +43,15 @@ _log = logging.getLogger("factaudit.llm")
 class ServerAttemptFailure:
     """One attempt that came to nothing, and may be worth repeating.
 
-    status: what it counts as (`factaudit.llm.store`). billed_tokens: of an answer that is none, where it tells them.
-    retry_after: seconds, where the server says so. unreached: there is no server. refused_params: the model does not
-    take these parameters.
+    status: what it counts as (`factaudit.llm.store`). retry_after: seconds, where the server says so. unreached: there
+    is no server. refused_params: the model does not take these parameters.
     """
 
     reason: str
     status: str = NOT_BILLED
     retry_after: float | None = None
     unreached: bool = False
-    billed_tokens: tuple[int, int] | None = None
     refused_params: tuple[str, ...] = ()
-
-    @property
-    def malformed(self) -> bool:
-        """An answer came that is none, and was paid for."""
-        return self.status == MALFORMED
 
 
 class PermanentServerError(FactauditError):
@@ -110,17 +101,13 @@ def _find_error_message(body: str) -> str:
 
 
 def _parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date); at most ten minutes."""
+    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After``; at most ten minutes. A date there is not read."""
     try:
         if (milliseconds := headers.get("retry-after-ms")) is not None:
             seconds = float(milliseconds) / 1000
-        elif (value := headers.get("retry-after")) is None:
-            return None
-        elif re.fullmatch(r"[\s\d.]+", value):
-            seconds = float(value)
         else:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, TypeError, OverflowError):
+            seconds = float(headers["retry-after"])
+    except (KeyError, ValueError):
         return None
     return min(max(seconds, 0.0), _MAX_RETRY_AFTER) if math.isfinite(seconds) else None
 

@@ -63,7 +63,7 @@ _SUMMARISE_CALLERS = """
 WITH calls AS (
   SELECT * FROM spent WHERE run = ?1 UNION ALL
   SELECT run, caller, 'killed', '', 1, prompt_tokens, 0, COALESCE(most, 0.0), most IS NULL FROM sends WHERE run = ?1
-), told AS (SELECT *, status IN ('timed out', 'dropped', 'killed') AS possible FROM calls)
+), told AS (SELECT *, status IN ('dropped', 'killed') AS possible FROM calls)
 SELECT caller, SUM(calls * (status != 'not billed')), SUM(prompt_tokens), SUM(completion_tokens),
   CASE WHEN SUM(unpriced) THEN NULL ELSE SUM(cost) END, SUM(calls * possible), SUM(cost * possible),
   COALESCE(JSON_GROUP_ARRAY(served) FILTER (WHERE served != ''), '[]') FROM told GROUP BY caller
@@ -72,9 +72,10 @@ _KEYS_PER_QUERY = 500
 #: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
 KEPT_STATUSES = ("ok", "refused")
 #: How a send ends other than with a reply. Malformed: with an answer that is none, which was paid for. Not billed: the
-#: server said that it did not do the work, or was never reached. Possibly billed: nobody knows.
-MALFORMED, NOT_BILLED, TIMED_OUT, DROPPED = "malformed", "not billed", "timed out", "dropped"
-POSSIBLY_BILLED = (TIMED_OUT, DROPPED, "killed")
+#: server said that it did not do the work, or was never reached. Dropped, or killed with its process: nobody knows.
+MALFORMED, NOT_BILLED, DROPPED, KILLED = "malformed", "not billed", "dropped", "killed"
+#: What these cost is not known: they count at the most that they can cost.
+_COUNTED_AT_MOST = (MALFORMED, DROPPED, KILLED)
 #: Of a caller that has sent nothing.
 EMPTY_CALLER_ROW: dict[str, Any] = {
     **dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), 0),
@@ -176,7 +177,7 @@ class ReplyStore:
             if row is not None:
                 if not self._is_abandoned(send.key, *row):
                     return "wait"
-                self._settle(connection, send.key, send.batch, "killed")
+                self._settle(connection, send.key, send.batch, KILLED)
             if max_cost is not None:
                 most = send.most_cost or 0.0
                 if self._sum_spent(connection, send.run) + most > max_cost:
@@ -210,8 +211,8 @@ class ReplyStore:
         """Write down how a send ended, and let others ask where no reply came. Returns the run and the caller that have
         paid; None where it was no send (any more).
 
-        tokens: of prompt and reply. A possibly billed send counts at what `begin` was told. reply, origin: what is to
-        be kept, with its server, model and revision. The first reply to a key stays.
+        tokens: of prompt and reply. A send that came to nothing, and may have been billed, counts at what `begin` was
+        told. reply, origin: what is to be kept, with its server, model and revision. The first reply to a key stays.
         """
         try:
             with self._write() as connection:
@@ -231,7 +232,7 @@ class ReplyStore:
                 "SELECT key, owner, until FROM sends WHERE batch = ''"
             ).fetchall():
                 if self._is_abandoned(key, owner, until):
-                    self._settle(connection, key, "", "killed")
+                    self._settle(connection, key, "", KILLED)
 
     def spent(self, run: str = "") -> float:
         """US dollars that a run has spent, or may have, with what is under way at the most that it can cost."""
@@ -326,7 +327,7 @@ class ReplyStore:
         if (row := connection.execute(sql, (key, batch)).fetchone()) is None:
             return None
         run, caller, asked_tokens, most = row
-        if status in POSSIBLY_BILLED:
+        if status in _COUNTED_AT_MOST:
             tokens, cost = (asked_tokens, 0), most
         connection.execute(_COUNT_CALL, (run, caller, status, served, *tokens, cost or 0.0, cost is None))
         return run, caller
