@@ -84,9 +84,14 @@ def compute_factscore_audit(
                 row[name] = int(getattr(scores, name)[spoke].sum())
             for name in ("score", "init_score"):
                 row |= average_responses(name, scores.figures[name][scored], intervals, cluster=cluster[scored])
-                row |= {
-                    f"{name}{end}": mean_of_defined(scores.figures[f"{name}{end}"][spoke]) for end in ("_min", "_max")
-                }
+                # The point is the mean of fewer responses, of which the mean of all may leave no room: an unscored
+                # response of one fact scores at most exp(1 − γ).
+                ends = [
+                    row[name],
+                    *(mean_of_defined(scores.figures[f"{name}{end}"][spoke]) for end in ("_min", "_max")),
+                ]
+                known = [value for value in ends if value is not None]
+                row |= {f"{name}_min": min(known, default=None), f"{name}_max": max(known, default=None)}
             why = explain_missing_mean_intervals(row, ("score", "init_score"), intervals)
             row["reason"] = (why or None) if scored.any() else "no response has a scored fact"
             rows.append(row)

@@ -61,7 +61,7 @@ def format_factscore(row: Row, confidence: float) -> str:
         ends = format_figure_range(_PERCENT, row["score_low"], row["score_high"])
         of.insert(0, f"{100 * confidence:g} % CI {ends}")
     if row["score_min"] < row["score_max"]:
-        ends = format_figure_range(_PERCENT, row["score_min"], row["score_max"])
+        ends = f"{format_percent(row['score_min'])} and {format_percent(row['score_max'])}"
         of.append(f"between {ends}, as unscored or guessed facts may be supported")
     if row["score"] != row["init_score"]:
         of.append(f"without the length penalty {format_percent(row['init_score'])}")
