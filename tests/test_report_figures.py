@@ -216,7 +216,7 @@ def results() -> Results:
 
 
 def test_users_bring_axes_and_styles(results: Results) -> None:
-    from matplotlib import pyplot, style
+    from matplotlib import pyplot
 
     two = results.evaluators[:2]
     theirs, ax = pyplot.subplots()
@@ -236,11 +236,6 @@ def test_users_bring_axes_and_styles(results: Results) -> None:
                 results.figure(name, **wrong)
     finally:
         pyplot.close("all")
-    assert results.figure("rates", style="dark_background").get_facecolor() == (0, 0, 0, 1)
-    with style.context({"axes.titlesize": 12, "axes.prop_cycle": matplotlib.cycler(color=["red", "blue", "green"])}):
-        figure = results.figure("ranking")
-    assert figure.axes[0].title.get_fontsize() == 12
-    assert [line.get_color() for line in figure.legends[0].get_lines()] == ["red", "blue", "green"]
     assert dict(matplotlib.rcParams) == before, "the style has ended"
 
 

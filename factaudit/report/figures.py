@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
 from factaudit.audit.core.plot_specs import LinePlot, PlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.report.plots.groups import drop_floor_rows, format_group_label, list_group_columns
+from factaudit.report.plots.groups import EVALUATOR_KEYS, drop_floor_rows, format_group_label, list_group_columns
 
 if TYPE_CHECKING:
     from factaudit.report.plots.drawing import DrawnFigure
@@ -21,7 +21,6 @@ MAX_EVALUATORS, N_WORST_EVALUATORS = 8, 3
 _MAX_PANEL_ROWS = 4
 #: Inches of a page for a figure, and of these for what stands over and under a panel: none is longer than a page.
 _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
-_EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,14 @@ def _select_evaluators(
     rows: Sequence[Row], evaluators: Sequence[str], ranked: Sequence[str], floors: Set[str]
 ) -> tuple[list[str], list[Row], str]:
     """The evaluators in the order in which they are drawn, the rows that are, and what the caption says of it."""
-    present = {row.get(key) for row in rows for key in _EVALUATOR_KEYS}
+    present = {row.get(key) for row in rows for key in EVALUATOR_KEYS}
     judges = [name for name in dict.fromkeys([*ranked, *evaluators]) if name in present and name not in floors]
     if len(judges) <= MAX_EVALUATORS:
         return list(evaluators), list(rows), ""
     n_best = MAX_EVALUATORS - N_WORST_EVALUATORS
     drawn = [*judges[:n_best], *judges[-N_WORST_EVALUATORS:]]
     left_out = set(judges) - set(drawn)
-    kept = [row for row in rows if not any(row.get(key) in left_out for key in _EVALUATOR_KEYS)]
+    kept = [row for row in rows if not any(row.get(key) in left_out for key in EVALUATOR_KEYS)]
     note = f"Shown are the best {n_best} and the worst {N_WORST_EVALUATORS} of {len(judges)} evaluators."
     return [*drawn, *(name for name in evaluators if name not in drawn)], kept, note
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,6 @@ class Results:
         *,
         ax: Axes | None = None,
         panel: str | None = None,
-        style: str | Path | Mapping[str, object] | Sequence[str | Path] | None = None,
         **where: object,
     ) -> Figure:
         """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
@@ -134,10 +133,8 @@ class Results:
 
         Args:
             audit: its name.
-            ax: axes of yours to draw into, where the figure has one panel.
+            ax: axes of yours to draw into, in your own style, where the figure has one panel.
             panel: of a figure with several panels the one that you want, by its column.
-            style: as `matplotlib.style.use` takes it, on top of the package's style sheet. What you have set yourself
-                (``with plt.style.context(...)``) wins over the sheet, too.
 
         Examples:
             >>> figure, ax = plt.subplots()  # doctest: +SKIP
@@ -164,9 +161,9 @@ class Results:
         if declared.add_references is not None:
             rows = declared.add_references(run, rows)
         from factaudit.report.plots.drawing import draw_audit_plot
-        from factaudit.report.plots.style import use_figure_style
+        from factaudit.report.plots.style import use_report_style
 
-        with use_figure_style(style, in_own_axes=ax is not None):
+        with use_report_style(in_own_axes=ax is not None):
             return draw_audit_plot(plot, rows, declared.columns, self.evaluators, run.floors, ax).figure
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from factaudit.audit.core.figure_formatting import format_audit_figure
 from factaudit.audit.core.plot_specs import AnyPlot, PlotSpec
 from factaudit.audit.core.result_rows import Row
 
+#: The keys of rows that name evaluators.
+EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
+
 
 def list_group_columns(
     plot: PlotSpec, declared: Mapping[str, Column], columns: Mapping[str, Column], rows: Sequence[Row]
@@ -31,9 +34,8 @@ def format_group_label(row: Row, group_columns: Sequence[str], columns: Mapping[
     """One label for a row's group: ``MediaSum``, ``MediaSum · numbers`` or ``QA · bin 1``."""
     parts = []
     for key in group_columns:
-        value = row.get(key)
-        named = format_audit_figure(columns[key], value)
-        parts.append(f"{columns[key].heading} {named}" if isinstance(value, int | float) else named)
+        named = format_audit_figure(columns[key], row.get(key))
+        parts.append(f"{columns[key].heading} {named}" if isinstance(row.get(key), int | float) else named)
     return " · ".join(parts)
 
 
@@ -41,5 +43,4 @@ def drop_floor_rows(plot: AnyPlot, rows: Sequence[Row], floors: Set[str]) -> lis
     """The rows that a plot draws: without those of floors, where it has no line for them; all, if these are all."""
     if isinstance(plot, PlotSpec) and plot.series == "evaluator":
         return list(rows)
-    names = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
-    return [row for row in rows if not any(row.get(name) in floors for name in names)] or list(rows)
+    return [row for row in rows if not any(row.get(name) in floors for name in EVALUATOR_KEYS)] or list(rows)

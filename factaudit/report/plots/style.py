@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,40 +21,24 @@ PAGE_WIDTH = 6.8
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
 #: Floors are grey lines that differ in their dashes.
 _FLOOR_DASHES = ((0, ()), (0, (3, 1.5)), (0, (1, 1)))
-STYLE_SHEET = Path(__file__).with_name("factaudit.mplstyle")
-#: What the style sheet says of figures in somebody else's axes, where text is theirs.
-_DATA_PARAMETERS = ("axes.prop_cycle", "text.parse_math")
+_STYLE_SHEET = Path(__file__).with_name("factaudit.mplstyle")
 
 
 @functools.cache
-def _read_style_sheet(with_defaults: bool = False) -> Any:  # matplotlib's stubs want the keys as literals
-    """The parameters of the style sheet; ``with_defaults``: and matplotlib's own defaults of all others."""
-    parameters = matplotlib.rc_params_from_file(str(STYLE_SHEET), use_default_template=with_defaults)
+def _read_style_sheet() -> Any:  # matplotlib's stubs want the keys as literals
+    """The parameters of the style sheet, and matplotlib's own defaults of all others."""
+    parameters = matplotlib.rc_params_from_file(str(_STYLE_SHEET), use_default_template=True)
     return {key: value for key, value in parameters.items() if not key.startswith(("backend", "interactive"))}
 
 
 @contextmanager
-def use_report_style() -> Iterator[None]:
-    """Draw (or save) in the report's style, whatever the user has set: the same rows give the same bytes."""
-    with matplotlib.rc_context(_read_style_sheet(with_defaults=True)):
-        yield
+def use_report_style(*, in_own_axes: bool = False) -> Iterator[None]:
+    """Draw (or save) in the report's style, whatever the user has set: the same rows give the same bytes.
 
-
-@contextmanager
-def use_figure_style(style: Any = None, *, in_own_axes: bool = False) -> Iterator[None]:
-    """Draw in the style sheet, but for what the user has set (an enclosing ``plt.style.context``), and in ``style``.
-
-    style: as `matplotlib.style.use` takes it. in_own_axes: the axes are the user's, and so are fonts and frames.
+    in_own_axes: the axes are the user's, and so are fonts, frames and colours.
     """
     sheet = _read_style_sheet()
-    keys = _DATA_PARAMETERS if in_own_axes else tuple(sheet)
-    now: Any = rcParams
-    defaults: Any = matplotlib.rcParamsDefault
-    with matplotlib.rc_context({key: sheet[key] for key in keys if now[key] == defaults[key]}):
-        if style is not None:
-            from matplotlib import style as style_library  # reads all of matplotlib's own sheets
-
-            style_library.use(style)
+    with matplotlib.rc_context({"text.parse_math": False} if in_own_axes else sheet):
         yield
 
 
@@ -76,27 +60,25 @@ class SeriesStyle:
 
 
 def choose_series_styles(
-    names: Sequence[str], order: Sequence[str], labels: dict[str, str], floors: Set[str]
+    names: Sequence[str], order: Sequence[str], labels: Mapping[str, str], floors: Set[str]
 ) -> list[SeriesStyle]:
     """A look for each name that is drawn, by its place in ``order``: one that is missing leaves a gap, and not another
     one's colour. Floors are grey lines, unless there is nothing else."""
-    every = list(dict.fromkeys([*order, *names]))
-    lines = [name for name in every if name in floors and name in names]
-    marked = [name for name in every if name not in floors]
-    if not set(marked) & set(names):
-        lines, marked = [], lines
+    if set(names) <= floors:
+        floors = frozenset()
     cycle = rcParams["axes.prop_cycle"].by_key()
     colours, markers = cycle.get("color", ["C0"]), cycle.get("marker", MARKERS)
+    every = list(dict.fromkeys([*order, *names]))
+    marked = [name for name in every if name not in floors]
     looks = [
         SeriesStyle(name, labels[name], colours[at % len(colours)], markers[at % len(markers)])
         for at, name in enumerate(marked)
         if name in names
     ]
-    grey = rcParams["axes.edgecolor"]
-    return looks + [
-        SeriesStyle(name, f"{labels[name]} (a floor)", grey, "", _FLOOR_DASHES[at % len(_FLOOR_DASHES)])
-        for at, name in enumerate(lines)
-    ]
+    lines = [name for name in every if name in floors and name in names]
+    for name, dashes in zip(lines, _FLOOR_DASHES * len(lines), strict=False):
+        looks.append(SeriesStyle(name, f"{labels[name]} (a floor)", rcParams["axes.edgecolor"], "", dashes))
+    return looks
 
 
 def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
@@ -107,8 +89,6 @@ def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
     'a-ver…ody-v2'
     """
     text = " ".join(text.split())
-    if text and max(text) > "\u2e7f":  # letters that are twice as wide
-        width //= 2
     most = max_lines * width - (max_lines > 1) * width // 4  # lines end before a word, and are not full
     if len(text) > most:
         text = f"{text[: most // 2 - 1]}…{text[len(text) - most // 2 :]}"
