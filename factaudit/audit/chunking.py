@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from factaudit.arrays.claim_groups import ClaimGroups
-from factaudit.arrays.figures import Figure, Figures, Tally
+from factaudit.arrays.figures import Figure, Tally
 from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
@@ -66,54 +66,49 @@ def compute_chunking_flips(
     chosen = _pair_evaluators(judgements, pairs)
     if not chosen:
         return []
-    words, known_words = (ASSUMED_CHUNK_WORDS, None) if size == "unknown" else (size, size)
-    difference, lengths = np.full(len(judgements.claims), np.nan), np.zeros(len(judgements.claims), dtype=np.int64)
+    words = ASSUMED_CHUNK_WORDS if size == "unknown" else size
+    lengths, difference = _count_document_words(judgements), np.full(len(judgements.claims), np.nan)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
-        lengths[within] = _count_document_words(docs)
         claims = judgements.claims["claim"].iloc[within].tolist()
         difference[within] = rouge2_chunk_differences(claims, docs, [words])[0]
     groups = judgements.make_groups("claim", by)
     is_short = (lengths <= words) & (lengths > 0)
     is_lost = np.isnan(difference) & ~is_short
-    n_one_chunk, n_lost = (
-        np.repeat(np.bincount(groups.codes[mask], minlength=len(groups.keys)), 2) for mask in (is_short, is_lost)
-    )
     codes = np.where(is_lost | is_short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
-    tables = []
+    left_out = {
+        name: np.repeat(np.bincount(groups.codes[mask], minlength=len(groups.keys)), len(_R2_DIFF_KINDS))
+        for name, mask in (("n_one_chunk", is_short), ("n_no_r2", is_lost))
+    }
+    rows = []
     for plain, chunked in chosen:
-        about = {"evaluator": plain, "chunked_evaluator": chunked, "chunk_size": known_words}
+        about = {"evaluator": plain, "chunked_evaluator": chunked, "chunk_size": None if size == "unknown" else size}
         keys = [key | about | {"r2_diff": kind} for key in groups.keys for kind in _R2_DIFF_KINDS]
         # The cells are as of a label and a prediction, with the evaluator in the label's place.
         tally = judgements.tally(ClaimGroups(codes, keys), *map(judgements.evaluators.index, (plain, chunked)))
         n, total = tally.cells[:, :2, :2].sum((1, 2)), tally.cells.sum((1, 2))
-        counts = {"n": n, "n_unscored": total - n, "n_one_chunk": n_one_chunk, "n_no_r2": n_lost}
         reasons = {
-            _UNKNOWN_SIZE: np.full(len(keys), known_words is None),
+            _UNKNOWN_SIZE: np.full(len(keys), size == "unknown"),
             "no claim is scored by both": (n == 0) & (total > 0),
             "no such claim about a document longer than a chunk": total == 0,
         }
-        tables.append(tabulate(keys, counts, _measure_flips(tally, intervals), reasons))
-    return [row for at in range(0, len(keys), 2) for table in tables for row in table[at : at + 2]]
+        figures = {name: _measure_flips(tally, *flip, intervals) for name, flip in _FLIPS.items()}
+        found = tabulate(keys, {"n": n, "n_unscored": total - n} | left_out, figures, reasons)
+        rows += [(at // len(_R2_DIFF_KINDS), row) for at, row in enumerate(found)]
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def _measure_flips(tally: Tally, intervals: ClusterBootstrap | None) -> Figures:
-    """The shares of claims that flip, of those that both scored; cells by [evaluator, chunked counterpart]."""
-    table = tally.clusters.counts.reshape(-1, 3, 3)
-    hits = np.stack([table[:, before, after] for before, after in _FLIPS.values()], 1)
-    of = np.repeat(table[:, :2, :2].sum((1, 2))[:, None], len(_FLIPS), 1)
-    shares = estimate_clustered_proportions(tally.clusters, hits, of)
-    ends = None if intervals is None else shares.wilson_intervals(intervals.confidence)
-    n, stated, figures = tally.stated.sum((1, 2)), tally.stated, {}
-    for at, (name, (before, after)) in enumerate(_FLIPS.items()):
-        certain = stated[:, before, after]
-        possible = stated[:, before, 2] + stated[:, 2, after] + stated[:, 2, 2]
-        low, high = divide_or_undefined(certain, n), divide_or_undefined(certain + possible, n)
-        # Of a claim that one of the two found attributable and the other did not score, one flip is known not to be:
-        # no completion may have as large a share as what both scored.
-        point = shares.point[:, at]
-        interval = None if ends is None else (ends[0][:, at], ends[1][:, at])
-        figures[name] = Figure(point, (np.fmin(low, point), np.fmax(high, point)), interval)
-    return figures
+def _measure_flips(tally: Tally, before: int, after: int, intervals: ClusterBootstrap | None) -> Figure:
+    """The share of claims that flip, of those that both scored; cells by [evaluator, chunked counterpart]."""
+    table, stated = tally.clusters.counts.reshape(-1, 3, 3), tally.stated
+    flips, both = table[:, before, after, None], table[:, :2, :2].sum((1, 2))[:, None]
+    shares = estimate_clustered_proportions(tally.clusters, flips, both)
+    low, high = (end[:, 0] for end in shares.wilson_intervals(0.95 if intervals is None else intervals.confidence))
+    possible = stated[:, before, 2] + stated[:, 2, after] + stated[:, 2, 2]
+    least, most = (divide_or_undefined(stated[:, before, after] + more, stated.sum((1, 2))) for more in (0, possible))
+    # Of a claim that one of the two found attributable and the other did not score, one flip is known not to be: no
+    # completion may have as large a share as what both scored.
+    point = shares.point[:, 0]
+    return Figure(point, (np.fmin(least, point), np.fmax(most, point)), None if intervals is None else (low, high))
 
 
 def compute_chunking_rates(
@@ -130,25 +125,22 @@ def compute_chunking_rates(
     hand. The rows are those of `factaudit.audit.rates.compute_evaluator_rates` with chunk_size and, of a chunked
     evaluator on one data set, bacc_change: what chunks change of the BAcc, on the claims that both score.
     """
-    chosen = _pair_evaluators(judgements, pairs)
-    part = judgements
-    if size is not None:
-        lengths = np.zeros(len(judgements.claims), dtype=np.int64)
-        for within, docs in iterate_document_blocks(judgements.claims["doc"]) if chosen else ():
-            lengths[within] = _count_document_words(docs)
-        part = select_claims(judgements, np.flatnonzero(lengths > (ASSUMED_CHUNK_WORDS if size == "unknown" else size)))
+    chosen, part = _pair_evaluators(judgements, pairs), judgements
+    if chosen and size is not None:
+        is_long = _count_document_words(judgements) > (ASSUMED_CHUNK_WORDS if size == "unknown" else size)
+        part = select_claims(judgements, np.flatnonzero(is_long))
     if not chosen or not len(part.claims):
         return []
-    changes, names = _compute_bacc_changes(part, chosen, by, intervals), {name for pair in chosen for name in pair}
-    known_words = None if size == "unknown" else size
+    changes = _compute_bacc_changes(part, chosen, by, intervals)
+    names, nothing = {name for pair in chosen for name in pair}, dict.fromkeys(next(iter(changes.values())))
     rows = []
     for row in compute_evaluator_rates(part, by=by, intervals=intervals):
         if row["evaluator"] in names:
             change = changes.get((row["evaluator"], *(row[key] for key in by)))
             texts = [_UNKNOWN_SIZE if size == "unknown" else "", row["reason"] or ""]
             texts.append("" if change else "a change of BAcc is that of a chunked evaluator on one data set")
-            change = change or dict.fromkeys(next(iter(changes.values())))
-            rows.append(row | change | {"chunk_size": known_words, "reason": join_reasons(texts)})
+            told = {"chunk_size": None if size == "unknown" else size, "reason": join_reasons(texts)}
+            rows.append(row | (change or nothing) | told)
     return rows
 
 
@@ -156,17 +148,14 @@ def _compute_bacc_changes(
     judgements: Judgements, pairs: Sequence[tuple[str, str]], by: Sequence[str], intervals: ClusterBootstrap | None
 ) -> dict[tuple[Any, ...], Row]:
     """By chunked evaluator and the values of ``by``."""
-    groups = judgements.make_groups("claim", by)
-    confidence = 0.95 if intervals is None else intervals.confidence
-    found = {}
-    for plain, chunked in pairs:
-        before, after = (average_repeated_predictions(judgements, name) for name in (plain, chunked))
-        _, _, point, low, high = compute_paired_changes(
-            judgements.label, before, after, groups.codes, len(groups.keys), judgements.cluster_codes, confidence
-        )["bacc"]
+    groups, found = judgements.make_groups("claim", by), {}
+    clusters = len(groups.keys), judgements.cluster_codes, 0.95 if intervals is None else intervals.confidence
+    for pair in pairs:
+        before, after = (average_repeated_predictions(judgements, name) for name in pair)
+        *_, point, low, high = compute_paired_changes(judgements.label, before, after, groups.codes, *clusters)["bacc"]
         change = Figure(point, interval=None if intervals is None else (low, high))
         for at, key in enumerate(groups.keys):
-            found[chunked, *(key[name] for name in by)] = pick_figure("bacc_change", change, at)
+            found[pair[1], *(key[name] for name in by)] = pick_figure("bacc_change", change, at)
     return found
 
 
@@ -179,10 +168,13 @@ def _pair_evaluators(judgements: Judgements, pairs: Mapping[str, str] | None) ->
     return list(pairs.items())
 
 
-def _count_document_words(documents: Sequence[str]) -> list[int]:
-    """Words in each document; one shared by many claims is counted once."""
-    known = {doc: count_words(doc) for doc in set(documents)}
-    return [known[doc] for doc in documents]
+def _count_document_words(judgements: Judgements) -> np.ndarray:
+    """int64 (n,): words in each claim's document, 0 without one; a document shared by many claims is counted once."""
+    lengths = np.zeros(len(judgements.claims), dtype=np.int64)
+    for within, docs in iterate_document_blocks(judgements.claims["doc"]):
+        known = {doc: count_words(doc) for doc in set(docs)}
+        lengths[within] = [known[doc] for doc in docs]
+    return lengths
 
 
 def _add_chunk_size_of_evaluators(options: dict[str, Any], signatures: Mapping[str, str]) -> dict[str, Any]:
@@ -203,26 +195,21 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
 
     That is a fault unless the labels show no harm: then many of the claims that are now rejected are errors.
     """
-    changes = {
-        (row["dataset"], row["evaluator"]): row
-        for row in run.rows("chunking_rates")
-        if row.get("bacc_change") is not None
-    }
+    changes = {(row["dataset"], row["evaluator"]): row for row in run.rows("chunking_rates")}
     rows = run.per_dataset("chunking", "flip_1_to_0")
-    for group in group_rows(rows, "dataset", "evaluator", "chunked_evaluator").values():
+    for (dataset, _, chunked), group in group_rows(rows, "dataset", "evaluator", "chunked_evaluator").items():
         kinds = {row["r2_diff"]: row for row in group}
-        if set(kinds) != {"zero", "positive"}:
+        if len(kinds) < len(_R2_DIFF_KINDS):
             continue
         split, whole = kinds["positive"], kinds["zero"]
-        row = split | combine_figures("extra", (split, "flip_1_to_0", 1), (whole, "flip_1_to_0", -1))
         size = split.get("chunk_size")
-        row["size"] = "unknown size" if size is None else f"{size:,} words"
+        row = split | combine_figures("extra", (split, "flip_1_to_0", 1), (whole, "flip_1_to_0", -1))
+        row |= {"size": "unknown size" if size is None else f"{size:,} words", "harm": ""}
         row["of_others"] = whole["flip_1_to_0"]
         if row["extra"] <= MAX_EXTRA_FLIPS or split["flip_1_to_0"] <= split["flip_0_to_1"]:
             row["p_extra"] = 1.0  # too few to matter, or as many turn the other way
-        change = changes.get((split["dataset"], split["chunked_evaluator"]))
-        row["harm"] = ""
-        if change is not None:
+        change = changes.get((dataset, chunked), {})
+        if change.get("bacc_change") is not None:
             high = change.get("bacc_change_high")
             is_fault = (change["bacc_change"] if high is None else high) < 0
             row["harm"] = "Its BAcc is lower with chunks." if is_fault else "The labels show no harm."
