@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import power_proportions_2indep, proportions_z
 
 from factaudit.arrays.system_rankings import PairTest, SystemErrors
 from factaudit.audit.quantification import AUDIT as QUANTIFICATION_AUDIT
-from factaudit.audit.ranking_pairs import ORDER_SYMBOLS
+from factaudit.audit.ranking import ORDER_SYMBOLS
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.hypothesis_tests import two_proportion_p, two_proportion_power

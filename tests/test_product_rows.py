@@ -48,7 +48,7 @@ def test_results_json_has_all_rows(audited: Results, run_dir: Path):
 
 
 def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pytest.MonkeyPatch):
-    for module in ("calibration", "ranking_pairs"):
+    for module in ("calibration", "ranking"):
         monkeypatch.setattr(f"factaudit.audit.{module}.MOST_PRODUCT_ROWS", 10)
     short = compare(*make_world("whole"), replicates=50)
     assert not short.rows("adjusted_bias")

@@ -36,23 +36,13 @@ def uses_trial_model(evaluator_row: Row) -> bool:
 
 
 def describe_graded_labels(run: AuditedRun) -> str:
-    """How people's grades became labels, and what most annotators gave where a label hides it; per data set."""
+    """How people's grades became labels, per data set; more grades than six are a scale, which no sentence lists."""
     sentences = []
     for one in run.about.get("graded_labels") or []:
-        if one["rule"] is not None and len(one["words"]) <= _MAX_LISTED_GRADES:
+        if one["rule"] is not None and len(one["words"]) <= 6:
             read = ", ".join(f"{row['grade']} ({row['label']})" for row in one["words"])
             sentences.append(f"{one['dataset']}: human grades were read as labels: {read}; rule: {one['rule']}.")
-        for label in (0, 1, None):
-            given = [row for row in one["counts"] if row["label"] == label and row["grade"] is not None]
-            if len(given) > 1:
-                which = "without a label" if label is None else f"with label {label}"
-                names = ", ".join(f"{row['grade']} ({row['n']:,})" for row in given[:_MAX_LISTED_GRADES])
-                sentences.append(f"Of the claims {which}, most annotators gave {names}.")
     return " ".join(sentences)
-
-
-#: More grades than this are a scale of numbers, which no sentence lists.
-_MAX_LISTED_GRADES = 6
 
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from factaudit.arrays.figures import Figure, count_predictions
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.system_rankings import (
     ORDER_NAMES,
@@ -26,17 +28,15 @@ from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.interval_methods import FISHER, OPEN_ORDERS
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, group_rows
-from factaudit.audit.core.tabulate import explain_row, pick_figure
-from factaudit.audit.ranking_pairs import (
-    ORDER_SYMBOLS,
-    RANKING_PAIR_OPTIONS,
-)
+from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row, group_rows
+from factaudit.audit.core.tabulate import explain_row, pick_figure, tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.multiplicity import MultiplicityCorrection
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
 
+#: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
+ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
 #: A wider interval of τ is not given: it would leave open more than half of what τ can be.
 MAX_TAU_INTERVAL_WIDTH = 1.0
 
@@ -126,6 +126,69 @@ def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
     return {key: int(value) for key, value in row.items()} | {"n_unlabelled": int(case.cells[:, 2].sum())}
 
 
+def compute_ranking_pairs(
+    judgements: Judgements,
+    *,
+    levels: Sequence[str] = LEVELS,
+    alpha: float = 0.05,
+    test: SystemPairTest = "clustered",
+    correction: MultiplicityCorrection = "holm",
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """The order of each pair of systems by a test of two proportions, by the labels and by the predictions.
+
+    A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``: system_a has the lower
+    error rate; ``=``: no difference at ``alpha``), p_labelled and p_predicted (Holm: adjusted for the pairs of the
+    dataset, level and evaluator), error (the orders differ), major_error (both significant, and opposite), n_a, n_b
+    (labels), the four error rates, power_10 (how probably the labels show a difference of 10 points). system_a is the
+    one with the lower labelled rate. What the labels say is over all of them, scored or not. Nothing to put an interval
+    on.
+
+    There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer evaluators.
+    """
+    how = PairTest(test, correction, alpha)
+    groups = [judgements.make_groups(level, systems=True) for level in dict.fromkeys(levels)]
+    cases = [case for each in groups for several in iterate_ranking_cases(judgements, each) for case in several]
+    if sum(len(case.members) * (len(case.members) - 1) // 2 for case in cases) > MOST_PRODUCT_ROWS:
+        return []
+    cases.sort(key=lambda case: case.dataset)
+    return [row for case in cases if len(case.members) > 1 for row in _tabulate_pairs(case, how)]
+
+
+def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
+    """The pairs of systems of one dataset at one level, as one evaluator sees them."""
+    labelled, predicted = case.count_errors(by_cluster=how.test == "clustered")
+    first, second = np.triu_indices(len(case.members), 1)
+    is_turned = labelled.rates[first] > labelled.rates[second]
+    a, b = np.where(is_turned, second, first), np.where(is_turned, first, second)
+    level, names = case.groups.level, np.array(case.systems)
+    unscored = count_predictions(case.cells, case.cells[:, :2].sum((1, 2)) == 0)[:, 2]
+    (p_labelled, true), (p_predicted, said) = labelled.order_pairs(how), predicted.order_pairs(how)
+    turn = np.where(is_turned, -1, 1)
+    is_known = ~np.isnan(true) & ~np.isnan(said)
+    counts: dict[str, Any] = {"n_a": labelled.n[a], "n_b": labelled.n[b], "n_unscored": unscored[a] + unscored[b]}
+    for kind, order in (("labelled", true * turn), ("predicted", said * turn)):
+        counts[f"{kind}_order"] = [None if np.isnan(one) else ORDER_SYMBOLS[int(one)] for one in order]
+    for key, wrong in (("error", true != said), ("major_error", true * said == -1)):
+        counts[key] = np.where(is_known, wrong, None)
+    figures = {
+        f"{kind}_error_rate_{side}": errors.rates[places]
+        for kind, errors in (("labelled", labelled), ("predicted", predicted))
+        for side, places in (("a", a), ("b", b))
+    }
+    figures |= {"p_labelled": p_labelled, "p_predicted": p_predicted, "power_10": labelled.compute_power(0.1, how)}
+    reasons = {
+        f"a system has no labelled {level}": (labelled.n[a] == 0) | (labelled.n[b] == 0),
+        f"of a system no labelled {level} is scored": (predicted.n[a] == 0) | (predicted.n[b] == 0),
+    }
+    keys = [
+        {"dataset": case.dataset, "level": level, "system_a": name_a, "system_b": name_b}
+        | {"evaluator": case.judgements.evaluators[case.evaluator]}
+        for name_a, name_b in zip(names[a].tolist(), names[b].tolist(), strict=True)
+    ]
+    return tabulate(keys, counts, {key: Figure(values) for key, values in figures.items()}, reasons)
+
+
 # ------------------------------------------------------------------------------------------------------ checks
 
 #: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond the data.
@@ -166,24 +229,21 @@ ORDER_CHECK = Check(
     advice="Do not rank systems by it.",
     null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
 )
-CHECKS = (
-    ORDER_CHECK,
-    Count(
-        id="power",
-        title="Too few labels to tell systems apart",
-        rows=_list_orders_by_labels,
-        figure="orderable",
-        limit=lambda limits: limits.min_orderable,
-        side="under",
-        by=(),
-        says="Labelled error rates differ significantly for {n_ordered} of {n_pairs:number pair} of "
-        "systems{on}, {verdict}.",
-        beyond="too few to judge rankings",
-        advice="Two systems without a significant difference may still differ: label more claims.",
-        null="on every data set the labels order a quarter of the pairs, or half of the pairs have enough labels to "
-        "show a difference of 10 points",
-        on_screen=True,
-    ),
+POWER_CHECK = Count(
+    id="power",
+    title="Too few labels to tell systems apart",
+    rows=_list_orders_by_labels,
+    figure="orderable",
+    limit=lambda limits: limits.min_orderable,
+    side="under",
+    by=(),
+    says="Labelled error rates differ significantly for {n_ordered} of {n_pairs:number pair} of "
+    "systems{on}, {verdict}.",
+    beyond="too few to judge rankings",
+    advice="Two systems without a significant difference may still differ: label more claims.",
+    null="on every data set the labels order a quarter of the pairs, or half of the pairs have enough labels to "
+    "show a difference of 10 points",
+    on_screen=True,
 )
 
 
@@ -213,14 +273,53 @@ _CONFUSION_COLUMNS = {
     for true in ORDER_NAMES
     for said in ORDER_NAMES
 }
-RANKING_OPTIONS = {
-    **RANKING_PAIR_OPTIONS,
+_PAIR_OPTIONS = {
+    "levels": "`claim`, `response`",
+    "alpha": "significance level of the tests",
+    "test": (
+        "`clustered` (Student's t with the effective sample size of the clusters, Fisher's exact test if it is "
+        "small) or `z` (VC's test, which treats claims as independent)"
+    ),
+    "correction": (
+        "`holm` over the pairs of a data set, level and evaluator, or `none`; `test: z` with `correction:"
+        " none` gives VC's ordering error"
+    ),
+}
+_OPTIONS = {
+    **_PAIR_OPTIONS,
     "min_systems": "with fewer systems τ-b and r are null (at least 3; VC uses six or more)",
     "min_errors": "systems with fewer labelled errors are left out (11 reproduces VC's Table 28)",
 }
 
 
-AUDIT = Audit(
+_PAIR_DESCRIPTION = "the two systems; the one with the lower labelled error rate comes first"
+
+
+_ORDER_DESCRIPTION = "`<`: a has significantly fewer errors; `=`: no significant difference; `>`"
+_WRONG_DESCRIPTION = "whether the two orders differ; whether both are significant and opposite"
+_P_DESCRIPTION = (
+    "two-sided p-values of the tests of two proportions, corrected for the number of pairs as `correction` says"
+)
+_PAIR_COLUMNS: dict[str, Column] = {
+    **pick_shared_columns("dataset", "level", "evaluator"),
+    **{f"system_{side}": Column(f"system {side}", "text", _PAIR_DESCRIPTION, key=True) for side in "ab"},
+    **pick_shared_columns("n_unscored", "reason"),
+    **{f"n_{side}": Column(f"n {side}", "count", "labelled claims of each") for side in "ab"},
+    **{
+        f"{kind}_error_rate_{side}": Column(f"{kind} error rate {side}", "percent", "the four error rates")
+        for kind in ("labelled", "predicted")
+        for side in "ab"
+    },
+    **{f"{kind}_order": Column(f"{kind} order", "text", _ORDER_DESCRIPTION) for kind in ("labelled", "predicted")},
+    **{f"p_{kind}": Column(f"p {kind}", "p", _P_DESCRIPTION) for kind in ("labelled", "predicted")},
+    "error": Column("error", "text", _WRONG_DESCRIPTION),
+    "major_error": Column("major error", "text", _WRONG_DESCRIPTION),
+    "power_10": Column(
+        "power for 10 points", "percent", "probability that these labels would detect a true difference of 10 points"
+    ),
+}
+
+_SUMMARY = Audit(
     name="ranking",
     title="Whether systems come out in the right order",
     question="Does an evaluator put systems in the same order as the labels do?",
@@ -280,7 +379,7 @@ AUDIT = Audit(
             shown=False,
         ),
     },
-    options=RANKING_OPTIONS,
+    options=_OPTIONS,
     compute=compute_ranking_agreement,
     counts="margins",
     plot=PlotSpec(
@@ -290,5 +389,26 @@ AUDIT = Audit(
         guides={"kendall_tau": 0, "pearson_r": 0},
         limits={"kendall_tau": (-1, 1), "pearson_r": (-1, 1)},
     ),
-    checks=CHECKS,
+    checks=(ORDER_CHECK, POWER_CHECK),
 )
+_PAIRS = Audit(
+    name="ranking_pairs",
+    title="The pairs of systems one by one",
+    question="In which order does an evaluator put each two systems, and how sure is it?",
+    source="VC §3.5",
+    formula=(
+        "< means that the first system has significantly fewer errors than the second; = means that the test "
+        "cannot tell. p is corrected (Holm) for the pairs of a data set, level and evaluator, unless "
+        "`correction: none` is set."
+    ),
+    text="The pairs behind the section above, one by one.",
+    remedy=(
+        "If the labels do not order a pair, no order is known to be right: say so, or label more claims of the "
+        "two systems."
+    ),
+    columns=_PAIR_COLUMNS,
+    options=_PAIR_OPTIONS,
+    compute=compute_ranking_pairs,
+    counts="margins",
+)
+AUDITS = (_SUMMARY, _PAIRS)

@@ -18,7 +18,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.system_rankings import count_ordered_system_rankings
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Finding, combine_figures, describe_place
+from factaudit.audit.core.checks import Check, Finding, combine_figures, describe_place
 from factaudit.audit.core.decision_limits import has_interval, widen_interval
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.audit.core.wording import ENOUGH_FOR_SHARES, fill, join_names
@@ -33,7 +33,7 @@ from factaudit.audit.decisions import (
 from factaudit.audit.input_description import uses_trial_model
 from factaudit.audit.invariance import format_variant_failures
 from factaudit.audit.quantification import BIAS_CHECK
-from factaudit.audit.ranking import ORDER_CHECK
+from factaudit.audit.ranking import ORDER_CHECK, POWER_CHECK
 from factaudit.audit.screen_estimates import expect_corrected_rates, tabulate_estimates, word_estimates
 from factaudit.audit.triage import REVIEWED
 from factaudit.text.display_text import format_count
@@ -94,8 +94,8 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
     """The first screen of a ``results.json``'s content."""
     run = make_audited_run(results["audits"], results["about"])
     advice = list(_advise_on_evaluators(run))
-    lacks_labels = any(one.word == LABEL_MORE for one in advice)  # the reason for most other warnings
-    advice += _warn_of_trial_models(run) if lacks_labels else list_warnings(run)
+    lacks_labels = any(one.word == LABEL_MORE for one in advice)  # that they order no systems goes without saying
+    advice += list_warnings(run, unless=[POWER_CHECK] if lacks_labels else [])
     heads, table, most = *tabulate_evaluators(run), MAX_EVALUATORS
     if not table:
         heads, table, most = *tabulate_estimates(run), MAX_SYSTEMS
@@ -221,21 +221,17 @@ def _format_agreeing_pairs(run: AuditedRun, evaluator: str) -> str:
 # ---------------------------------------------------------------------------------------------------------- the advice
 
 
-def list_warnings(run: AuditedRun) -> Iterator[Advice]:
+def list_warnings(run: AuditedRun, unless: Sequence[Check] = ()) -> Iterator[Advice]:
     """What keeps a reader from using any figure: a model for trying, and findings that belong on the first screen."""
-    yield from _warn_of_trial_models(run)
-    for audit in load_all_audits().values():
-        for check in audit.checks if run.rows(audit.name) else ():
-            if check.on_screen:
-                found = [one for one in run.find(check) if one.verdict == "beyond"]
-                found.sort(key=lambda one: -check.measure_gravity(one.evidence))
-                yield from (Advice("Beware", one.statement) for one in found[:MAX_FINDINGS])
-
-
-def _warn_of_trial_models(run: AuditedRun) -> Iterator[Advice]:
     trial = [row["name"] for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
     if trial:
         yield Advice("Beware", f"The model of {trial[0]} is only for trying factaudit; ignore its figures.")
+    for audit in load_all_audits().values():
+        for check in audit.checks if run.rows(audit.name) else ():
+            if check.on_screen and check not in unless:
+                found = [one for one in run.find(check) if one.verdict == "beyond"]
+                found.sort(key=lambda one: -check.measure_gravity(one.evidence))
+                yield from (Advice("Beware", one.statement) for one in found[:MAX_FINDINGS])
 
 
 def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:

@@ -47,8 +47,8 @@ class Column:
     #: Whether there are ``_min`` and ``_max``; words: what they are, if not the extremes that unscored claims leave.
     bounds: bool | str = False
     #: How its interval (``_low`` and ``_high``) is made: a method of `factaudit.audit.core.interval_methods`, or words;
-    #: True: there is one, made as the audit's ``intervals`` say; False: there is none.
-    interval: bool | str = False
+    #: "": there is none.
+    interval: str = ""
     #: Whether the report's table has it ("any": where some row has one that is neither null nor 0). The CSV has it.
     shown: bool | Literal["any"] = True
     #: Of a number: decimals; four significant digits by default.
@@ -174,8 +174,6 @@ class Audit:
     remedy: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     plot: AnyPlot | None = None
-    #: How the intervals are made of columns that do not say it.
-    intervals: str = ""
     checks: tuple[checks.Check, ...] = ()
     #: Whether it says something of claims of which none is labelled.
     without_labels: bool = False

@@ -4,6 +4,7 @@ A row is flat: its keys, counts, each figure with its bounds (``_min``, ``_max``
 and ``reason``, which says what is null and why. A figure is a plain number, or None; never NaN.
 
     >>> from factaudit.arrays.figures import Figure
+from factaudit.arrays.response_means import mean_of_defined
     >>> tpr = Figure(np.array([0.5, np.nan]), bounds=(np.array([0.4, 0.0]), np.array([0.6, 1.0])))
     >>> keys, counts = [{"dataset": "a"}, {"dataset": "b"}], {"n": np.array([8, 0])}
     >>> for row in tabulate(keys, counts, {"tpr": tpr}, {"no claim is scored": np.array([False, True])}):
@@ -20,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.figures import Figure
+from factaudit.arrays.response_means import mean_of_defined
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, MACRO_MEAN, Row, group_rows
 from factaudit.stats.mover import mover_weighted_sum
+from factaudit.stats.undefined_values import name_ends
 from factaudit.text.display_text import join_reasons
 
 
@@ -112,22 +115,20 @@ def average_datasets(
 
 
 def _average_figure(rows: Sequence[Row], key: str) -> Row:
-    def mean_of(name: str, some: Sequence[Row]) -> float | None:
-        values = [row[name] for row in some if row[name] is not None]
-        return float(np.mean(values)) if values else None
-
-    defined = [row for row in rows if row[key] is not None]
-    mean = mean_of(key, rows)
+    point, least, most, low, high = (
+        np.array([row.get(f"{key}{end}") for row in rows], dtype=float) for end in ("", "_min", "_max", "_low", "_high")
+    )
+    known = ~np.isnan(point)
+    mean = mean_of_defined(point)
     found: Row = {key: mean}
-    for end, narrower in (("min", min), ("max", max)):
+    for end, values, narrower in (("min", least, min), ("max", most, max)):
         if f"{key}_{end}" in rows[0]:
             # A row without the figure may have bounds: their mean is over more data sets.
-            bound = mean_of(f"{key}_{end}", rows)
+            bound = mean_of_defined(values)
             found[f"{key}_{end}"] = bound if mean is None or bound is None else narrower(bound, mean)
-    if defined and all(row.get(f"{key}_low") is not None for row in defined):
-        point, low, high = np.array([[row[key + end] for row in defined] for end in ("", "_low", "_high")])
-        _, ends = mover_weighted_sum(point, (low, high), np.full(len(defined), 1 / len(defined)))
-        found |= {f"{key}_low": float(ends[0]), f"{key}_high": float(ends[1])}
+    if f"{key}_low" in rows[0] and known.any():
+        weight = np.full(known.sum(), 1 / known.sum())
+        found |= name_ends(key, mover_weighted_sum(point[known], (low[known], high[known]), weight)[1])
     return found
 
 

@@ -38,7 +38,6 @@ _READINGS: dict[str, tuple[Callable[[Any], str], str]] = {
     "signed": (lambda difference: format_percentage_points(difference, with_sign=True), ""),
     "limit": (lambda limit: f"{100 * limit:.1f}".removesuffix(".0"), ""),
     "rough": (_write_rough_points, " points"),
-    "decimal": (lambda number: f"{number:.1f}", ""),
     "hundredths": (lambda number: f"{number:.2f}".replace("-", "−"), ""),
     "threshold": (lambda number: f"{number:.6g}", ""),
     "": (lambda value: f"{value:,}" if isinstance(value, int) else str(value), ""),
@@ -49,7 +48,7 @@ def fill(template: str, fields: Mapping[str, Any], is_open: bool = False) -> str
     """The template with the values of its fields; is_open: a figure with bounds is told as their range.
 
     A field reads ``percent`` (12.3 %), ``whole`` (12 %), ``points`` (without its sign), ``signed``, ``rough`` (23
-    points), ``limit`` (in points or percent, without needless decimals), ``decimal``, ``hundredths``, ``threshold``,
+    points), ``limit`` (in points or percent, without needless decimals), ``hundredths``, ``threshold``,
     ``number NOUN`` (3 claims; an irregular plural stands behind a bar), or as it is.
     """
     text = ""
