@@ -47,7 +47,6 @@ Size = int | Literal["unknown"]
 def compute_chunking_flips(
     judgements: Judgements,
     *,
-    by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
     size: Size = "unknown",
     intervals: ClusterBootstrap | None = None,
@@ -56,9 +55,9 @@ def compute_chunking_flips(
 
     pairs: from an evaluator to its chunked counterpart. size: words in a chunk (a run knows it from signatures).
 
-    Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
+    Labels aren't read. A row per data set, pair and kind of claim: dataset, evaluator,
     chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size (null if unknown), n (claims scored by both),
-    n_unscored (by one or both), n_one_chunk (the group's claims whose documents are left out), n_no_r2 (its other
+    n_unscored (by one or both), n_one_chunk (claims whose documents are left out), n_no_r2 (its other
     claims without R2-diff: no document, fewer than two tokens, or another script than the document's), flip_1_to_0 and
     flip_0_to_1, the shares of n that only the evaluator, and only its chunked counterpart, finds attributable; each
     with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``.
@@ -71,7 +70,7 @@ def compute_chunking_flips(
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         claims = judgements.claims["claim"].iloc[within].tolist()
         difference[within] = rouge2_chunk_differences(claims, docs, [words])[0]
-    groups = judgements.make_groups("claim", by)
+    groups = judgements.make_groups("claim")
     is_short = (lengths <= words) & (lengths > 0)
     is_lost = np.isnan(difference) & ~is_short
     codes = np.where(is_lost | is_short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
@@ -114,7 +113,6 @@ def _measure_flips(tally: Tally, before: int, after: int, intervals: ClusterBoot
 def compute_chunking_rates(
     judgements: Judgements,
     *,
-    by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
     size: Size | None = "unknown",
     intervals: ClusterBootstrap | None = None,
@@ -131,12 +129,12 @@ def compute_chunking_rates(
         part = select_claims(judgements, np.flatnonzero(is_long))
     if not chosen or not len(part.claims):
         return []
-    changes = _compute_bacc_changes(part, chosen, by, intervals)
+    changes = _compute_bacc_changes(part, chosen, intervals)
     names, nothing = {name for pair in chosen for name in pair}, dict.fromkeys(next(iter(changes.values())))
     rows = []
-    for row in compute_evaluator_rates(part, by=by, intervals=intervals):
+    for row in compute_evaluator_rates(part, intervals=intervals):
         if row["evaluator"] in names:
-            change = changes.get((row["evaluator"], *(row[key] for key in by)))
+            change = changes.get((row["evaluator"], row["dataset"]))
             texts = [_UNKNOWN_SIZE if size == "unknown" else "", row["reason"] or ""]
             texts.append("" if change else "a change of BAcc is that of a chunked evaluator on one data set")
             told = {"chunk_size": None if size == "unknown" else size, "reason": join_reasons(texts)}
@@ -145,17 +143,17 @@ def compute_chunking_rates(
 
 
 def _compute_bacc_changes(
-    judgements: Judgements, pairs: Sequence[tuple[str, str]], by: Sequence[str], intervals: ClusterBootstrap | None
-) -> dict[tuple[Any, ...], Row]:
-    """By chunked evaluator and the values of ``by``."""
-    groups, found = judgements.make_groups("claim", by), {}
+    judgements: Judgements, pairs: Sequence[tuple[str, str]], intervals: ClusterBootstrap | None
+) -> dict[tuple[str, str], Row]:
+    """By chunked evaluator and data set."""
+    groups, found = judgements.make_groups("claim"), {}
     clusters = len(groups.keys), judgements.cluster_codes, 0.95 if intervals is None else intervals.confidence
     for pair in pairs:
         before, after = (average_repeated_predictions(judgements, name) for name in pair)
         *_, point, low, high = compute_paired_changes(judgements.label, before, after, groups.codes, *clusters)["bacc"]
         change = Figure(point, interval=None if intervals is None else (low, high))
         for at, key in enumerate(groups.keys):
-            found[pair[1], *(key[name] for name in by)] = pick_figure("bacc_change", change, at)
+            found[pair[1], key["dataset"]] = pick_figure("bacc_change", change, at)
     return found
 
 
@@ -235,7 +233,6 @@ CHECK = Check(
 
 _FLIPS_DESCRIPTION = "shares of `n` that only the evaluator accepts, and that only its chunked counterpart accepts"
 _CHUNKING_OPTIONS = {
-    "by": "columns of the claims table that form the groups",
     "pairs": "each evaluator with its chunked counterpart; by default every X with `chunked-X`",
     "size": "words in a chunk; by default the size that the evaluators were run with",
 }

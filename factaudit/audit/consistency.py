@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +31,6 @@ PREDICTED_CLASSES = {"attributable": 1, "unattributable": 0}
 def compute_evaluator_consistency(
     judgements: Judgements,
     *,
-    by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
@@ -39,13 +38,13 @@ def compute_evaluator_consistency(
 
     pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
 
-    Labels aren't read. A row per group of ``by``, pair and class: the keys of ``by``, evaluator_a, evaluator_b, class,
+    Labels aren't read. A row per data set, pair and class: dataset, evaluator_a, evaluator_b, class,
     n (claims scored by both), n_unscored (by one or both), iou with ``_min`` and ``_max`` (whatever the missing
     predictions had been), kappa (Cohen's, the same in both rows of a pair) and, with intervals, ``_low`` and ``_high``
     of both. kappa has no bounds: its extremes over missing predictions are not those of any simple completion; and no
     interval where one evaluator says the same of every claim, for it is 0 then whatever is drawn.
     """
-    groups = judgements.make_groups("claim", by)
+    groups = judgements.make_groups("claim")
     rows: list[tuple[int, Row]] = []
     for pair in pairs_of(judgements.evaluators, pairs):
         # The cells are as of a label and a prediction, with a's prediction in the label's place.
@@ -171,7 +170,6 @@ AUDIT = Audit(
         "kappa": Column("Cohen's κ", "number", "Cohen's κ, the same in both rows of a pair", digits=2, interval=KAPPA),
     },
     options={
-        "by": "columns of the claims table that form the groups",
         "pairs": "each evaluator_a with the evaluator_b to compare it with; by default all pairs",
     },
     compute=compute_evaluator_consistency,

@@ -91,27 +91,20 @@ def compute_dfactscore_audit(
 def compute_dfactscore_audit_by_link_rule(
     judgements: Judgements,
     *,
-    group: str | Sequence[str] = "group",
+    group: str = "group",
     gamma: float = DEFAULT_GAMMA,
     narrow: float = NARROW_MARGIN,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The figures that depend on links, by every rule that the table has what it takes for; systems apart.
-
-    group: of several columns those that the table has.
-    """
+    """The figures that depend on links, by every rule that the table has what it takes for; systems apart."""
     rows = []
-    columns = [group] if isinstance(group, str) else [one for one in group if one in judgements.claims]
-    for column in columns:
-        for key, systems in _iterate_datasets(judgements, column):
-            for name, responses in systems.items():
-                for rule in LINKING_RULES[: 3 if _has_given_people(responses) else 2]:
-                    scored = [score_biography(one, rule, gamma=gamma, narrow=narrow)[0] for one in responses]
-                    figures = summarise_biography_scores(scored, intervals)
-                    shown = {
-                        k: v for k, v in figures.items() if re.sub("_(low|high|min|max)$", "", k) in _LINKED_FIGURES
-                    }
-                    rows.append({"grouper": column, "link": rule, **key, "system": name, **shown})
+    for key, systems in _iterate_datasets(judgements, group):
+        for name, responses in systems.items():
+            for rule in LINKING_RULES[: 3 if _has_given_people(responses) else 2]:
+                scored = [score_biography(one, rule, gamma=gamma, narrow=narrow)[0] for one in responses]
+                figures = summarise_biography_scores(scored, intervals)
+                shown = {k: v for k, v in figures.items() if re.sub("_(low|high|min|max)$", "", k) in _LINKED_FIGURES}
+                rows.append({"grouper": group, "link": rule, **key, "system": name, **shown})
     return rows
 
 

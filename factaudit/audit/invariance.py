@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.figures import Figure, share_units
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
@@ -46,38 +45,31 @@ KIND_WORDS = {
 _WORDLESS_KINDS = ("letter_case", "aside_added", "passage_order")
 
 
-def compute_invariance(
-    judgements: Judgements, *, by: Sequence[str] | None = None, intervals: ClusterBootstrap | None = None
-) -> list[Row]:
-    """How often a verdict changes where it should not, and stays where it should change: a row per group of ``by`` (by
-    default all claims), kind of change and evaluator; `ALL_TOGETHER` is all kinds with the same expectation.
+def compute_invariance(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
+    """How often a verdict changes where it should not, and stays where it should change: a row per kind of change and
+    evaluator, over all data sets; `ALL_TOGETHER` is all kinds with the same expectation.
 
     failure_rate: of kinds that keep the meaning the share of pairs with two predictions that differ; of those that
     change it the share of variants found attributable, among claims that the evaluator found attributable and people
     did not find unattributable. score_shift: of the same pairs, the mean of the variant's score less its claim's.
-    Labels of variants are not read, a pair belongs to its claim's group, and clusters are those of the claims.
+    Labels of variants are not read, and clusters are those of the claims.
     """
     variants = judgements.variants
     if variants is None:
         return []
     originals = find_claim_positions_in_table(judgements.claims, variants.claims["variant_of"])
-    groups = group_claims_by_columns(judgements.claims, by or ())
-    places = groups.codes[originals]
     kinds, expected = _read_variant_kinds_and_expectations(variants)
     rows: list[Row] = []
-    for at, group in enumerate(groups.keys):
-        for outcome in ("same", "changed"):
-            mine = (places == at) & (expected == outcome)
-            known = sorted(set(kinds[mine]))
-            for kind in [ALL_TOGETHER, *known] if len(known) > 1 else known:
-                chosen = mine if kind == ALL_TOGETHER else mine & (kinds == kind)
-                keys = {**group, "expected": outcome, "kind": kind}
-                rows += [
-                    _build_invariance_row(
-                        keys, judgements, variants, evaluator, np.flatnonzero(chosen), originals, intervals
-                    )
-                    for evaluator in range(len(judgements.evaluators))
-                ]
+    for outcome in ("same", "changed"):
+        mine = expected == outcome
+        known = sorted(set(kinds[mine]))
+        for kind in [ALL_TOGETHER, *known] if len(known) > 1 else known:
+            chosen = np.flatnonzero(mine if kind == ALL_TOGETHER else mine & (kinds == kind))
+            keys = {"dataset": ALL_TOGETHER, "expected": outcome, "kind": kind}
+            rows += [
+                _build_invariance_row(keys, judgements, variants, at, chosen, originals, intervals)
+                for at in range(len(judgements.evaluators))
+            ]
     return rows
 
 
@@ -277,7 +269,6 @@ AUDIT = Audit(
         ),
         **pick_shared_columns("reason"),
     },
-    options={"by": "columns of the claims table that form the groups; by default all data sets together"},
     compute=compute_invariance,
     without_labels=True,
     applies=lambda judged: judged.variants is not None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import methodcaller
 
 import numpy as np
@@ -21,15 +20,13 @@ from factaudit.stats.clustered_proportions import count_codes_by_cluster, estima
 from factaudit.stats.undefined_values import divide_or_undefined
 
 
-def compute_verdict_stability(
-    judgements: Judgements, *, by: Sequence[str] = ("dataset",), intervals: ClusterBootstrap | None = None
-) -> list[Row]:
-    """How often two verdicts of one evaluator on one claim differ: a row per group of ``by`` and evaluator that was
-    asked more than once.
+def compute_verdict_stability(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
+    """How often two verdicts of one evaluator on one claim differ: a row per data set and evaluator that was asked
+    more than once.
 
     flip_rate is over the pairs of verdicts on a claim; its bounds let the pairs that lack one agree, or differ.
     """
-    groups = judgements.make_groups("claim", by)
+    groups = judgements.make_groups("claim")
     asked = judgements.prediction[None] if judgements.repeat_predictions is None else judgements.repeat_predictions
     tables = []
     for place, evaluator in enumerate(judgements.evaluators):
@@ -95,7 +92,6 @@ AUDIT = Audit(
         "flip_rate": share_column("flip rate", "share of pairs of verdicts that differ"),
         **pick_shared_columns("reason"),
     },
-    options={"by": "columns of the claims table that form the groups"},
     compute=compute_verdict_stability,
     applies=lambda judged: judged.repeat_predictions is not None,
     plot=PlotSpec(what="Verdicts that change when asked again", keys=("flip_rate",)),
