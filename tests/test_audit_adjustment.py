@@ -186,23 +186,6 @@ def test_adjust_names_what_it_does_not_know():
         compute("adjustment", judged(random_rows(0), "e"), methods=["adjusted_count"])
 
 
-def test_a_judge_worse_than_chance_corrects_nothing():
-    """It says 0 of what is right and 1 of what is wrong: counted back, a system of many errors would have none."""
-    rows = [
-        {"system": system, "label": label, "e": 1 - label if number % 4 else label}
-        for system, errors in (("a", 40), ("b", 55))
-        for number in range(100)
-        for label in [int(number >= errors)]
-    ]
-    claims, verdicts = tables(rows, ["e"])
-    row = find(
-        correct_system_error_rates(claims, verdicts, "e", "a", intervals=ClusterBootstrap(50)), method="adjusted_counts"
-    )
-    assert row["adjusted_error_rate"] is row["adjusted_error_rate_low"] is row["bias"] is None
-    assert row["labelled_error_rate"] == 0.55
-    assert "no better than chance" in row["reason"]
-
-
 def test_a_correction_has_the_error_of_its_calibration():
     claims, verdicts = tables(random_rows(3), ["e"])
     rows = correct_system_error_rates(claims, verdicts, "e", "a", intervals=ClusterBootstrap(400))
