@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit import Judgements, validate_claims, validate_verdicts
-from factaudit.audit import list_computable_audits, load_all_audits
+from factaudit.audit import list_computable_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.datasets import input_tables
 from factaudit.tables.table_loading import LoadedTables
@@ -65,14 +65,6 @@ def find(rows: Iterable[Row], **values: Any) -> Row:
     found = [row for row in rows if all(row[key] == value for key, value in values.items())]
     assert len(found) == 1, f"{len(found)} rows with {values}"
     return found[0]
-
-
-def as_declared(name: str, row: Row) -> Row:
-    """A row that a test wrote by hand, which has no key that the audit does not declare."""
-    columns = load_all_audits()[name].columns
-    known = {*columns, *(f"{key}{end}" for key in columns for end in ("_min", "_max", "_low", "_high"))}
-    assert row.keys() <= known, f"{name} declares no {row.keys() - known}"
-    return row
 
 
 def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:

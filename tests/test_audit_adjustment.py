@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from audit_tables import compute, find, judged, tables
+from audit_tables import compute, find, judged
 
-from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS, correct_system_error_rates
+from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS
 from factaudit.errors import UsageError
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
@@ -151,50 +151,6 @@ def test_unidentifiable_calibrations_are_counted_and_named():
         assert text in over["reason"]
 
 
-def test_adjust_corrects_the_other_systems():
-    rows = random_rows(3)
-    unlabelled = [row | {"label": None} if row["system"] == "d" else row for row in rows]
-    claims, verdicts = tables(unlabelled, ["e"])
-    found = correct_system_error_rates(claims, verdicts, "e", "a")
-    assert {row["system"] for row in found} == {"b", "c", "d"}
-    for method in CORRECTION_METHODS:
-        threshold = slow(rows, "a", method)[2]
-        for system in "bcd":
-            row = find(found, system=system, method=method)
-            assert row["threshold"] == threshold
-            rate = np.mean([each["e"] <= 0.5 for each in rows if each["system"] == system])
-            assert row["predicted_error_rate"] == pytest.approx(rate)
-        biases = [abs(find(found, system=system, method=method)["bias"]) for system in "bc"]
-        table = judged([row for row in rows if row["system"] != "d"], "e")
-        expected = find(compute("adjustment", table, levels=["claim"]), method=method, calibration_system="a")
-        assert np.mean(biases) == pytest.approx(expected["mean_abs_bias"], abs=1e-12)
-        d = find(found, system="d", method=method)
-        assert d["bias"] is d["labelled_error_rate"] is None
-        assert "no label" in d["reason"]
-        assert 0 <= d["adjusted_error_rate"] <= 1
-
-
-def test_adjust_names_what_it_does_not_know():
-    claims, verdicts = tables(random_rows(0), ["e"])
-    with pytest.raises(UsageError, match=r"unknown system 'aa' \(known: a, b, c, d\)|did you mean 'a'"):
-        correct_system_error_rates(claims, verdicts, "e", "aa")
-    with pytest.raises(UsageError, match="nothing to correct: 'a' shares no data set with another system"):
-        correct_system_error_rates(*tables([row for row in random_rows(0) if row["system"] == "a"], ["e"]), "e", "a")
-    with pytest.raises(UsageError, match="unknown evaluator 'x'"):
-        correct_system_error_rates(claims, verdicts, "x", "a")
-    with pytest.raises(UsageError, match="unknown method 'adjusted_count'"):
-        compute("adjustment", judged(random_rows(0), "e"), methods=["adjusted_count"])
-
-
-def test_a_correction_has_the_error_of_its_calibration():
-    claims, verdicts = tables(random_rows(3), ["e"])
-    rows = correct_system_error_rates(claims, verdicts, "e", "a", intervals=ClusterBootstrap(400))
-    plain, corrected = (find(rows, method=method, system="b") for method in ("none", "adjusted_counts"))
-    widths = [row["adjusted_error_rate_high"] - row["adjusted_error_rate_low"] for row in (plain, corrected)]
-    assert widths[1] > 1.3 * widths[0], "the calibration's error comes on top"
-    assert corrected["bias_low"] < corrected["bias"] < corrected["bias_high"]
-
-
 def test_each_systems_bias_after_each_calibration():
     rows = random_rows(5, unscored=0.1)
     table = judged(rows, "e")
@@ -216,3 +172,8 @@ def test_each_systems_bias_after_each_calibration():
             if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["bias"] is not None
         ]
         assert find(of_a, calibration_system=MEAN_OVER_CALIBRATIONS)["bias"] == pytest.approx(np.mean(biases))
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(UsageError, match="unknown method 'adjusted_count'"):
+        compute("adjustment", judged(random_rows(0), "e"), methods=["adjusted_count"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import Row, collect_findings
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
@@ -109,11 +108,6 @@ def test_what_is_undefined_is_null_with_its_reason():
         assert (row["n"], row["n_unscored"], row["rho"]) == (0, 300, None)
         assert row["reason"] == "no claim that people graded has a grade by the evaluator"
     assert compute_grade_agreement(join(claims, verdicts)) == []
-
-
-def say(claims: pd.DataFrame, verdicts: pd.DataFrame, people: pd.DataFrame) -> dict[str, Row]:
-    rows = compute_grade_agreement(join(claims, verdicts, people), intervals=INTERVALS)
-    return {each["id"]: each for each in collect_findings({"grades": rows}) if each["evaluator"] == "judge"}
 
 
 def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):

@@ -1,7 +1,7 @@
 """Can the labels of one system correct the error rates of the others? Adjusted counts and thresholds (VC §5, A.7)
 
 Each system of a data set calibrates in turn. `adjustment` has what bias is left on average in the error rates of the
-others, `adjusted_bias` each system's own; ``factaudit adjust`` corrects systems that need not be labelled.
+others, `adjusted_bias` each system's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import partial
 from statistics import mean
 
 import numpy as np
-import pandas as pd
 
 from factaudit.arrays.calibration import (
     CORRECTED_FIGURES,
@@ -38,7 +37,6 @@ from factaudit.audit.quantification import BIAS_CHECK
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.calibration import CORRECTION_METHODS, mean_of_calibrations, remaining_bias
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap, ClusterDraws
-from factaudit.stats.undefined_values import none_if_undefined
 
 #: The calibration_system of a row that is the mean over all calibrations.
 MEAN_OVER_CALIBRATIONS = "__cv__"
@@ -231,83 +229,6 @@ def _tabulate_each_bias(
         "no label": np.isnan(labelled[system]),
     }
     return tabulate(keys, counts, figures, reasons, _NO_INTERVAL)
-
-
-# ------------------------------------------------------------------------------------------- factaudit adjust
-
-
-def correct_system_error_rates(
-    claims: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    evaluator: str | None,
-    calibration_system: str,
-    *,
-    levels: Sequence[str] = ("claim",),
-    intervals: ClusterBootstrap | None = None,
-) -> list[Row]:
-    """Calibrate on one labelled system and correct the predicted error rates of the others, labelled or not.
-
-    A row per dataset (where ``calibration_system`` has claims), level, evaluator (all, or the one named), method and
-    other system: threshold, n (its scored claims, labelled or not), n_unscored, n_labels, n_calibration_labels (of the
-    calibration system, that the method uses), predicted_error_rate (as predicted), adjusted_error_rate,
-    labelled_error_rate (of its n_labels) and bias (= adjusted - labelled), reason. With intervals ``_low`` and
-    ``_high`` of the adjusted rate and the bias: whole clusters are resampled, calibration and correction made again.
-    A correction supposes that TPR and TNR are equal on both systems. Raises `UsageError` for an unknown evaluator or
-    system, or where no dataset has another system.
-    """
-    judged = Judgements.join(claims, verdicts)
-    known = judged.system_names
-    if not known:
-        raise UsageError("no claim names a system; name the column with --system COLUMN")
-    if calibration_system not in known:
-        raise UsageError(f"unknown system {calibration_system!r}{suggest_known_name(calibration_system, known)}")
-    if evaluator is not None and evaluator not in judged.evaluators:
-        raise UsageError(f"unknown evaluator {evaluator!r}{suggest_known_name(evaluator, judged.evaluators)}")
-    chosen = [at for at, name in enumerate(judged.evaluators) if evaluator in (None, name)]
-    rows: list[Row] = []
-    for level in dict.fromkeys(levels):
-        units, systems = judged.at_level(level), judged.make_groups(level, systems=True)
-        calibrating = {key["dataset"]: at for at, key in enumerate(systems.keys) if key["system"] == calibration_system}
-        others = [(at, key) for at, key in enumerate(systems.keys) if key["system"] != calibration_system]
-        for place, at in calibrating.items():
-            labelled = systems.rows(at)[units.label[systems.rows(at)] >= 0]
-            for name in chosen:
-                for other, key in others:
-                    if key["dataset"] == place:
-                        case = CalibrationClaims.select(units, name, [labelled, systems.rows(other)])
-                        about: Row = {"dataset": place, "level": level, "evaluator": judged.evaluators[name]}
-                        about |= {"calibration_system": calibration_system, "system": key["system"]}
-                        rows += _correct_by_each_method(case, about, intervals)
-    if not rows:
-        raise UsageError(
-            f"nothing to correct: {calibration_system!r} shares no data set with another system ({', '.join(levels)})"
-        )
-    return rows
-
-
-def _correct_by_each_method(claims: CalibrationClaims, keys: Row, bootstrap: ClusterBootstrap | None) -> list[Row]:
-    """The error rate of system 1 after a calibration on system 0."""
-    found, resampled = correct_rates(claims, CORRECTION_METHODS), None
-    if bootstrap is not None:
-        draws = bootstrap.draw(claims.cluster, keys["dataset"])
-        resampled = resample_corrected_rates(claims, CORRECTION_METHODS, draws)
-    systems, rows = (keys["calibration_system"], keys["system"]), []
-    refusals = {method: claims.explain_refusals(method) for method in CORRECTION_METHODS}
-    both = Calibration(systems, keys, claims, found, refusals)
-    for method in CORRECTION_METHODS:
-        corrected = next(
-            row
-            for row in _tabulate_each_bias(both, method, resampled, bootstrap)
-            if (row["calibration_system"], row["system"]) == systems
-        )
-        sizes = claims.count_usable(method)
-        unusable, usable = sizes[1].sum(0).tolist()
-        row = keys | {"method": method, "n": usable, "n_unscored": unusable, "n_labels": corrected.pop("n_labelled")}
-        row["n_calibration_labels"] = int(sizes[0, :2, 1].sum())
-        row["threshold"] = none_if_undefined(found.thresholds[method][0, 0])
-        row["predicted_error_rate"] = none_if_undefined(found.corrected["none"][0, 1, 0])
-        rows.append(row | {key: value for key, value in corrected.items() if key not in row})
-    return rows
 
 
 # ----------------------------------------------------------------------------------------------------------- checks
