@@ -88,6 +88,16 @@ def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, P
     assert row["bias"] == pytest.approx(10 / (N - 6))
 
 
+def test_a_judge_that_finds_more_errors_for_more_false_alarms_has_changed(tmp_path: Path) -> None:
+    """VC §3.2: balanced accuracy stays, TPR and TNR do not."""
+    lenient = make_run(tmp_path / "lenient", ONE_DATASET, judge=be_wrong(*ERRORS[:20]))
+    severe = make_run(tmp_path / "severe", ONE_DATASET, judge=be_wrong(*GOOD[:40]))
+    verdict = diff_runs(lenient, severe).judge()
+    assert verdict.word == "changed"
+    assert verdict.others[0].startswith("judge: TPR changed by −50.0 points")
+    assert verdict.others[1].startswith("judge: TNR changed by +50.0 points")
+
+
 def test_a_condition_fails_only_where_it_holds_for_sure(runs: tuple[Path, Path], call: Call) -> None:
     """BAcc fell by 6.6 points, the interval ends at 1.3: a fall of more than 3 is likely, not sure."""
     found = diff_runs(*runs)

@@ -69,7 +69,7 @@ class GateVerdict:
     what it warns of; others: what else it tells.
 
     ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``; of two runs without conditions ``worse``, ``better``,
-    ``no significant change`` or ``cannot tell``.
+    ``changed``, ``no significant change`` or ``cannot tell``.
     """
 
     word: str
@@ -126,26 +126,44 @@ def judge_changes(
 
 
 def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
-    """worse or better by BAcc: significant after Holm's correction over the evaluators whose predictions changed.
+    """worse or better by BAcc, which must change significantly after Holm's correction over the evaluators whose
+    predictions changed; changed where an evaluator traded TPR for TNR, which its BAcc does not show.
 
     A run that lost significantly many verdicts is not better, nor without change: nobody knows what they would be.
     """
-    tested = [row for row in rows if row["bacc_low"] is not None and (row["n_flips"] or row["bacc"])]
-    p_values = np.array([_compute_p_value(row, "bacc") for row in tested])
-    adjusted = holm_adjusted_p(p_values) if tested else p_values
-    moved = [row for row, p in zip(tested, adjusted, strict=True) if p < 1 - DEFAULT_CONFIDENCE]
-    moved.sort(key=lambda row: row["bacc"])
+    moved = _find_significant_changes(rows, ("bacc",))
+    rates = [] if moved else _find_significant_changes(rows, ("tpr", "tnr"))
+    traded = [row for row, figure in rates if figure == "tpr" and any(row is one for one, key in rates if key == "tnr")]
+    traded = [row for row in traded if row["tpr"] * row["tnr"] < 0]
     missing = _describe_missing(rows)
-    if any(row["bacc"] < 0 for row in moved):
+    if any(row["bacc"] < 0 for row, _ in moved):
         word = "worse"
     elif any(map(_lacks_many_verdicts, rows)) or all(row["bacc_low"] is None for row in rows):
         word = "cannot tell"
+    elif moved:
+        word = "better"
     else:
-        word = "better" if moved else "no significant change"
-    still = [row for row in rows if not any(row is one for one in moved)]
-    told = [format_change(row, "bacc") for row in moved]
+        word = "changed" if traded else "no significant change"
+    told = [format_change(row, figure) for row, figure in moved]
+    told += [format_change(row, figure) for row in traded for figure in ("tpr", "tnr")]
     told = told + missing if word == "worse" else missing + told
+    still = [row for row in rows if not any(row is one for one, _ in moved)]
     return GateVerdict(word, others=told + [_format_insignificant_change(row) for row in still])
+
+
+def _find_significant_changes(rows: Sequence[Row], figures: Sequence[str]) -> list[tuple[Row, str]]:
+    """The figures that changed significantly, and of which rows, the greatest fall first."""
+    tested = [
+        (row, figure)
+        for figure in figures
+        for row in rows
+        if row[f"{figure}_low"] is not None and (row["n_flips"] or row[figure])
+    ]
+    if not tested:
+        return []
+    adjusted = holm_adjusted_p(np.array([_compute_p_value(row, figure) for row, figure in tested]))
+    moved = [one for one, p in zip(tested, adjusted, strict=True) if p < 1 - DEFAULT_CONFIDENCE]
+    return sorted(moved, key=lambda one: one[0][one[1]])
 
 
 def _lacks_many_verdicts(row: Row) -> bool:
