@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from llm_server import FaultServer, Plan
 
 from factaudit import Claim, Verdict
-from factaudit.errors import FactauditError, UsageError
+from factaudit.errors import FactauditError
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
-from factaudit.evaluators.llm_judges import BespokeMiniCheckJudge, LLMJudge, NoContextLLMJudge
+from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReplyToken
 
 OURS = ("default", "short", "reason", "no-context")
@@ -73,41 +73,11 @@ def test_blocks_hold_any_text(claim: str, doc: str) -> None:
     }
 
 
-def test_prompts_with_the_same_document_begin_the_same() -> None:
-    template = JudgePromptTemplate.load("default")
-    one, two = (template.messages(claim, "A document. " * 50)[-1]["content"] for claim in ("First.", "Second."))
-    assert one[:600] == two[:600]
-
-
 # The answer ----------------------------------------------------------------------------------------------------------
 
 
 def token(text: str, **top: float) -> ChatReplyToken:
     return ChatReplyToken(text, -0.1, {spelling.replace("_", " "): math.log(p) for spelling, p in top.items()})
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("Yes", 1.0),
-        ("no.", 0.0),
-        ("**Yes**, it does.", 1.0),
-        ('"No"', 0.0),
-        ("\n\n Yes", 1.0),
-        ("The answer is: No", 0.0),
-        ("Answer: yes", 1.0),
-        ("Yes or No? No", None),
-        ("Yes/No: the answer is No", 0.0),
-        ("Yes and no.", None),
-        ("Yesterday", None),
-        ("Nobody knows", None),
-        ("I cannot say yes", None),
-        ("", None),
-        ("Supported", None),
-    ],
-)
-def test_answers_without_log_probabilities(text: str, score: float | None) -> None:
-    assert JudgePromptTemplate.load("default").parse_score(text) == score
 
 
 def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
@@ -197,13 +167,9 @@ def test_samples_are_averaged_and_those_without_an_answer_left_out(tmp_path: Pat
 
 def test_no_context_shows_the_claim_alone() -> None:
     with FaultServer(plan=lambda body, attempt: Plan(text="False")) as server:
-        evaluator = NoContextLLMJudge(model="m", base_url=server.url, cache="none")
-        (verdict,) = evaluator.judge([Claim("a", "The claim.", "THE DOCUMENT")])
-        assert verdict.score == 0.0
+        found = judge(server, [Claim("a", "The claim.", "THE DOCUMENT"), Claim("b", "C.", None)], template="no-context")
+        assert [verdict.score for verdict in found.values()] == [0.0, 0.0]
         assert "THE DOCUMENT" not in json.dumps(server.bodies)
-        assert evaluator.usage.calls == 1
-    with pytest.raises(UsageError, match="sees no document"):
-        NoContextLLMJudge(model="m", template="default")
 
 
 SYSTEM_MESSAGE = (
@@ -217,11 +183,9 @@ SYSTEM_MESSAGE = (
 @pytest.mark.parametrize("template", ["bespoke-minicheck", "bespoke-minicheck-system"])
 def test_bespoke_minicheck_sends_what_it_was_trained_on(template: str) -> None:
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
-        evaluator = BespokeMiniCheckJudge(base_url=server.url, cache="none", template=template)
-        (verdict,) = evaluator.judge([Claim("a", "C.", "D.")])
-        assert verdict.score == pytest.approx(0.8)
+        assert judge(server, [Claim("a", "C.", "D.")], template=template)["a"].score == pytest.approx(0.8)
     (body,) = server.bodies
-    assert (body["model"], body["max_tokens"], body["temperature"]) == ("bespoke-minicheck", 1, 0.0)
+    assert (body["max_tokens"], body["temperature"]) == (1, 0.0)
     *system, user = body["messages"]
     assert user == {"role": "user", "content": "Document: D.\nClaim: C."}
     # The wording is what the model was trained on (github.com/Liyan06/MiniCheck, minicheck/utils.py).
@@ -286,8 +250,6 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
     file = tmp_path / "mine.yaml"
     file.write_text("user: '{claim} {doc}'\npositive: ['yes']\nnegative: ['no']\n")
     assert LLMJudge(**named, template=str(file)).verdict_name == "llm:m:mine"  # type: ignore[arg-type]
-    assert NoContextLLMJudge(**named).verdict_name == "no-context:m"  # type: ignore[arg-type]
-    assert BespokeMiniCheckJudge(base_url="http://x").verdict_name == "bespoke-minicheck:bespoke-minicheck"
 
 
 @pytest.mark.parametrize(

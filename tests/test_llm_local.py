@@ -9,7 +9,7 @@ import pytest
 
 from factaudit import Claim
 from factaudit.errors import UsageError
-from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
+from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget, estimate_llm_judging_cost
@@ -57,7 +57,7 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
 
 @pytest.mark.local
 def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_server(tmp_path: Path) -> None:
-    judge = NoContextLLMJudge(base_url="local", cache="none", concurrency=1)
+    judge = LLMJudge(template="no-context", base_url="local", cache="none", concurrency=1)
     long = Claim("long", "word " * 9000, None)
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge([*CLAIMS[:1], long])}
     assert verdicts["long"].status == "skipped"

@@ -21,7 +21,7 @@ from llm_server import FaultServer, Plan, ask
 from factaudit import Claim
 from factaudit.cli.outcomes import describe_spared_calls
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
+from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.cost import (
     LLMCostBudget,
@@ -396,7 +396,7 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
 def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path) -> None:
     prices = {"m": LLMModelPrice(2.0, 8.0)}
     options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
-    row = estimate_llm_judging_cost(NoContextLLMJudge(**options), [CLAIMS[0]] * 5, prices)
+    row = estimate_llm_judging_cost(LLMJudge(**options, template="no-context"), [CLAIMS[0]] * 5, prices)
     assert (row["calls"], row["cached_calls"], row["repeated_calls"]) == (1, 4, 4)
     assert describe_spared_calls(row) == " (0 more are cached, 4 are the same as others and asked only once)"
     full = estimate_llm_judging_cost(LLMJudge(**options), CLAIMS, prices)

@@ -269,39 +269,40 @@ def _iterate_verdicts(named: NamedEvaluator, claims: Iterable[Claim], ray_addres
         ) from error
 
 
-#: What the fields of a verdict may be.
-_EXPECTED = (
-    ("claim_id", "one that it was asked about"),
-    ("status", f"{', '.join(STATUSES)}; ok only with a score or a prediction"),
-    ("score", "0 to 1, or None"),
-    ("prediction", "1, 0 or None"),
-    ("raw", "text, or None"),
-)
-
-
 def _check_verdict(verdict: Any, inputs: _Inputs, named: NamedEvaluator) -> Verdict:
     """What an evaluator gave, if it is a verdict. Raises `FactauditError` for an evaluator's mistake."""
+    who = f"evaluator {named.name!r}"
     if not isinstance(verdict, Verdict) or not isinstance(verdict.claim_id, str):
-        found = reprlib.repr(verdict)
-        raise FactauditError(f"evaluator {named.name!r}: expected a Verdict with the claim's id, found {found}")
+        raise FactauditError(f"{who}: expected a Verdict with the claim's id, found {reprlib.repr(verdict)}")
     score, raw = verdict.score, verdict.raw
-    is_right = (
-        verdict.claim_id in inputs.known_ids,
-        verdict.status in STATUSES and (verdict.status != "ok" or score is not None or verdict.prediction is not None),
-        score is None or (isinstance(score, Real) and 0 <= float(score) <= 1),
-        verdict.prediction in (0, 1, None),
-        isinstance(raw, str | None),
-    )
-    if not all(is_right):
-        field, expected = _EXPECTED[is_right.index(False)]
-        found = reprlib.repr(getattr(verdict, field))
-        raise FactauditError(
-            f"evaluator {named.name!r}, claim {verdict.claim_id!r}: it gave the {field} {found} (expected {expected})"
-        )
+    says_nothing = score is None and verdict.prediction is None
+    wrong = {
+        "claim_id": verdict.claim_id not in inputs.known_ids,
+        "status": verdict.status not in STATUSES or (verdict.status == "ok" and says_nothing),
+        "score": score is not None and not (isinstance(score, Real) and 0 <= float(score) <= 1),
+        "prediction": verdict.prediction not in (0, 1, None),
+        "raw": not isinstance(raw, str | None),
+    }
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            found = reprlib.repr(getattr(verdict, name))
+            raise FactauditError(
+                f"{who}, claim {verdict.claim_id!r}: it gave the {name} {found} (expected {_EXPECTED[name]})"
+            )
     if raw is not None and not raw.isascii():
         # A model's reply may hold half of a surrogate pair, which no file can.
         return replace(verdict, raw=raw.encode("utf-8", "replace").decode())
     return verdict
+
+
+#: What the fields of a verdict may be.
+_EXPECTED = {
+    "claim_id": "one that it was asked about",
+    "status": f"{', '.join(STATUSES)}; ok only with a score or a prediction",
+    "score": "0 to 1, or None",
+    "prediction": "1, 0 or None",
+    "raw": "text, or None",
+}
 
 
 class _Inputs:

@@ -1,4 +1,4 @@
-"""What does a language model say of a claim? A judge with a document, one without, and Bespoke-MiniCheck."""
+"""What does a language model say of a claim? A template holds the prompt and the words of the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
+from factaudit.evaluators.base import Claim, Verdict, evaluator
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
@@ -23,7 +23,6 @@ from factaudit.llm.settings import LLMSettings
 from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
 
-_SERVER = "an OpenAI-compatible server, or the extra [local]"
 _NO_DOCUMENT_REPLY = ChatReply("skipped", error="no document")
 
 
@@ -33,7 +32,7 @@ def _split_template_names(value: Any) -> Any:
 
 @evaluator(
     "llm",
-    needs=_SERVER,
+    needs="an OpenAI-compatible server, or the extra [local]",
     checked="a scripted server that fails in every way, llama.cpp with SmolLM2-135M. No hosted one was asked",
     example="llm:model=gpt-4o-mini",
 )
@@ -41,12 +40,16 @@ def _split_template_names(value: Any) -> Any:
 class LLMJudge(LLMSettings):
     """Asks a language model whether the document supports the claim.
 
-    ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file with the keys
-    user, system, positive, negative, max_tokens, last and json (`JudgePromptTemplate`; ``json: FIELD`` reads the answer
-    from a field of a JSON reply). A reply that states no answer, or contradicts it, is unparsed. The score is
-    P(yes) / (P(yes) + P(no)) at the answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples
-    are asked for one by one (with seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are
-    further parameters of the API; ``max_completion_tokens`` among them takes the place of ``max_tokens``.
+    ``template`` is the name of one of ours or the path of a YAML file with the keys user, system, positive, negative,
+    max_tokens, last and json (`JudgePromptTemplate`; ``json: FIELD`` reads the answer from a field of a JSON reply).
+    Ours are default, short, reason, aggrefact (LLM-AggreFact's leaderboard), no-context (the claim alone: FActScore's
+    "No-context LM"), bespoke-minicheck (for that model on Ollama, which brings the instructions itself) and
+    bespoke-minicheck-system (for its plain weights on any other server: bespokelabs/Bespoke-MiniCheck-7B).
+
+    A reply that states no answer, or contradicts it, is unparsed. The score is P(yes) / (P(yes) + P(no)) at the
+    answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples are asked for one by one (with
+    seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are further parameters of the API;
+    ``max_completion_tokens`` among them takes the place of ``max_tokens``.
     """
 
     template: NameOrPath = "default"
@@ -74,23 +77,19 @@ class LLMJudge(LLMSettings):
         self._prompt = JudgePromptTemplate.load(self.template)
 
     @property
-    def _kind(self) -> str:
-        return type(self).entry.name  # type: ignore[attr-defined]
-
-    @property
     def signature(self) -> str:
         """Every setting that can change a verdict; not the server's address, nor how fast it is asked."""
         model, revision = self.client_key()
         settings = {"model": model, "revision": revision, "template": self._prompt.digest, "n": self.n}
         settings |= {"server": self.server_name} if self.server_name else {}
-        return make_signature(self._kind, {**settings, **self._make_request_params()})
+        return make_signature("llm", {**settings, **self._make_request_params()})
 
     @property
     def verdict_name(self) -> str:
-        """``NAME:MODEL``, with the template where it is not the usual one; never an address, which may hold a key."""
-        name = f"{self._kind}:{self.client_key()[0]}"
+        """``llm:MODEL``, with the template where it is not the usual one; never an address, which may hold a key."""
+        name = f"llm:{self.client_key()[0]}"
         # Of a template's file the name, not the folder: that is another on every machine.
-        return name if self.template == type(self).template else f"{name}:{Path(self.template).stem}"
+        return name if self.template == "default" else f"{name}:{Path(self.template).stem}"
 
     @property
     def cache_server(self) -> str:
@@ -162,45 +161,3 @@ class LLMJudge(LLMSettings):
 
     def _has_whole_answer(self, text: str) -> bool:
         return self._prompt.has_whole_answer(text, find_reply_token_limit(self._make_request_params()))
-
-
-@evaluator(
-    "no-context",
-    needs=_SERVER,
-    source="Min et al. 2023, FActScore §4.1, No-context LM",
-    checked="as llm",
-    example="no-context:model=smollm2,base_url=local",
-)
-@dataclass(kw_only=True)
-class NoContextLLMJudge(LLMJudge):
-    """Asks a language model whether the claim is true, without the document."""
-
-    template: NameOrPath = "no-context"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self._prompt.needs_doc:
-            raise UsageError(f"template {self.template}: this evaluator sees no document, but the template has {{doc}}")
-
-
-@evaluator(
-    "bespoke-minicheck",
-    needs="a server that has the model",
-    source="Tang, Laban and Durrett 2024, MiniCheck",
-    checked=f"the authors' prompts and their way to read P(Yes), on a scripted server. {WEIGHTS_NOT_RUN}",
-    example="bespoke-minicheck:base_url=http://localhost:11434/v1",
-)
-@dataclass(kw_only=True)
-class BespokeMiniCheckJudge(LLMJudge):
-    """Bespoke-MiniCheck-7B behind a server (Ollama, vLLM).
-
-    ``ollama pull bespoke-minicheck`` gets it. The model was trained on a prompt of its own. Ollama's model brings the
-    instructions in the server's template; any other server that has the plain weights needs
-    ``model=bespokelabs/Bespoke-MiniCheck-7B,template=bespoke-minicheck-system``, which sends them as the published
-    system message. The score is P(Yes), as published. The prompt has no marked blocks, and so nothing but the training
-    keeps the model from following an instruction in a document.
-    """
-
-    model: NameOrPath = "bespoke-minicheck"
-    template: NameOrPath = "bespoke-minicheck"
-    max_tokens: int | None = 1

@@ -88,34 +88,38 @@ class NonparametricEvaluator(TransformersEvaluator):
 
     def compute_probability(self, claim: str, passages: Sequence[str]) -> float | None:
         """The claim's mean probability in [0, 1]; None where it has no word to ask for, or the passages no token."""
+        from scipy.special import softmax
+
         tokenizer = self.loaded.tokenizer
         # Tokenizers without a limit of their own report an astronomic one.
         limit = min(tokenizer.model_max_length, self.loaded.max_positions or 512)
-        special = set(tokenizer.all_special_ids)
-        prefix = tokenizer(_FACT_PREFIX, add_special_tokens=False)["input_ids"]
-        whole = tokenizer(f"{_FACT_PREFIX} {claim}", truncation=True, max_length=limit)["input_ids"]
-        start = next(at for at, token in enumerate(whole) if token not in special)
-        if whole[start : start + len(prefix)] == prefix:
-            start += len(prefix)
-        skipped = special | self.stopword_ids
-        asked = [at for at in range(start, len(whole)) if whole[at] not in skipped]
-        given = [tokenizer(passage, truncation=True, max_length=limit)["input_ids"] for passage in passages]
-        tokens = np.array([token for one in given for token in one if token not in special])
-        if not asked or not len(tokens):
-            return None
-        keys = [
-            states[[token not in special for token in one]]
-            for one, states in zip(given, self._compute_states(given), strict=True)
-        ]
-        masked = [[*whole[:at], tokenizer.mask_token_id, *whole[at + 1 :]] for at in asked]
-        queries = np.stack([states[at] for at, states in zip(asked, self._compute_states(masked), strict=True)])
-        scores = queries @ np.concatenate(keys).T / np.sqrt(queries.shape[1])
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        is_same = tokens[None, :] == np.array([whole[at] for at in asked])[:, None]
-        return float((weights * is_same).sum(axis=1).mean())
+        special = tokenizer.all_special_ids
 
-    def _compute_states(self, sequences: Sequence[list[int]]) -> list[np.ndarray]:
+        def encode(text: str) -> np.ndarray:
+            return np.array(tokenizer(text, truncation=True, max_length=limit)["input_ids"])
+
+        given = [encode(passage) for passage in passages]
+        is_token = [~np.isin(one, special) for one in given]
+        tokens = np.concatenate([one[own] for one, own in zip(given, is_token, strict=True)])
+        whole = encode(f"{_FACT_PREFIX} {claim}")
+        is_asked = ~np.isin(whole, [*special, *self.stopword_ids])
+        # The prefix is no part of the claim; the first token may be a special one.
+        prefix = tokenizer(_FACT_PREFIX, add_special_tokens=False)["input_ids"]
+        start = int(np.isin(whole, special).argmin())
+        if whole[start : start + len(prefix)].tolist() == prefix:
+            is_asked[: start + len(prefix)] = False
+        asked = np.flatnonzero(is_asked)
+        if not len(asked) or not len(tokens):
+            return None
+        keys = np.concatenate([one[own] for one, own in zip(self._compute_states(given), is_token, strict=True)])
+        masked = np.tile(whole, (len(asked), 1))
+        masked[np.arange(len(asked)), asked] = tokenizer.mask_token_id
+        states = self._compute_states(list(masked))
+        queries = np.stack([own[at] for at, own in zip(asked, states, strict=True)])
+        weights = softmax(queries @ keys.T / np.sqrt(queries.shape[1]), axis=1)
+        return float((weights * (tokens == whole[asked][:, None])).sum(axis=1).mean())
+
+    def _compute_states(self, sequences: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The last hidden states of each sequence, (length, width) float64 each."""
         import torch
 
@@ -123,7 +127,7 @@ class NonparametricEvaluator(TransformersEvaluator):
         found: list[np.ndarray] = []
         for start in range(0, len(sequences), self.batch_size):
             batch = sequences[start : start + self.batch_size]
-            padded = tokenizer.pad([{"input_ids": one} for one in batch], return_tensors="pt").to(model.device)
+            padded = tokenizer.pad([{"input_ids": one.tolist()} for one in batch], return_tensors="pt").to(model.device)
             with torch.inference_mode():
                 states = model(**padded, output_hidden_states=True).hidden_states[-1].double().cpu().numpy()
             found += [own[: len(one)] for own, one in zip(states, batch, strict=True)]

@@ -52,9 +52,8 @@ class StoredVerdictsEvaluator:
             raise UsageError(f"{self.path} holds verdicts of {', '.join(names)}: say which (evaluator=NAME)")
         elif wanted not in names:
             raise UsageError(f"{self.path} holds no verdicts of {wanted!r}{suggest_known_name(wanted, names)}")
-        mine = table[(table["evaluator"] == wanted) & (table["repeat"] == 0)]
-        rows = list_plain_rows(mine.drop(columns=["evaluator", "repeat"]))
-        found = {row["claim_id"]: Verdict(**row) for row in rows}
+        mine = table[(table["evaluator"] == wanted) & (table["repeat"] == 0)].drop(columns=["evaluator", "repeat"])
+        found = {row["claim_id"]: Verdict(**row) for row in list_plain_rows(mine)}
         for claim in claims:
-            verdict = found.get(claim.claim_id)
-            yield verdict or Verdict(claim.claim_id, status="skipped", raw=f"no verdict in {self.path.name}")
+            missing = Verdict(claim.claim_id, status="skipped", raw=f"no verdict in {self.path.name}")
+            yield found.get(claim.claim_id, missing)

@@ -25,32 +25,32 @@ def format_unscored_verdicts(verdicts: pd.DataFrame, judged_now: Collection[str]
 
     judged_now: the evaluators that were asked in this run, and will be asked again by the same command.
     """
+    n_verdicts = verdicts["evaluator"].value_counts(sort=False)
     doubtful = verdicts[verdicts["status"] != "ok"]  # mostly few: to group all would copy millions of rows
-    raw = doubtful["raw"].fillna("").astype(str)
-    has_failed, is_unparsed = doubtful["status"] == "error", doubtful["status"] == "unparsed"
-    # Several samples' replies are in one text.
-    is_lasting, is_cut = raw.str.contains(_LASTING_ERROR), raw.str.contains(CUT_OFF_PREFIX, regex=False)
-    is_guess = doubtful["prediction"].notna()
     lines = []
-    for name, n in verdicts["evaluator"].value_counts(sort=False).items():
-        own = doubtful["evaluator"] == name
+    for name, n in n_verdicts.items():
+        own = doubtful[doubtful["evaluator"] == name]
+        raw = own["raw"].fillna("").astype(str)
+        failed = raw[own["status"] == "error"]
+        unparsed = raw[(own["status"] == "unparsed") & own["prediction"].isna()]
+        # Several samples' replies are in one text.
+        is_lasting, is_cut = failed.str.contains(_LASTING_ERROR), unparsed.str.contains(CUT_OFF_PREFIX, regex=False)
         again = ": run the same command again to retry them" if name in judged_now else ""
-        for failed, ending in ((has_failed & is_lasting, " and would fail again"), (has_failed & ~is_lasting, again)):
-            if count := int((own & failed).sum()):
-                why = cut_text(put_on_one_line(raw[own & failed].mode().iloc[0]), 3 * _SHOWN_CHARACTERS)
-                lines.append(f"{name}: {count:,} of {n:,} calls failed{f' ({why})' if why else ''}{ending}")
-        if count := int((own & is_unparsed & is_cut).sum()):
+        for errors, ending in ((failed[is_lasting], " and would fail again"), (failed[~is_lasting], again)):
+            if len(errors):
+                why = cut_text(put_on_one_line(errors.mode().iloc[0]), 3 * _SHOWN_CHARACTERS)
+                lines.append(f"{name}: {len(errors):,} of {n:,} calls failed{f' ({why})' if why else ''}{ending}")
+        if n_cut := int(is_cut.sum()):
             lines.append(
-                f"{name}: {count:,} of {n:,} replies were cut off and are unscored: raise max_tokens"
+                f"{name}: {n_cut:,} of {n:,} replies were cut off and are unscored: raise max_tokens"
                 " (max_completion_tokens for a model that reasons), or ask for less reasoning"
             )
-        unread = own & is_unparsed & ~is_cut & ~is_guess
-        if count := int(unread.sum()):
-            such = [f", such as {_quote_reply(text)}" for text in raw[unread].head(1) if text]
-            lines.append(f"{name}: {count:,} of {n:,} replies hold no answer and are unscored{''.join(such)}")
-        if (count := int((own & is_guess).sum())) > MAX_SILENT_GUESS_SHARE * n:
+        if n_unread := len(unparsed) - n_cut:
+            such = [f", such as {_quote_reply(text)}" for text in unparsed[~is_cut].head(1) if text]
+            lines.append(f"{name}: {n_unread:,} of {n:,} replies hold no answer and are unscored{''.join(such)}")
+        if (n_guesses := int(own["prediction"].notna().sum())) > MAX_SILENT_GUESS_SHARE * n:
             lines.append(
-                f"{name}: {count:,} of {n:,} predictions are guesses: the reply does not clearly state an"
+                f"{name}: {n_guesses:,} of {n:,} predictions are guesses: the reply does not clearly state an"
                 " answer; they are within the bounds, and with parser: strict they are unscored"
             )
     return lines
