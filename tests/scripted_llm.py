@@ -7,22 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.client import LLMClient
 
 
 class Killed(BaseException):
     """As SIGKILL: no except clause of the program may catch it, and nothing after it is done."""
 
 
-class ScriptedLLM:
+class ScriptedLLM(LLMClient):
     """``answer`` gets the last message's text and returns a reply, or the text of one.
 
     together: it answers nothing before so many requests are under way, and fails where they are not in half a minute.
     """
 
-    model = "scripted"
-    signature = "llm|model:scripted"
-
     def __init__(self, answer: Callable[[str], str | ChatReply], together: int = 1) -> None:
+        super().__init__("scripted", concurrency=1000)
         self.answer = answer
         self.together = together
         self._reached = asyncio.Event()

@@ -411,13 +411,13 @@ def test_equal_requests_are_sent_once(tmp_path: Path) -> None:
         assert sum(reply.cached for reply in replies) == 4
 
 
-class Double:
+class Double(LLMClient):
     """Doubles numbers. ``under_way`` counts the calls that wait; the first fails where it should, others wait long."""
 
-    signature = "double"
     under_way = cancelled = 0
 
     def __init__(self, fails: bool) -> None:
+        super().__init__("double")
         self.fails = fails
 
     async def ask(self, request: ChatRequest) -> ChatReply:

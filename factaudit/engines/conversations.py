@@ -13,7 +13,8 @@ from factaudit.engines.responses import Response, name_system_by_file, raise_pro
 from factaudit.errors import Problem, UsageError
 from factaudit.knowledge.json_lines import read_json_lines
 from factaudit.llm.ask_all import ask_all
-from factaudit.llm.chat_types import ChatModelProtocol, ChatRequest
+from factaudit.llm.chat_types import ChatRequest
+from factaudit.llm.client import LLMClient
 from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
@@ -87,7 +88,7 @@ def read_conversations(
     return found, notes
 
 
-def ask_for_topics(responses: Sequence[Response], llm: ChatModelProtocol | None) -> list[Response]:
+def ask_for_topics(responses: Sequence[Response], llm: LLMClient | None) -> list[Response]:
     """The responses with the topics that the LLM names; one of which it names none has no page, and says so."""
     asked = {at: one.conversation_so_far for at, one in enumerate(responses) if one.conversation_so_far}
     if asked and llm is None:

@@ -21,7 +21,8 @@ from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_r
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.knowledge.retrieval import Bm25Index
 from factaudit.llm.ask_all import ask_all
-from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.client import LLMClient
 from factaudit.llm.reply import CUT_OFF_FINISH_REASONS, extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.demonstrations import read_fact_demonstrations
@@ -163,7 +164,7 @@ class DecompositionPrompt:
 
 def decompose(
     responses: Sequence[Response],
-    llm: ChatModelProtocol,
+    llm: LLMClient,
     prompt: DecompositionPrompt,
     *,
     max_facts: int = MAX_FACTS,

@@ -21,7 +21,8 @@ from typing import Any
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_no_pipe, parse_json_file_text
 from factaudit.llm.ask_all import ask_all
-from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.client import LLMClient
 from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.progress_lines import progress_bar
@@ -130,7 +131,7 @@ def _format_task(paragraph: str, facts: Sequence[str]) -> str:
 
 
 def ask_for_groups(
-    llm: ChatModelProtocol,
+    llm: LLMClient,
     prompt: GroupingPrompt,
     paragraphs: Sequence[tuple[str, Sequence[str]]],
     progress: bool = False,

@@ -33,7 +33,6 @@ from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
-from factaudit.llm.chat_types import ChatModelProtocol
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget
 from factaudit.llm.settings import LLMField, LLMSettings
@@ -167,8 +166,8 @@ class Pipeline:
 
     settings: Any
     knowledge: TopicLookup | None = None
-    llm: ChatModelProtocol | None = None
-    decomposer: ChatModelProtocol | None = None
+    llm: LLMClient | None = None
+    decomposer: LLMClient | None = None
     npm: Evaluator | None = None
     verifiers: list[NamedEvaluator] = field(init=False)
 

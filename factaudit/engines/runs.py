@@ -73,7 +73,7 @@ class FactScoreExperiment(RunSettings):
         variants = {name: Pipeline.open(one, out) for name, one in list_score_variants(block).items()}
         callers = models.callers
         for name, one in variants.items():
-            if any(client and getattr(client, "cache", None) is None for client in (one.llm, one.decomposer)):
+            if any(client and client.cache is None for client in (one.llm, one.decomposer)):
                 raise UsageError("variants share what they ask through the cache of replies: leave llm.cache as it is")
             callers += [(f"{name}: {who}", client) for who, client in one.callers]
         with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:

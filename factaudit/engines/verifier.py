@@ -11,7 +11,8 @@ from typing import Any
 from factaudit.engines.passages import PASSAGE_BREAK
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.llm.ask_all import ask_all
-from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatReplyToken, ChatRequest
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
+from factaudit.llm.client import LLMClient
 from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import make_signature
 from factaudit.text.stated_verdicts import make_answer_parser, read_stated_verdict
@@ -111,7 +112,7 @@ class FactVerifier:
     ("Retrieve→LM+NP").
     """
 
-    llm: ChatModelProtocol
+    llm: LLMClient
     with_passages: bool = True
     parser: str = "strict"
     logprobs: bool = True
@@ -120,8 +121,7 @@ class FactVerifier:
     @property
     def verdict_name(self) -> str:
         """As the original's names: "retrieval+ChatGPT"."""
-        model = str(getattr(self.llm, "model", None) or "llm")
-        return f"{self._kind}+{model}" + ("+npm" if self.npm else "")
+        return f"{self._kind}+{self.llm.model}" + ("+npm" if self.npm else "")
 
     @property
     def signature(self) -> str:
@@ -132,7 +132,7 @@ class FactVerifier:
     @property
     def cache_server(self) -> str:
         """The server as the cache's keys have it."""
-        return getattr(self.llm, "cache_server", "")
+        return self.llm.cache_server
 
     @property
     def _kind(self) -> str:

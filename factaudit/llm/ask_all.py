@@ -12,7 +12,6 @@ import asyncio
 import os
 import queue
 import threading
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, nullcontext, suppress
@@ -21,15 +20,13 @@ from itertools import islice
 from typing import TypeVar
 
 from factaudit.llm.batch_api import ask_through_batch_api
-from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
+from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 from factaudit.llm.garbage_collection import collect_garbage_rarely
 from factaudit.llm.stop_signals import drain_calls_on_signal, grace_seconds_left, is_stopping
 
 Item = TypeVar("Item")
 
-#: Requests under way to a model that names no limit of its own.
-_IN_FLIGHT = 1000
 #: How many items are looked up in the cache at a time.
 _ITEMS_PER_LOOKUP = 256
 #: Seconds after which a wait for results looks whether a signal has come.
@@ -39,7 +36,7 @@ _CLOSING_SECONDS = 10.0
 
 
 def ask_all(
-    llm: ChatModelProtocol,
+    llm: LLMClient,
     item_requests: Iterable[tuple[Item, ChatRequest | None]],
     *,
     reply_without_request: ChatReply | None = None,
@@ -52,9 +49,6 @@ def ask_all(
     more is sent, what is under way is awaited for `stop_signals.GRACE_SECONDS` seconds and yielded, and
     `SignalInterrupt` is raised.
     """
-    if not isinstance(llm, LLMClient):
-        yield from _ask_one_by_one(llm, item_requests, reply_without_request)
-        return
     ask = ask_through_batch_api if llm.settings.batch else _ask_one_by_one
     with llm.cache or nullcontext(), closing(ask(llm, item_requests, reply_without_request)) as replies:
         for item, reply in replies:
@@ -63,17 +57,18 @@ def ask_all(
 
 
 def _ask_one_by_one(
-    llm: ChatModelProtocol,
+    llm: LLMClient,
     item_requests: Iterable[tuple[Item, ChatRequest | None]],
     reply_without_request: ChatReply | None,
 ) -> Generator[tuple[Item, ChatReply], None, None]:
-    client = llm if isinstance(llm, LLMClient) else None
-    # Twice as many as may be sent at a time: those that wait to be retried hold no place.
-    in_flight = 2 * client.concurrency if client else _IN_FLIGHT
-    source, more = iter(item_requests), True
-    waiting: deque[tuple[Item, ChatRequest]] = deque()
+    loop = _start_event_loop(os.getpid())
     under_way: dict[Future[ChatReply], Item] = {}
     done: queue.SimpleQueue[Future[ChatReply]] = queue.SimpleQueue()
+
+    def send(item: Item, request: ChatRequest) -> None:
+        future = asyncio.run_coroutine_threadsafe(llm.ask(request), loop)
+        under_way[future] = item
+        future.add_done_callback(done.put)
 
     def take() -> Iterator[tuple[Item, ChatReply]]:
         """Wait for a reply, for a moment, and give all that have come."""
@@ -85,40 +80,45 @@ def _ask_one_by_one(
 
     with collect_garbage_rarely(), drain_calls_on_signal():
         try:
-            while (more or waiting or under_way) and not is_stopping():
-                if more and not waiting:
-                    pairs = list(islice(source, _ITEMS_PER_LOOKUP))
-                    more = bool(pairs)
-                    asked = [request for _, request in pairs if request is not None]
-                    kept = iter(client.find_cached_replies(asked) if client else [None] * len(asked))
-                    for item, request in pairs:
-                        reply = reply_without_request if request is None else next(kept)
-                        if reply is not None:
-                            yield item, reply
-                        elif request is not None:
-                            waiting.append((item, request))
-                elif waiting and len(under_way) < in_flight:
-                    item, request = waiting.popleft()
-                    future = asyncio.run_coroutine_threadsafe(llm.ask(request), _start_event_loop(os.getpid()))
-                    under_way[future] = item
-                    future.add_done_callback(done.put)
-                else:
+            for item, request, kept in _look_up_replies(llm, item_requests):
+                reply = reply_without_request if request is None else kept
+                if reply is not None:
+                    yield item, reply
+                    continue
+                # Twice as many as may be sent at a time: those that wait to be retried hold no place.
+                while len(under_way) >= 2 * llm.concurrency and not is_stopping():
                     yield from take()
+                if is_stopping():
+                    break
+                if request is not None:
+                    send(item, request)
+            while under_way and not is_stopping():
+                yield from take()
             while under_way and grace_seconds_left():
                 yield from take()
         finally:
             for future in under_way:
                 future.cancel()
-            closing_client = asyncio.run_coroutine_threadsafe(_close(client), _start_event_loop(os.getpid()))
+            closing_client = asyncio.run_coroutine_threadsafe(_close(llm), loop)
             with suppress(TimeoutError):
                 closing_client.result(timeout=_CLOSING_SECONDS + grace_seconds_left())
 
 
-async def _close(client: LLMClient | None) -> None:
+def _look_up_replies(
+    llm: LLMClient, item_requests: Iterable[tuple[Item, ChatRequest | None]]
+) -> Iterator[tuple[Item, ChatRequest | None, ChatReply | None]]:
+    """Each item with its request and the reply that the cache has, many looked up at a time."""
+    source = iter(item_requests)
+    while pairs := list(islice(source, _ITEMS_PER_LOOKUP)):
+        kept = iter(llm.find_cached_replies([request for _, request in pairs if request is not None]))
+        for item, request in pairs:
+            yield item, request, None if request is None else next(kept)
+
+
+async def _close(client: LLMClient) -> None:
     """Let those end that were cancelled, and close the client's connections."""
     await asyncio.sleep(0)
-    if client is not None:
-        await client.close()
+    await client.close()
 
 
 @cache

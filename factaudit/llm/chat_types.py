@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 #: Log-probabilities that a server computes in single precision may be so much above 0.
 _LOGPROB_ROUNDING = 1e-6
@@ -60,16 +60,3 @@ def check_chat_logprobs(tokens: Iterable[ChatReplyToken]) -> None:
         for value in (token.logprob, *token.alternatives.values()):
             if not (math.isfinite(value) and value <= _LOGPROB_ROUNDING):
                 raise ValueError(f"no log-probability: {value} of the token {token.text[:20]!r}")
-
-
-class ChatModelProtocol(Protocol):
-    """The one method that engines and evaluators use; the client, the local server and the tests' doubles have it."""
-
-    @property
-    def signature(self) -> str:
-        """Model, sampling parameters and revision on one line; never a key or an address with one."""
-        ...
-
-    async def ask(self, request: ChatRequest) -> ChatReply:
-        """Send one request; bounded, retried and cached inside. Never raises for what goes wrong with one request."""
-        ...
