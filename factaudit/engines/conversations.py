@@ -11,7 +11,6 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from factaudit.engines.responses import Response, name_system_by_file, raise_problems, read_typed_lines
 from factaudit.errors import Problem, UsageError
-from factaudit.knowledge.json_lines import read_json_lines
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatRequest
 from factaudit.llm.client import LLMClient
@@ -27,6 +26,7 @@ _TOPIC_TASK = (
     "Which one person, place, work or thing is the last answer of this conversation about? "
     "Reply with the title of its encyclopedia article and nothing else."
 )
+_TOPIC_PARAMETERS = {"temperature": 0.0, "max_tokens": 30}
 _Topic = Annotated[str, Field(pattern=r"\S")]
 
 
@@ -67,7 +67,7 @@ def read_conversations(
     notes = []
     for path in paths:
         n_before, n_short = len(found), 0
-        for number, talk in read_typed_lines(path, _Conversation, list(read_json_lines(path))[:limit]):
+        for number, talk in read_typed_lines(path, _Conversation, limit):
             name = talk.id or hash_texts(path.name, str(number))
             for at, turn in enumerate(talk.turns, start=1):
                 if turn.role.strip().casefold() not in SCORED_ROLES:
@@ -90,22 +90,23 @@ def read_conversations(
 
 def ask_for_topics(responses: Sequence[Response], llm: LLMClient | None) -> list[Response]:
     """The responses with the topics that the LLM names; one of which it names none has no page, and says so."""
-    asked = {at: one.conversation_so_far for at, one in enumerate(responses) if one.conversation_so_far}
-    if asked and llm is None:
+    requests = []
+    for at, one in enumerate(responses):
+        if one.conversation_so_far:
+            content = f"{_TOPIC_TASK}\n\n{one.conversation_so_far}\n\nTitle:"
+            requests.append((at, ChatRequest(({"role": "user", "content": content},), _TOPIC_PARAMETERS)))
+    if not requests:
+        return list(responses)
+    if llm is None:
         raise UsageError("give the topic, or an LLM to ask for it")
     found, reasons = list(responses), []
-    params = {"temperature": 0.0, "max_tokens": 30}
-    requests = []
-    for at, so_far in asked.items():
-        content = f"{_TOPIC_TASK}\n\n{so_far}\n\nTitle:"
-        requests.append((at, ChatRequest(({"role": "user", "content": content},), params)))
-    for at, reply in ask_all(llm, requests) if llm is not None else ():
+    for at, reply in ask_all(llm, requests):
         answer = extract_llm_answer(reply)
         first = answer.text.strip().partition("\n")[0]
         title = first.strip().strip("\"'*.").removeprefix("Title:").strip() if answer.status == "ok" else ""
         if not title:
             reasons.append(answer.error or answer.status)
         found[at] = replace(responses[at], topic=title, conversation_so_far=None)
-    if asked and len(reasons) == len(asked):
+    if len(reasons) == len(requests):
         raise UsageError(f"the LLM named no topic ({reasons[0]}); give it")
     return found

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from factaudit.datasets.source_files import describe_invalid_row, read_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
@@ -160,9 +169,9 @@ def _read_file(path: Path, annotators: str | None, system: str | None, limit: in
     if path.suffix == ".json":
         alce: _AlceFile = read_json(path, _AlceFile)
         rows = [{**one.model_dump(), "name": _parse_name(one.question)} for one in alce.data[:limit]]
-        lines = read_typed_lines(path, _ResponseLine, list(enumerate(rows, start=1)))
+        lines = parse_typed_rows(path, _ResponseLine, list(enumerate(rows, start=1)))
     else:
-        lines = read_typed_lines(path, _ResponseLine, list(read_json_lines(path))[:limit])
+        lines = read_typed_lines(path, _ResponseLine, limit)
     if annotators is not None:
         lacking = [number for number, line in lines if "annotations" not in line.model_fields_set]
         message = f"expected annotations, to take the {annotators} facts from"
@@ -204,14 +213,16 @@ def name_system_by_file(path: Path) -> str:
     return path.name.removesuffix(".gz").rsplit(".", 1)[0]
 
 
-def read_typed_lines(
-    path: Path, model: type[Any], rows: Sequence[tuple[int, Mapping[str, Any]]] | None = None
-) -> list[tuple[int, Any]]:
-    """The lines of a JSONL file as ``model``, with their numbers; rows: those to take, by default all.
+def read_typed_lines(path: Path, model: type[Any], limit: int | None = None) -> list[tuple[int, Any]]:
+    """The first lines of a JSONL file as ``model``, with their numbers.
 
     Raises `InputError` where the file is empty, and naming all lines that are wrong.
     """
-    rows = list(read_json_lines(path)) if rows is None else rows
+    return parse_typed_rows(path, model, list(islice(read_json_lines(path), limit)))
+
+
+def parse_typed_rows(path: Path, model: type[Any], rows: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    """`read_typed_lines` of lines that were read already."""
     raise_problems(path, [] if rows else [Problem("the file is empty")])
     found, problems = [], []
     for number, row in rows:

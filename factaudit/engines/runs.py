@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -324,17 +325,19 @@ def _compare_variants(
 
 def _format_variant(row: Row) -> str:
     """A variant's score, and its change from the base in points, each with its interval."""
-    told = []
-    columns = (("score", Column("", "percent"), format_percent), ("change", Column("", "points"), _format_change))
-    for key, column, shown in columns:
-        low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-        ends = "" if low is None or high is None else f" ({format_figure_range(column, low, high)})"
-        told.append("" if row[key] is None else shown(row[key]) + ends)
-    return f"{row['variant']:<28} {told[0] or '–':<22} {told[1]}".rstrip()
+    score = _format_with_interval(row, "score", Column("", "percent"), format_percent)
+    change = _format_with_interval(
+        row, "change", Column("", "points"), partial(format_percentage_points, with_sign=True)
+    )
+    return f"{row['variant']:<28} {score or '–':<22} {change}".rstrip()
 
 
-def _format_change(change: float) -> str:
-    return format_percentage_points(change, with_sign=True)
+def _format_with_interval(row: Row, key: str, column: Column, format_figure: Callable[[float], str]) -> str:
+    if row[key] is None:
+        return ""
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    ends = "" if low is None or high is None else f" ({format_figure_range(column, low, high)})"
+    return format_figure(row[key]) + ends
 
 
 def read_block_responses(block: ScoreSettings) -> tuple[list[Response], list[str]]:
@@ -352,19 +355,17 @@ def count_scoring_calls(block: ScoreSettings) -> list[Row]:
         return []
     responses, _ = read_block_responses(block)
     n_runs = 1 + len(list_score_variants(block)) if isinstance(block, FactScoreSettings) else 1
-    calls: dict[str, int | None] = {}
+    decomposer, limit = block.decomposer or block.llm, "the cost is not known before the facts are; max_cost limits it"
+    steps: list[tuple[str, Any, int | None, str]] = []
     if texts := [one.output for one in responses if one.facts is None]:
-        calls["decompose"] = n_runs * sum(len(split_response(text)[0]) for text in texts)
-    if getattr(block, "grouper", None) == "llm":
-        calls["group"] = 2 * len(responses)  # once more where the reply cannot be read
+        n_sentences = sum(len(split_response(text)[0]) for text in texts)
+        steps.append(("decompose", decomposer, n_runs * n_sentences, limit))
+    if getattr(block, "grouper", None) == "llm":  # once more where the reply cannot be read
+        steps.append(("group", block.llm, 2 * len(responses), limit))
     if any(spec in OWN_VERIFIERS for spec in block.verifiers):
-        calls["verify"] = None
-    limit = "the cost is not known before the facts are; max_cost limits it"
-    rows = []
-    for step, number in calls.items():
-        llm = block.decomposer or block.llm if step == "decompose" else block.llm
-        row: Row = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
-        row |= {"evaluator": step, "model": llm.client_key()[0] if llm else None, "calls": number}
-        why = "one call for each fact and each page that it is put to; " if number is None else ""
-        rows.append(row | {"reason": why + limit})
-    return rows
+        steps.append(("verify", block.llm, None, f"one call for each fact and each page that it is put to; {limit}"))
+    unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
+    return [
+        {**unknown, "evaluator": step, "model": llm and llm.client_key()[0], "calls": n_calls, "reason": reason}
+        for step, llm, n_calls, reason in steps
+    ]
