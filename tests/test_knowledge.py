@@ -52,7 +52,6 @@ def db(tmp_path: Path) -> Iterator[DocDB]:
 def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
     assert db.passages("Ada Fenn") == ("<s>Ada Fenn was a miller.</s>", "<s>She died.</s>")
     assert db.find("Ada Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]), "exact")
-    assert db.has_title_index
     assert db.info()["n_pages"] == 3
     assert [title for title, _ in db.titles_and_redirects()] == sorted(PAGES)
 
@@ -147,11 +146,11 @@ def test_what_is_no_knowledge_source_is_refused_with_the_reason(tmp_path: Path, 
     assert str(path) in str(caught.value)
 
 
-def test_a_truncated_download_is_refused_with_both_sizes(tmp_path: Path) -> None:
+def test_a_truncated_download_is_refused(tmp_path: Path) -> None:
     path = original(tmp_path / "wiki.db", {f"T{i}": ["word " * 300] for i in range(50)})
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=rf"cut off: {len(whole) // 2:,} of {len(whole):,} bytes"):
+    with pytest.raises(InputError, match="an unfinished download"):
         DocDB(path)
 
 
@@ -210,7 +209,6 @@ def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: s
         assert found.title == "Long"
         info = opened.info()
         assert (info["tokenizer"], info["passage_tokens"], info["n_passages"]) == ("white space", 256, 6)
-        assert opened.has_title_index
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "wiki.db"])
 
 

@@ -30,7 +30,6 @@ from factaudit.tables.schema import VARIANT_COLUMNS
 
 #: What `factaudit perturb` changes, in words that go on "with".
 KIND_WORDS = {
-    "number_format": "another number format",
     "spelling": "another spelling",
     "letter_case": "capital letters",
     "aside_added": "an unrelated sentence added",
@@ -38,8 +37,6 @@ KIND_WORDS = {
     "number_changed": "changed numbers",
     "date_changed": "changed dates",
     "negation_added": "added negations",
-    "negation_removed": "removed negations",
-    "comparison_turned": "reversed comparisons",
 }
 #: Kinds that change no word of the claim: of a hundred rewordings none is such a one.
 _WORDLESS_KINDS = ("letter_case", "aside_added", "passage_order")

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import html
 import json
 import os
 import re
 import sqlite3
-import struct
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing
@@ -34,12 +32,10 @@ DATABASE_NAME, DEFAULT_FOLDER, FOLDER_VARIABLE = "enwiki-20230401.db", ".cache/f
 DATABASE_PATH_VARIABLE = "FACTSCORE_DB_PATH"
 #: Up to this size a knowledge source is told from others by its content; a larger one by its size.
 MAX_HASHED_BYTES = 100 << 20
-#: A file without an index on the title is read whole at each look-up: bearable up to this size.
-MAX_UNINDEXED_BYTES = 64 << 20
-
 #: Titles that a topic without a page is compared with.
 MAX_COMPARED_TITLES = 5_000
-_APOSTROPHES, _DASHES = "['’‘´`ʼ]", "[-‐‑–—−]"
+#: Characters that titles and topics use for one another.
+_ALIKE = ("'’‘´`ʼ", "-‐‑–—−", " _")
 #: Letters that Unicode doesn't take apart.
 _LETTERS_WITHOUT_ACCENTS = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
@@ -98,13 +94,18 @@ class DocDB:
     def __init__(self, path: str | Path, *, can_be_empty: bool = False) -> None:
         self.path = Path(path)
         self._can_be_empty = can_be_empty
-        _check_docdb_file(self.path)
+        if not self.path.is_file():
+            raise InputError(str(path), [Problem("no such knowledge source")])
+        if not is_docdb_sqlite_file(self.path):
+            raise _make_database_error(self.path, "not an SQLite file; make one of pages with `factaudit knowledge`")
         self._connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
         try:
             self._check_schema()
         except sqlite3.DatabaseError as error:
             self.close()
-            raise _make_database_error(self.path, f"a damaged SQLite file ({error})") from None
+            raise _make_database_error(
+                self.path, f"a damaged SQLite file, or an unfinished download ({error})"
+            ) from None
         except BaseException:
             self.close()
             raise
@@ -117,21 +118,39 @@ class DocDB:
     def find(self, topic: str) -> KnowledgePage | None:
         """The page of a topic: by its exact title or a redirect, then so by the title normalised; else None.
 
-        Normalised: underscores are spaces, runs of white space one space, case is ignored. Where several titles
-        differ only in case, the first in the alphabet is taken.
+        Normalised: underscores are spaces, runs of white space one space; case, and the kind of apostrophes and dashes,
+        are ignored. Where several titles differ only in these, the one written as a name is taken, or the first.
         """
         normal = normalise_page_title(topic)
-        for title in dict.fromkeys([topic, *self._list_spelling_variants(_list_docdb_title_variants(normal))]):
-            if (passages := self.passages(title)) is not None:
-                return KnowledgePage(title, passages, "exact" if title == topic else "normalised")
-            if (redirected := self._find_redirected_page(title)) is not None:
-                return redirected
-        in_any_case = map(self._find_title_in_any_case, self._list_spelling_variants([normal]))
-        found = next(filter(None, in_any_case), None)
-        return None if found is None else KnowledgePage(found, self.passages(found) or (), "normalised")
+        for name in dict.fromkeys((topic, normal)):
+            if (passages := self.passages(name)) is not None:
+                return KnowledgePage(name, passages, "exact" if name == topic else "normalised")
+            target = self._query_rows("SELECT target FROM redirects WHERE title = ?", name) if self._redirects else []
+            if target and (passages := self.passages(str(target[0][0]))) is not None:
+                return KnowledgePage(str(target[0][0]), passages, "redirect")
+        title = self._find_title_in_any_spelling(normal)
+        return None if title is None else KnowledgePage(title, self.passages(title) or (), "normalised")
+
+    def _find_title_in_any_spelling(self, title: str) -> str | None:
+        """The title that differs from this one by case and the kind of its marks: as names are written, or the first.
+
+        Letter by letter, only where a title begins so: by the index, a title that is not there costs a few look-ups
+        however many there are.
+        """
+        starts = [""]
+        for letter in title:
+            alike = next((one for one in _ALIKE if letter in one), "")
+            forms = sorted({*alike, letter, letter.upper(), letter.lower()})
+            starts = [start + form for start in starts for form in forms if self._has_title_beginning(start + form)]
+        found = [one for one in starts if self.passages(one) is not None]
+        return min(found, key=lambda one: (one != title.title(), one), default=None)
+
+    def _has_title_beginning(self, start: str) -> bool:
+        rows = self._query_rows("SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start)
+        return bool(rows) and str(rows[0][0]).startswith(start)
 
     def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
-        """Titles that a topic without a page may mean: equal but for accents and punctuation, else similar ones.
+        """Titles that are written nearly like a topic without a page.
 
         Of a large source only the titles that begin with the same letters are looked at.
         """
@@ -139,26 +158,8 @@ class DocDB:
         start = normal[:3] if self._query_rows(f"SELECT 1 FROM documents LIMIT 1 OFFSET {MAX_COMPARED_TITLES}") else ""
         query = "SELECT title FROM documents WHERE title >= ? AND title < ? ORDER BY title LIMIT ?"
         rows = self._query_rows(query, start, f"{start}\U0010ffff", str(MAX_COMPARED_TITLES))
-        plain = {str(row[0]): _fold_title(str(row[0])) for row in rows}
-        wanted = _fold_title(normal)
-        same = [title for title, folded in plain.items() if folded == wanted]
-        if not same:
-            words = set(wanted.split())
-            same = [title for title, folded in plain.items() if words and words <= set(folded.split())]
-        near = difflib.get_close_matches(wanted, sorted(set(plain.values())), n, cutoff=0.85)
-        return (same or [title for one in near for title, folded in plain.items() if folded == one])[:n]
-
-    def _list_spelling_variants(self, titles: list[str]) -> list[str]:
-        """The titles as a source may write them: with each kind of apostrophe and dash, decomposed accents, "_"."""
-        marked = [
-            re.sub(_APOSTROPHES, apostrophe, re.sub(_DASHES, dash, title))
-            for title in titles
-            for apostrophe in ("'", "’")
-            for dash in ("-", "–")
-        ]
-        forms = [*titles, *marked]
-        forms += [unicodedata.normalize("NFD", form) for form in forms]
-        return list(dict.fromkeys([*forms, *(form.replace(" ", "_") for form in forms)]))
+        titles = {_fold_title(str(row[0])): str(row[0]) for row in rows}
+        return [titles[one] for one in difflib.get_close_matches(_fold_title(normal), titles, n, cutoff=0.85)]
 
     def titles_and_redirects(self) -> Iterator[tuple[str, str]]:
         """(name, title of its page): all titles in order, then all redirects to a page, in order."""
@@ -197,7 +198,6 @@ class DocDB:
             "bytes": self.path.stat().st_size,
             "n_pages": self._query_rows("SELECT COUNT(*) FROM documents")[0][0],
             "n_redirects": self._query_rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0,
-            "indexed": self.has_title_index,
             "signature": self.signature,
         }
         if self._list_table_columns("factaudit_knowledge"):
@@ -218,35 +218,13 @@ class DocDB:
     ) -> None:
         self.close()
 
-    def _find_redirected_page(self, title: str) -> KnowledgePage | None:
-        rows = self._query_rows("SELECT target FROM redirects WHERE title = ?", title) if self._redirects else []
-        passages = self.passages(str(rows[0][0])) if rows else None
-        return None if passages is None else KnowledgePage(str(rows[0][0]), passages, "redirect")
-
-    def _find_title_in_any_case(self, title: str) -> str | None:
-        """The first title in the alphabet that differs from this one by the case of its letters from a to z.
-
-        By the index that every file has, which knows case: letter by letter, only where a title begins so. A title that
-        is not there costs a few look-ups however many there are; comparing without case would read them all.
-        """
-        if not self.has_title_index:  # it is small, and read whole in any case
-            query = "SELECT title FROM documents WHERE title = ? COLLATE NOCASE ORDER BY title LIMIT 1"
-            return next((str(row[0]) for row in self._query_rows(query, title)), None)
-        starts = [""]
-        for letter in title:
-            forms = sorted({letter.upper(), letter.lower()}) if letter.isascii() else [letter]
-            starts = [start + form for start in starts for form in forms if self._has_title_beginning(start + form)]
-        return next((one for one in starts if self._query_rows("SELECT 1 FROM documents WHERE title = ?", one)), None)
-
-    def _has_title_beginning(self, start: str) -> bool:
-        rows = self._query_rows("SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start)
-        return bool(rows) and str(rows[0][0]).startswith(start)
-
     def _query_rows(self, query: str, *values: str) -> list[Any]:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise _make_database_error(self.path, f"a damaged SQLite file ({error})") from None
+            raise _make_database_error(
+                self.path, f"a damaged SQLite file, or an unfinished download ({error})"
+            ) from None
 
     def _list_table_columns(self, name: str) -> list[str]:
         """The columns of a table, [] where there is none."""
@@ -265,8 +243,7 @@ class DocDB:
             raise _make_database_error(self.path, "a knowledge source without a page")
         self._redirects = {"title", "target"} <= set(self._list_table_columns("redirects"))
         plan = self._query_rows("EXPLAIN QUERY PLAN SELECT text FROM documents WHERE title = ?", "")
-        self.has_title_index = "SEARCH" in str(plan[0][-1])
-        if not self.has_title_index and self.path.stat().st_size > MAX_UNINDEXED_BYTES:
+        if "SEARCH" not in str(plan[0][-1]):
             raise _make_database_error(
                 self.path,
                 "without an index on the title, so that each look-up would read the whole file; mend it with "
@@ -280,21 +257,10 @@ def normalise_page_title(title: str) -> str:
 
 
 def _fold_title(title: str) -> str:
-    """A title's letters and digits without case and accents."""
-    letters = unicodedata.normalize("NFKD", html.unescape(normalise_page_title(title))).casefold()
-    letters = letters.translate(_LETTERS_WITHOUT_ACCENTS)
-    return " ".join(
-        re.findall(r"\w+", "".join(one for one in letters if not unicodedata.combining(one) and one not in "'’´`"))
-    )
-
-
-def _list_docdb_title_variants(title: str) -> list[str]:
-    # Wikipedia's titles begin with a capital; names have each word so. The index finds these without a scan.
-    words = title.split(" ")
-    capital = [word[:1].upper() + word[1:] for word in words]
-    alone = [word.capitalize() for word in words]
-    forms = [title, title[:1].upper() + title[1:], title.capitalize(), " ".join(capital), " ".join(alone)]
-    return list(dict.fromkeys(filter(None, forms)))
+    """A title's words without case, accents and punctuation, in the alphabet's order: "Müller, Thomas" is his name."""
+    letters = unicodedata.normalize("NFKD", normalise_page_title(title)).casefold().translate(_LETTERS_WITHOUT_ACCENTS)
+    plain = "".join(one for one in letters if not unicodedata.combining(one) and one not in _ALIKE[0])
+    return " ".join(sorted(re.findall(r"\w+", plain)))
 
 
 def is_docdb_sqlite_file(path: Path) -> bool:
@@ -303,21 +269,6 @@ def is_docdb_sqlite_file(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
-
-
-def _check_docdb_file(path: Path) -> None:
-    if not path.is_file():
-        raise InputError(str(path), [Problem("no such knowledge source")])
-    if not is_docdb_sqlite_file(path):
-        raise _make_database_error(path, "not an SQLite file; make one of pages with `factaudit knowledge`")
-    with path.open("rb") as file:
-        head = file.read(100).ljust(100, b"\x00")
-    size = path.stat().st_size
-    page_size, changes, pages, valid_for = struct.unpack(">H", head[16:18]) + struct.unpack(">II60xI", head[24:96])
-    # The page count holds only where it was written together with the change counter (SQLite's file format, 1.3.7).
-    expected = (65536 if page_size == 1 else page_size) * pages
-    if changes == valid_for and size < expected:
-        raise _make_database_error(path, f"cut off: {size:,} of {expected:,} bytes (an unfinished download?)")
 
 
 def _make_database_error(path: Path, reason: str) -> InputError:

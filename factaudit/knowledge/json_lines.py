@@ -25,10 +25,13 @@ def read_json_lines(path: Path, show_offset: Callable[[int], None] = lambda offs
             for number, line in enumerate(iter(file.readline, b""), start=1):
                 show_offset(file.tell())
                 if line.strip():
-                    row = parse_json_file_text(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                    row = parse_json_file_text(text)
+                    if "\\ud" in text.lower():
+                        row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
                     if not isinstance(row, dict):
                         raise ValueError(f"expected a JSON object, found {type(row).__name__}")
-                    yield number, replace_surrogates_in_knowledge_json(row)
+                    yield number, row
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         problem, number = f"not a whole gzip file ({error})", number + 1
     except UnicodeDecodeError:
@@ -41,14 +44,3 @@ def read_json_lines(path: Path, show_offset: Callable[[int], None] = lambda offs
     else:
         return
     raise InputError(str(path), [Problem(problem, number or None, unit="line")])
-
-
-def replace_surrogates_in_knowledge_json(value: Any) -> Any:
-    """A JSON value whose texts can be written: half of a surrogate pair, which JSON can escape, becomes "?"."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [replace_surrogates_in_knowledge_json(one) for one in value]
-    if isinstance(value, dict):
-        return {key: replace_surrogates_in_knowledge_json(one) for key, one in value.items()}
-    return value

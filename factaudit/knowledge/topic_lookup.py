@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from factaudit.errors import FactauditError, InputError, Problem, UsageError, suggest_known_name
 from factaudit.knowledge.docdb import DocDB, KnowledgePage
@@ -20,8 +20,6 @@ class TopicLookup:
     db: DocDB
     missing: str = "skip"
     wikipedia: WikipediaPageCache | None = None
-    _absent: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-    _reasons: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.missing not in MISSING_TOPIC_POLICIES:
@@ -46,19 +44,15 @@ class TopicLookup:
                 raise InputError(str(self.db.path), problems)
 
     def _say_no_page(self, topic: str) -> str:
-        if topic not in self._reasons:
-            near = self.db.suggest_titles(topic)
-            told = f"; there is {', '.join(map(repr, near))}" if near else ""
-            self._reasons[topic] = f"no page for the topic {topic!r} in the knowledge source{told}"
-        return self._reasons[topic]
+        near = self.db.suggest_titles(topic)
+        told = f"; there is {', '.join(map(repr, near))}" if near else ""
+        return f"no page for the topic {topic!r} in the knowledge source{told}"
 
     def find_page(self, topic: str) -> tuple[KnowledgePage | None, str, str | None]:
         """The page, or None with the status of its facts' verdicts and the reason. Never raises for one topic."""
-        page = None if topic in self._absent else self.db.find(topic)
+        page = self.db.find(topic)
         if page is not None:
             return page, "ok", None
-        # A large file is read through for a title that it lacks: once is enough.
-        self._absent.add(topic)
         if self.missing != "wikipedia" or self.wikipedia is None:
             return None, "skipped", self._say_no_page(topic)
         try:

@@ -10,28 +10,21 @@ import re
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*[\w+#.-]*\s*$")
-_HEADING = re.compile(r"^\s{0,3}#{1,6}(?:\s|$)|^\s*<h[1-6]\b", re.IGNORECASE)
+_HEADING = re.compile(r"^\s{0,3}#{1,6}(?:\s|$)")
 _BOLD_LINE = re.compile(r"^(?:\*\*|__)(?!\s)(?:(?!\*\*|__).)+(?:\*\*|__):?$")
 _UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-{2,})\s*$")
-_TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
 _BULLET = re.compile(r"^\s*[-*+•‣▪◦●–—]\s+(?:\[[ xX]\]\s+)?")
 _NUMBER = re.compile(r"^\s*\(?(\d{1,3})[.)]\s+")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
-_BARE_LINK = re.compile(r"^\W*(?:\[\^?\w+\]:?\s*)?<?https?://\S+$|^\s*!\[[^\]]*\]\([^)]*\)\s*$")
-_INLINE_TAG = re.compile(r"</?(?:b|i|u|em|strong|span|sup|sub|code)\b[^<>]*>", re.IGNORECASE)
-_BLOCK_TAG = re.compile(
-    r"</?(?:br|p|ul|ol|li|div|h[1-6]|table|thead|tbody|tr|td|th|blockquote)\b[^<>]*>", re.IGNORECASE
-)
+_NOTHING = re.compile(r"^[\W_]*$|^\W*(?:\[\^?\w+\]:?\s*)?<?https?://\S+$|^\s*!\[[^\]]*\]\([^)]*\)\s*$")
+_TAG = re.compile(r"</?(?:br|p|ul|ol|li|div|b|i|em|strong|span|sup|sub)\b[^<>]*>", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 _EMPHASES = tuple(
     re.compile(rf"(?<![\w{mark[-1]}]){mark}(?=[^\s{mark[-1]}])(.+?)(?<=[^\s{mark[-1]}]){mark}(?![\w{mark[-1]}])")
     for mark in (r"\*\*\*", r"\*\*", "__", r"\*", "_", "`")
 )
 _SENTENCE_END = (".", "!", "?", "。", "！", "？", '."', ".”", ".)")
-#: Heads of two columns that say nothing of a row: "Born | 1981" is then "Born: 1981".
-_GENERAL_HEADS = frozenset(
-    {"", "attribute", "category", "detail", "details", "fact", "field", "information", "item", "property", "value"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +50,29 @@ def split_markdown_lines(text: str) -> list[ResponseLine]:
     has_numbered_list = sum(_NUMBER.match(line) is not None for line in lines) > 1
     found, heads = [], list[str]()
     for number, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True)):
-        if "|" not in line:
+        cells = [remove_inline_marks(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        if len(cells) == 1:
             heads = []
-        if number in is_layout or (_TABLE_RULE.match(line) and "|" in line):
-            found.append(ResponseLine(line, False))
-        elif "|" in line and "|" in after and _TABLE_RULE.match(after):
-            heads = _split_cells(line)
+        elif _TABLE_RULE.match(after):
+            heads = cells
+        is_head = heads and (heads == cells or _TABLE_RULE.match(line))
+        if number in is_layout or is_head or _is_layout(line, after):
             found.append(ResponseLine(line, False))
         elif heads or line.strip().startswith("|"):
-            found.append(ResponseLine(_make_row_text(_split_cells(line), heads)))
+            found.append(ResponseLine(_make_row_text(cells, heads)))
         else:
-            found.append(_read_line(line, after, has_numbered_list))
+            item = _BULLET.sub("", _QUOTE.sub("", line).strip(), count=1)
+            item = _NUMBER.sub("", item, count=1) if has_numbered_list else item
+            found.append(ResponseLine(remove_inline_marks(item)))
     return found
 
 
-def _read_line(line: str, after: str, has_numbered_list: bool) -> ResponseLine:
+def _is_layout(line: str, after: str) -> bool:
+    """Whether a line is a heading, a rule or a link alone."""
     bare = _QUOTE.sub("", line).strip()
     is_sentence = bare.strip("*_: ").endswith(_SENTENCE_END) or _BULLET.match(bare)
-    is_heading = _HEADING.match(bare) or (not is_sentence and (_UNDERLINE.match(after) or _BOLD_LINE.match(bare)))
-    if is_heading or _BARE_LINK.match(bare) or not re.search(r"[^\W_]", bare):
-        return ResponseLine(line, False)
-    item = _BULLET.sub("", bare, count=1)
-    if has_numbered_list:
-        item = _NUMBER.sub("", item, count=1)
-    return ResponseLine(remove_inline_marks(item))
+    is_title = not is_sentence and (_UNDERLINE.match(after) or _BOLD_LINE.match(bare))
+    return bool(is_title or _HEADING.match(bare) or _NOTHING.match(bare))
 
 
 def remove_inline_marks(text: str) -> str:
@@ -89,23 +81,16 @@ def remove_inline_marks(text: str) -> str:
     >>> remove_inline_marks("**Ada** wrote [a _book_](https://example.org).")
     'Ada wrote a book.'
     """
-    text = _BLOCK_TAG.sub(" ", _INLINE_TAG.sub("", text)) if "<" in text else text
-    text = _LINK.sub(r"\1", text) if "](" in text else text
+    text = _LINK.sub(r"\1", _TAG.sub("", text))
     for pattern in _EMPHASES:
         text = pattern.sub(r"\1", text)
     return text.strip()
 
 
-def _split_cells(line: str) -> list[str]:
-    bare = line.strip().removeprefix("|").removesuffix("|")
-    return [remove_inline_marks(cell) for cell in re.split(r"(?<!\\)\|", bare)]
-
-
 def _make_row_text(cells: list[str], heads: list[str]) -> str:
     """A row as a line of text: "Born: 1981." of two columns, else each cell after its column's name."""
-    if len(cells) == 2 and (not any(heads) or {head.lower() for head in heads} & _GENERAL_HEADS):
-        told = ": ".join(filter(None, cells))
-    else:
+    told = ": ".join(filter(None, cells))
+    if len(cells) > 2:
         named = zip([*heads, *[""] * len(cells)], cells, strict=False)
         told = "; ".join(f"{name}: {cell}".removeprefix(": ") for name, cell in named if cell)
     return told if told.endswith(_SENTENCE_END) else f"{told}."
