@@ -67,7 +67,7 @@ def convert_command(
         [*sources, *(part for pair in options for part in re.split(r"[=:,\[\]]+", pair)[1:] if part)],
         *(out, verdicts, annotations, problems),
     )
-    # A format's option is text unless it is a list: `attributable=yes` is no truth value, `dataset=007` no number.
+    # A format's option is text unless it is a list: `metrics=yes` is no truth value, `dataset=007` no number.
     texts = {key: text for key, _, text in (pair.partition("=") for pair in options)}
     given = {
         key: value if isinstance(value, list | dict) else texts[key]

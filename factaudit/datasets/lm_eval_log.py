@@ -16,7 +16,7 @@ import scipy
 from pydantic import Field
 
 from factaudit.datasets.source_files import SourceRow, read_rows
-from factaudit.errors import InputError, Problem, UsageError
+from factaudit.errors import InputError, Problem
 from factaudit.tables.vocabulary import is_reversed_column_name, normalise_vocabulary_words, parse_label_word
 
 
@@ -48,30 +48,22 @@ class _Sample(SourceRow):
 _ReadAnswer = Callable[[str], int | None]
 
 
-def _make_answer_reader(lines: Sequence[_Sample], attributable: str | None) -> _ReadAnswer:
-    """Which answers of a task mean that a claim is attributable: the one that the user says; or what their words say,
-    turned round where the targets are a field called after errors (HaluEval's ``hallucination``)."""
-    targets = [(line, line.answer) for line in lines if line.answer is not None]
-    answers = list(dict.fromkeys([choice for line in lines for choice in line.choices] + [text for _, text in targets]))
-    if attributable is not None:
-        numbered = {str(at): choice for at, choice in enumerate(lines[0].choices)}
-        chosen = attributable if attributable in answers else numbered.get(attributable)
-        if chosen is None:
-            known = ", ".join(map(repr, answers[:10]))
-            raise UsageError(f"option attributable: no choice and no target is {attributable!r}; there are {known}")
-        meanings = {normalise_vocabulary_words(one): 0 for one in answers}
-        meanings[normalise_vocabulary_words(chosen)] = 1
-        return lambda answer: meanings.get(normalise_vocabulary_words(answer))
+def _make_answer_reader(lines: Sequence[_Sample], labels: Mapping[str, int | None]) -> _ReadAnswer:
+    """What the answers of a task mean: as the user says; or what their words say, turned round where the targets are a
+    field called after errors (HaluEval's ``hallucination``)."""
+    said = {normalise_vocabulary_words(word): value for word, value in labels.items()}
+    targets = [(line.doc, normalise_vocabulary_words(line.answer)) for line in lines if line.answer is not None]
     is_reversed = any(
-        all(
-            normalise_vocabulary_words(line.doc.get(name)) == normalise_vocabulary_words(text) for line, text in targets
-        )
+        all(normalise_vocabulary_words(doc.get(name)) == text for doc, text in targets)
         for name in lines[0].doc
         if is_reversed_column_name(name)
     )
 
     def read(answer: str) -> int | None:
-        value = None if answer.isdigit() else parse_label_word(normalise_vocabulary_words(answer))
+        word = normalise_vocabulary_words(answer)
+        if said:
+            return said.get(word)
+        value = None if answer.isdigit() else parse_label_word(word)
         return 1 - value if value is not None and is_reversed else value
 
     return read
@@ -90,29 +82,28 @@ def _read_responses(line: _Sample, read: _ReadAnswer) -> float | int | None:
 
 
 def read_lm_eval_log(
-    path: Path, evaluator: str | None = None, attributable: str | None = None
+    path: Path, labels: Mapping[str, int | None], evaluator: str | None = None
 ) -> tuple[str, list[dict[str, Any]]]:
     """A file's task, and its claims with labels and ``scores`` by evaluator, and their texts as ``replies``.
 
-    ``attributable`` is the text of the choice or answer that means attributable, or the choice's number (from 0); by
-    default an answer's word says it (yes, no, supported, ...). Where choices were ranked by log-likelihood the score is
-    that choice's share of the softmax, else the prediction is by the answer's text. The evaluator is called
-    ``evaluator``, else by the folder, in which the harness writes a model's samples. Several filters of an answer are
-    an evaluator each (``mymodel (strict-match)``).
+    labels: what the texts of choices and answers mean; by default their words say it (yes, no, supported, ...). Where
+    choices were ranked by log-likelihood the score is the share of the softmax that the attributable one has, else the
+    prediction is by the answer's text. The evaluator is called ``evaluator``, else by the folder, in which the harness
+    writes a model's samples. Several filters of an answer are an evaluator each (``mymodel (strict-match)``).
 
     Raises `InputError` where a target's meaning is unknown.
     """
     model = evaluator or path.parent.name or "model"
     lines = read_rows(path, _Sample)
-    read = _make_answer_reader(lines, attributable)
+    read = _make_answer_reader(lines, labels)
     has_filters = len({line.filter for line in lines}) > 1
     found: list[dict[str, Any]] = []
     for line in lines:
         label = None if line.answer is None else read(line.answer)
-        if line.answer is not None and label is None:
-            targets = dict.fromkeys(repr(str(one.target)) for one in lines)
-            shown = ", ".join([*targets][:10]) + (" ..." if len(targets) > 10 else "")
-            message = f"unknown target {str(line.target)!r} ({shown}): say --option attributable=TARGET"
+        if line.answer is not None and label is None and line.answer not in labels:
+            answers = [*dict.fromkeys(one.answer for one in lines if one.answer is not None)]
+            example = ",".join(f"{word}={value}" for word, value in zip(answers, (1, 0), strict=False))
+            message = f"unknown target {line.answer!r} ({', '.join(map(repr, answers[:10]))}): say --labels {example}"
             raise InputError(str(path), [Problem(message, line.position, "target", "line")])
         own = f"{model} ({line.filter})" if has_filters and line.filter else model
         waiting = (one for one in found if has_filters and one["doc_id"] == line.doc_id and own not in one["scores"])

@@ -56,7 +56,6 @@ _OPTIONS = {
     "dataset": "the dataset's name (default: the log's)",
     "metrics": "only these metrics are evaluators",
     "evaluator": "lm-eval: the model's name (default: the folder's)",
-    "attributable": "lm-eval: the choice (text, number) or answer that means attributable (default: by words)",
 }
 
 
@@ -92,7 +91,6 @@ def _make_converter(name: str) -> Callable[..., Conversion]:
         dataset: str | None = None,
         metrics: NamesOption = (),
         evaluator: str | None = None,
-        attributable: str | None = None,
     ) -> Conversion:
         """A sample is a claim, a metric an evaluator."""
         given = parse_column_mapping_options(
@@ -104,7 +102,7 @@ def _make_converter(name: str) -> Callable[..., Conversion]:
             scale=scales.split(",") if scales else [],
             evaluator=metrics,
         )
-        table = read_log(name, sources, given, dataset, evaluator=evaluator, attributable=attributable)
+        table = read_log(name, sources, given, dataset, evaluator)
         notes: list[str] = []
         loaded = load_tables([table], given, notes.append)
         if loaded.claims is None:
@@ -115,11 +113,11 @@ def _make_converter(name: str) -> Callable[..., Conversion]:
 
 
 def read_log(
-    name: str, paths: Sequence[Path], given: ColumnMapping, dataset: str | None = None, **options: str | None
+    name: str, paths: Sequence[Path], given: ColumnMapping, dataset: str | None = None, evaluator: str | None = None
 ) -> OpenedTable:
     """The logs of one tool, files or folders, as a table; ``given`` names fields that are to be kept, or take a role.
 
-    dataset: the data set's name; by default what the log says, or the file's name. options: `read_lm_eval_log`'s.
+    dataset: the data set's name; by default what the log says, or the file's name. evaluator: the model of lm-eval.
     Raises `InputError`.
     """
     recipe = LOG_RECIPES[name]
@@ -127,7 +125,7 @@ def read_log(
     source = ", ".join(map(str, paths))
     parts = []
     for path in paths:
-        task, table = _read_samples(name, path, recipe, given, options)
+        task, table = _read_samples(name, path, recipe, given, evaluator)
         if task or dataset or len(paths) > 1:
             table = table.assign(dataset=dataset or task or name_table_stem(str(path)))
         parts.append(table)
@@ -149,14 +147,14 @@ def read_log(
 
 
 def _read_samples(
-    name: str, path: Path, recipe: Recipe, given: ColumnMapping, options: Mapping[str, str | None]
+    name: str, path: Path, recipe: Recipe, given: ColumnMapping, evaluator: str | None
 ) -> tuple[str | None, pd.DataFrame]:
     """The task that a log names, and its samples, flat: what the recipe and the user name of them."""
     task = None
     if name == "inspect":
         task, items = read_inspect_log(path, bool(given.labels))
     elif name == "lm-eval":
-        task, items = read_lm_eval_log(path, **options)
+        task, items = read_lm_eval_log(path, given.labels, evaluator)
     elif recipe["rows"]:
         document = read_json(path, Any)
         items = next((found for one in recipe["rows"] if (found := _get_at(document, one))), None)
