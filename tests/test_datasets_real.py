@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from factaudit import convert
 from factaudit.datasets import aggrefact_subsets
-from factaudit.datasets.lfqa import EVIDENCE
 
 SYSTEMS = ("Model-Extra", "Model-A", "Model-B", "Model-C", "Model-D", "Model-E")
 # Verify with Caution, Tables 11, 13, 14 and 16.
@@ -49,46 +47,6 @@ def test_tofueval_keeps_documents_topics_and_error_types(tofueval: pd.DataFrame)
     assert (tofueval["error_type"].notna() == (tofueval["label"] == 0)).all()
     subsets = pd.read_csv(Path(aggrefact_subsets.__file__).with_suffix(".csv"), index_col="dataset")
     assert set(subsets["systems"]["TofuEval-MediaSum"].split(";")) == set(tofueval["system"])
-
-
-def test_lfqa_documents_are_those_that_answers_were_written_from(shared: Path) -> None:
-    """Supported sentences share more words with their own evidence than with the other set (of the same questions)."""
-    claims = convert("lfqa", [shared / "lfqa"]).claims
-    assert claims["doc"].notna().all()
-    docs = claims.drop_duplicates("doc_id").set_index("doc_id")["doc"].to_dict()
-    supported = claims[claims["label"] == 1]
-    for system in ("webgpt", "gpt3_wdoc", "alpaca_wdoc", "gpt3_whudoc"):
-        other = {"webgpt": "human", "human": "webgpt"}[EVIDENCE[system]]
-        rows = supported[supported["system"] == system]
-        questions = rows["doc_id"].str.split("/").str[1]
-        own = np.mean([_shared(claim, doc) for claim, doc in zip(rows["claim"], rows["doc"], strict=True)])
-        others = np.mean(
-            [
-                _shared(claim, docs[f"{other}/{question}"])
-                for claim, question in zip(rows["claim"], questions, strict=True)
-            ]
-        )
-        assert own > others + 0.15, system
-
-
-def _shared(claim: str, doc: str) -> float:
-    words = set(doc.lower().split())
-    own = claim.lower().split()
-    return sum(word in words for word in own) / len(own)
-
-
-def test_ragtruth_verdicts_are_support_and_join_the_claims_with_text(shared: Path) -> None:
-    path = shared / "ragtruth" / "responses_test_scores.jsonl"
-    verdicts = convert("ragtruth-scores", [path]).verdicts
-    texts = convert("ragtruth", [shared / "ragtruth" / "qa_test_text.jsonl"]).claims
-    assert verdicts is not None
-    joined = verdicts[verdicts["evaluator"] == "deberta"].merge(texts, on="claim_id")
-    assert len(joined) == 600
-    published = {
-        row["response_id"]: row["scores"]["deberta"] for row in map(json.loads, path.read_text("utf-8").splitlines())
-    }
-    assert np.allclose(joined["score"], 1 - joined["response_id"].map(published))
-    assert (joined["prediction"] == (joined["score"] > 0.5)).all()
 
 
 def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:
@@ -145,22 +103,6 @@ def test_aggrefact_scores_rows_labels_and_scores(shared: Path) -> None:
             labels, scores = zip(*published[dataset], strict=True)
             assert rows["label"].tolist() == list(labels)
             assert rows["score"].tolist() == list(scores)
-
-
-def test_score_csv_tells_two_folders_of_the_same_names_apart(shared: Path) -> None:
-    converted = convert("score-csv", [shared / "aggrefact_long"], dataset="long documents")
-    assert converted.verdicts is not None
-    assert len(converted.claims) == 6458
-    names = set(converted.verdicts["evaluator"])
-    assert len(names) == 10
-    assert {
-        "MiniCheck-RoBERTa-Large (without_sliding)",
-        "MiniCheck-RoBERTa-Large (with_sliding_stride=3)",
-    } <= names
-    plain = pd.read_csv(shared / "aggrefact_long" / "without_sliding" / "MiniCheck-RoBERTa-Large.csv")
-    mine = converted.verdicts[converted.verdicts["evaluator"] == "MiniCheck-RoBERTa-Large (without_sliding)"]
-    assert mine["score"].tolist() == plain["y_score"].tolist()
-    assert converted.claims["label"].tolist() == plain["y_true"].tolist()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from factaudit.cli import main
 from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
 from factaudit.datasets.input_tables import load_input_tables
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import InputError
 from factaudit.tables import read_claims, read_verdicts
 
 LOGS = Path(__file__).parent / "logs"
@@ -200,9 +200,3 @@ def test_lists_of_people_and_of_judges_are_read_together(tmp_path: Path) -> None
         "nli": [0.2, 0.2],
     }
     assert sorted(read_claims(tmp_path / "out" / "claims.parquet")["label"]) == [0, 1, 1]
-
-
-def test_a_text_is_not_taken_from_a_list(tmp_path: Path) -> None:
-    source = write_annotated_claims(tmp_path / "rows.jsonl")
-    with pytest.raises(UsageError, match="a list gives claim, label, score, prediction, annotator, evaluator"):
-        load_input_tables([source], {"columns": {"doc": "annotations[].label"}})

@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -114,20 +112,6 @@ def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -
     with DocDB(path) as opened:
         assert opened.find("A._Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]), "redirect")
         assert opened.find("Lost") is None
-
-
-def test_the_file_is_never_written_and_serves_several_processes(tmp_path: Path) -> None:
-    path = original(tmp_path / "wiki.db", {f"T{i}": [f"p{i}"] for i in range(500)})
-    before = path.read_bytes()
-    os.chmod(path, 0o444)
-    code = "import sys; from factaudit.knowledge.docdb import DocDB; print(DocDB(sys.argv[1]).passages('T7')[0])"
-    with DocDB(path) as opened:
-        other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-        assert other.stdout == "p7\n"
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            opened._connection.execute("DELETE FROM documents")
-    assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["wiki.db"]
 
 
 @pytest.mark.parametrize(
@@ -290,11 +274,6 @@ def test_the_query_is_topic_and_fact_between_white_space() -> None:
 def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(passages: tuple[str, ...]) -> None:
     cleaned = [one.replace("<s>", "").replace("</s>", "") for one in passages]
     assert PassageRetriever().retrieve(KnowledgePage("T", passages), "T", "a fact") == cleaned
-
-
-def test_all_returns_the_page_in_order() -> None:
-    page = KnowledgePage("T", tuple(f"<s>{i}" for i in range(9)))
-    assert PassageRetriever("all").retrieve(page, "T", "8") == [str(i) for i in range(9)]
 
 
 def test_dense_ranks_by_cosine_of_title_and_passage() -> None:

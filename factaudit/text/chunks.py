@@ -12,8 +12,8 @@ from typing import Any
 import regex
 
 from factaudit.errors import UsageError
-from factaudit.text.scripts import UNSPACED, is_mostly_ascii, is_unspaced_text
-from factaudit.text.sentences import SENTENCE_MARKS, find_sentence_spans
+from factaudit.text.scripts import UNSPACED, is_unspaced_text
+from factaudit.text.sentences import find_sentence_spans
 
 _WORD = re.compile(r"\S+")
 # Where words are not spaced: a character, with what is no letter behind it, or what is spaced.
@@ -21,11 +21,12 @@ _CHARACTER_WORD = regex.compile(rf"{UNSPACED}\p{{M}}*[^\w\s]*|[[^\s]--{UNSPACED}
 # What a word that is longer than a chunk may be cut into. Letters and digits stay together, so that no ROUGE token is
 # cut; the last two are the only others whose lower case holds an ASCII letter.
 _PIECE = re.compile(r"[A-Za-z0-9\u0130\u212a]+|.", re.DOTALL)
-# All that ends a sentence; and the rest of a word, with the word after it, as NLTK sees words: it knows no white space
-# but ASCII's.
-_ASCII_SENTENCE_MARKS = ".?!"
+# The rest of a word, with the word after it, as NLTK sees words: it knows no white space but ASCII's.
 _FOLLOWING_WORD = re.compile(rf"[^{whitespace}]*(?:\s*\S+[^{whitespace}]*)?")
 _FOLLOWING_CHARACTERS = re.compile(".{0,64}", re.DOTALL)
+
+#: So many characters before its end are read of a chunk first.
+_SENTENCE_WINDOW = 200
 
 
 def count_words(text: str) -> int:
@@ -113,22 +114,14 @@ def _count_fitting_ends(text: str, start: int, ends: list[int], size: int, count
 
 def _find_chunk_sentence_end(text: str, start: int, limit: int, following: re.Pattern[str]) -> int:
     """Where a chunk from ``start`` that may reach ``limit``, the end of a word, should end."""
-    # Punkt decides on each full stop by the words around it alone, so it need not read more than the words before the
-    # last one, and one after the limit to see what follows, unless no sentence ends among them.
-    marks = _ASCII_SENTENCE_MARKS if is_mostly_ascii(text) else _ASCII_SENTENCE_MARKS + SENTENCE_MARKS
-    mark = max(text.rfind(mark, start, limit) for mark in marks)
+    # Punkt decides on each full stop by the words around it alone, so it need not read more than the end of the chunk,
+    # and one word after the limit to see what follows, unless no sentence ends there.
     (stop,) = _list_match_ends(following, text, limit, len(text), 1)
-    reach = 2
-    while mark >= 0:
-        before = text[start:mark].rsplit(None, reach)
-        offset = start + len(before[0]) if len(before) > reach else start
-        while offset and text[offset] not in whitespace:
+    for offset in (max(start, limit - _SENTENCE_WINDOW), start):
+        while offset > start and text[offset] not in whitespace:
             offset -= 1
-        complete = [offset + end for _, end in find_sentence_spans(text[offset:stop]) if start < offset + end <= limit]
-        if complete:
+        ends = [offset + end for _, end in find_sentence_spans(text[offset:stop])]
+        if complete := [end for end in ends if start < end <= limit]:
             return complete[-1]
-        if len(before) <= reach:
-            break
-        reach *= 16
     line = text.rfind("\n", start, limit)
     return start + len(text[start:line].rstrip()) if line > 0 else limit
