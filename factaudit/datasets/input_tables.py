@@ -17,7 +17,7 @@ from factaudit.errors import UsageError
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
-from factaudit.tables.nested_lists import has_nested_paths
+from factaudit.tables.nested_columns import has_nested_paths
 from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion
 from factaudit.tables.table_files import ALL_SHEETS, read_table
 from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_tables

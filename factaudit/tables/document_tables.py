@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -11,6 +12,8 @@ from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
 NamedTable = tuple[str, pd.DataFrame]
+#: Shorter cells are no documents.
+_DOCUMENT_LENGTH = 20
 
 
 def join_document_tables(
@@ -21,48 +24,47 @@ def join_document_tables(
     A table of documents has an id of each and their texts, and no claims, labels or judgements; another table has that
     id and no document. Raises `InputError` where an id has no document.
     """
-    left = [(name, rows, kind) for (name, rows), kind in zip(tables, own_kinds, strict=True)]
+    left: list[list[Any]] = [[name, rows, kind] for (name, rows), kind in zip(tables, own_kinds, strict=True)]
     lines: list[str] = []
-    for name, rows, kind in list(left):
-        names = _find_document_columns(rows) if kind is None else None
-        if names is None:
-            continue
-        key, text = names
-        texts = pd.Series(rows[text].to_numpy(), index=rows[key].map(str))
-        for at, (owner, other, own) in enumerate(left):
-            is_named = normalise_vocabulary_words(key) in COLUMN_NAMES["doc_id"] or bool(_list_columns("claim", other))
-            if key not in other or _list_columns("doc", other) or owner == name or not is_named:
-                continue
-            doc = other[key].map(str).map(texts)
-            missing = doc.isna() & ~other[key].map(is_missing_value)
+    for source in list(left):
+        name, documents, kind = source
+        key, text = _find_document_columns(documents) if kind is None else ("", "")
+        is_id = normalise_vocabulary_words(key) in COLUMN_NAMES["doc_id"]
+        owners = [one for one in left if one is not source and key in one[1] and not _list_columns("doc", one[1])]
+        owners = [one for one in owners if is_id or _list_columns("claim", one[1])]
+        for owner in owners:
+            ids = owner[1][key]
+            doc = ids.map(str).map(pd.Series(documents[text].to_numpy(), index=documents[key].map(str)))
+            missing = doc.isna() & ~ids.map(is_missing_value)
             if missing.any():
                 row = int(missing.to_numpy().argmax())
-                message = f"no document of {name} has the id {other[key].iloc[row]!r}"
-                raise InputError(owner, [Problem(f"{message} ({int(missing.sum()):,} rows)", row + 1, key)])
-            left[at] = (owner, other.assign(doc=doc), own)
-            lines += [] if any(name in line for line in lines) else [f"documents  {name}: {text}, by {key}"]
-        if any(line.startswith(f"documents  {name}:") for line in lines):
-            left = [one for one in left if one[0] != name]
+                message = f"no document of {name} has the id {ids.iloc[row]!r} ({int(missing.sum()):,} rows)"
+                raise InputError(owner[0], [Problem(message, row + 1, key)])
+            owner[1] = owner[1].assign(doc=doc)
+        if owners:
+            left.remove(source)
+            lines.append(f"documents  {name}: {text}, by {key}")
     return [(name, rows) for name, rows, _ in left], [kind for _, _, kind in left], lines
 
 
-def _find_document_columns(rows: pd.DataFrame) -> tuple[str, str] | None:
-    """The columns of ids and of texts of a table that holds documents and nothing that is said of them."""
-    claims = [one for one in _list_columns("claim", rows) if "claim" in normalise_vocabulary_words(one)]
-    ids = _list_columns("doc_id", rows) or ([] if _list_columns("claim", rows) else _list_columns("claim_id", rows))
-    if claims or not ids or rows[ids[0]].map(is_missing_value).any() or rows[ids[0]].duplicated().any():
-        return None
-    others = [str(name) for name in rows.columns if name != ids[0]]
-    texts = [name for name in others if rows[name].map(lambda cell: isinstance(cell, str) and len(cell) > 20).all()]
-    called = [one for one in _list_columns("doc", rows) if one in texts]
-    if any(_list_columns(role, rows) for role in ("label", "score", "prediction", "evaluator")):
-        return (ids[0], called[0]) if called and len(others) == 1 else None
-    found = texts if len(texts) == 1 else called
-    return (ids[0], found[0]) if found else None
+def _find_document_columns(rows: pd.DataFrame) -> tuple[str, str]:
+    """The columns of ids and of texts of a table that holds documents and nothing that is said of them; else blank."""
+    claims = _list_columns("claim", rows)  # a mere "text" or "content" may be the document's
+    ids = _list_columns("doc_id", rows) or ([] if claims else _list_columns("claim_id", rows))
+    judged = [one for role in ("label", "score", "prediction", "evaluator") for one in _list_columns(role, rows)]
+    is_of_claims = judged or any("claim" in normalise_vocabulary_words(one) for one in claims)
+    if is_of_claims or not ids or rows[ids[0]].map(is_missing_value).any() or rows[ids[0]].duplicated().any():
+        return "", ""
+    texts = [name for name in map(str, rows.columns) if name != ids[0] and rows[name].map(_is_long_text).all()]
+    found = texts if len(texts) == 1 else [one for one in _list_columns("doc", rows) if one in texts]
+    return (ids[0], found[0]) if found else ("", "")
+
+
+def _is_long_text(cell: object) -> bool:
+    return isinstance(cell, str) and len(cell) > _DOCUMENT_LENGTH
 
 
 def _list_columns(role: str, rows: pd.DataFrame) -> list[str]:
     """The columns that have a name of a role, the likelier first."""
-    known = COLUMN_NAMES[role]
     names = {normalise_vocabulary_words(str(name)): str(name) for name in reversed(rows.columns)}
-    return [names[one] for one in known if one in names]
+    return [names[one] for one in COLUMN_NAMES[role] if one in names]

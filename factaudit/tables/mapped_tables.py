@@ -35,7 +35,7 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
 from factaudit.tables.meanings import scale_judgement_numbers
-from factaudit.tables.nested_lists import ROW_COLUMN
+from factaudit.tables.nested_columns import ROW_COLUMN
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, STATUSES, VERDICT_COLUMNS, make_text_placeholder
 from factaudit.tables.standard_columns import OWN_COLUMNS
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
@@ -140,7 +140,7 @@ def _are_of_same_claims(owners: Sequence[_MappedTable]) -> bool:
     for other, one in zip(others, keys, strict=True):
         assert one is not None
         base = largest.rows.set_axis(pd.Index(one.first), axis=0).loc[one.second].astype("str")
-        both = [name for name in other.rows if name in base]
+        both = [str(name) for name in other.rows if name in base]
         same.append([name for name in both if (base[name].to_numpy() == other.rows[name].astype("str")).all()])
     told = [(one, names) for one, names in zip(others, same, strict=True) if "label" in one.columns]
     differing = any(one.columns["label"] not in names for one, names in told)
@@ -286,22 +286,17 @@ class _MappedTable:
     def add_to_claims(self, claims: pd.DataFrame, ids: pd.Series, owners: Sequence[_MappedTable]) -> pd.DataFrame:
         """The claims with what this table of verdicts alone says of them. Raises `InputError` where its rows of one
         claim differ, or label claims otherwise than their own table does."""
-        own = self.columns | (
-            {one: one for one in CLAIM_COLUMNS if one in self.rows} if self.own_kind == "verdicts" else {}
-        )
-        for ours in (*CLAIM_COLUMNS[1:], GRADE_COLUMN):
-            if ours not in own or (ours == GRADE_COLUMN and GRADE_COLUMN in claims):
+        for ours in CLAIM_COLUMNS[1:]:
+            column = self.columns.get(ours, ours if self.own_kind == "verdicts" else "")
+            is_told = claims[ours].notna().any() and any(ours in one.columns for one in owners)
+            if column not in self.rows or (is_told and ours != "label"):
                 continue
-            is_told = ours in claims and claims[ours].notna().any() and any(ours in one.columns for one in owners)
-            if is_told and ours != "label":
-                continue
-            column = own[ours]
             said = self._read_claim_column(ours, self.rows)
             said = pd.Series(said.to_numpy(), index=ids.to_numpy()).dropna()
             said = said[~pd.MultiIndex.from_arrays([said.index, said.astype("str")]).duplicated()]
             if is_told:
-                known = said.index.map(claims.set_index("claim_id")["label"])
-                if n_differ := int((np.asarray(known) != said.to_numpy()).sum()):
+                known = claims.set_index("claim_id")["label"].reindex(said.index)
+                if n_differ := int((known.fillna(-1).to_numpy() != said.to_numpy()).sum()):
                     theirs = owners[0].columns["label"]
                     message = (
                         f"labels {n_differ:,} of {len(said):,} rows differently from {theirs!r} of {owners[0].name}"
@@ -314,8 +309,7 @@ class _MappedTable:
                 raise InputError(self.name, [Problem(message, column=column)])
             elif len(said):
                 values = claims["claim_id"].map(said)
-                kind = "Int8" if ours == "label" else values.dtype if ours == GRADE_COLUMN else TEXT_DTYPE
-                claims = claims.assign(**{ours: values.astype(kind)})
+                claims = claims.assign(**{ours: values.astype("Int8" if ours == "label" else TEXT_DTYPE)})
         return claims
 
     # Verdicts ---------------------------------------------------------------------------------------------------------

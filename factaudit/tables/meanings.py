@@ -145,8 +145,9 @@ def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQues
         middle = (low + high) / 2
         cuts = [middle]
         if column.is_whole and 1 < high - low <= 10:
-            cuts = sorted(range(round(low), round(high)), key=lambda cut: abs(cut - middle + 0.25))[:_MAX_OFFERED]
-        answers = [{"threshold": {column.name: float(cut)}} for cut in cuts]
+            whole = map(float, range(round(low), round(high)))
+            cuts = sorted(whole, key=lambda cut: abs(cut - middle + 0.25))[:_MAX_OFFERED]
+        answers = [{"threshold": {column.name: cut}} for cut in cuts]
         if {0, 1} < {*numbers}:  # other codes are no labels
             answers.append({"labels": {"1": 1, "0": 0, **dict.fromkeys(code for code in codes if code not in "01")}})
     text = f"{column.name} ({column.describe_values()}): from which value on is a claim supported"

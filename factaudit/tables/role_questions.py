@@ -9,11 +9,12 @@ from factaudit.tables.column_kinds import REASONS, find_known_form, is_name_of_m
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.meanings import read_values
-from factaudit.tables.nested_lists import flatten_nested_objects
+from factaudit.tables.nested_columns import flatten_nested_objects
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.roles import TableRoles
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
+    find_vocabulary_words,
     has_name_of_error,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
@@ -95,8 +96,10 @@ def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) ->
         if is_labelled:
             is_of_judge = has_vocabulary_word_in_column_name("judges", name) and not is_judged
             return is_of_judge and (column.looks_judged or column.low is not None)
-        may_be_support = has_vocabulary_word_in_column_name("doubtful_measures", name) or calls == "answer" or is_error
-        return column.looks_judged and (column.n_different == 2 or may_be_support)
+        doubtful = find_vocabulary_words("doubtful_measures", name)
+        may_be_support = doubtful or calls == "answer" or is_error
+        is_measure = calls != "answer" and not is_error and bool(find_vocabulary_words("measures", name) - doubtful)
+        return column.looks_judged and not is_measure and bool(column.n_different == 2 or may_be_support)
     varies = column.n_different > 1 or (column.n_present > 0 and column.n_missing > 0)
     is_worded = column.has_few_words and column.n_different < column.n_present and not column.has_questions and varies
     is_telling = calls != "unknown" or is_error
@@ -119,8 +122,9 @@ def _ask_whose_they_are(
     labels: list[dict[str, Any]] = []
     for name in names[:_MAX_OFFERED]:
         others = [one for one in names if one != name]
-        rest = {"ignore" if is_judged else "evaluator": others} if others else {}
-        rest |= {"people": table.people} if table.people else {}
+        left = [one for one in others if is_judged or (one in table.ignored and has_claims)]
+        rest = {"evaluator": [one for one in others if one not in left], "ignore": left, "people": table.people}
+        rest = {key: own for key, own in rest.items() if own}
         # Without texts and ids a row is a claim where it is labelled and judged.
         labels += [{"columns": {"label": name}, **rest}] if has_claims or is_judged or others else []
     people = [{"people": names}] if len(names) > 1 and has_claims else []

@@ -24,7 +24,7 @@ from factaudit.tables.column_kinds import (
 )
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
-from factaudit.tables.nested_lists import ROW_COLUMN
+from factaudit.tables.nested_columns import ROW_COLUMN
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.schema import CLAIM_COLUMNS, EVALUATORS_KEY

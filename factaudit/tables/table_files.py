@@ -15,12 +15,12 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -37,9 +37,9 @@ from factaudit.tables.schema import POSITIONS_KEY
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.text.spreadsheet_cells import ESCAPED_CELL_START, unescape_spreadsheet_cell
 
-T = TypeVar("T")
 #: What a name may end in; ``.gz`` may follow the text formats.
 FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet", ".xlsx", ".xls")
+_WORKBOOK_SUFFIXES = (".xlsx", ".xls")
 #: In place of a sheet's name: each sheet that holds a table.
 ALL_SHEETS = "*"
 #: So many rows that are left out have their reasons kept.
@@ -80,28 +80,25 @@ def read_table(path: str | Path, is_counted: bool = False, sheet: str | None = N
     """
     path = Path(path)
     check_is_table_file(path)
-    name = path.name.lower()
-    text_name = name.removesuffix(".gz")
-    is_text = _is_text(path)
+    name = path.name.lower().removesuffix(".gz")
+    is_text = name.endswith((".csv", ".tsv", ".txt"))
     with _name_unreadable_file(path):
         with open_input_file(path) as file:
             start = file.read(512)
         _check_is_what_its_name_says(path, start)
-        if name.endswith(".parquet"):
-            return _read_parquet(path)
-        if name.endswith((".xlsx", ".xls")):
+        if name.endswith(_WORKBOOK_SUFFIXES):
             return _build_table_of_cells(path, iter(_read_sheet(path, sheet)), is_counted)
         if sheet is not None:
             raise UsageError(f"--sheet {sheet}: {path} is no workbook")
-        if text_name.endswith((".jsonl", ".ndjson", ".manifest")):
-            table = read_json_lines(path, is_counted)
-        elif text_name.endswith(".json") or (is_text and re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)', start)):
+        if name.endswith(".parquet"):
+            return _read_parquet(path)
+        if name.endswith((".jsonl", ".ndjson", ".manifest")):
+            return share_documents(read_json_lines(path, is_counted))
+        if name.endswith(".json") or (is_text and re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)', start)):
             return _read_json_table(path)
-        elif is_text:
-            table = _read_in_its_encoding(path, lambda code: _read_separated(path, is_counted, code))
-        else:
-            raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
-    return share_documents(table)
+        if is_text:
+            return share_documents(_read_separated(path, is_counted))
+    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
 
 
 def read_tables(path: str | Path, sheet: str | None = None) -> list[tuple[str, pd.DataFrame]]:
@@ -127,22 +124,16 @@ def _name_unreadable_file(path: Path) -> Iterator[None]:
         raise InputError(str(path), [Problem(f"cannot be read ({reason})")]) from None
 
 
-def _is_text(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
-
-
 def _check_is_what_its_name_says(path: Path, start: bytes) -> None:
-    """Raise `InputError` for a web page, an archive or a workbook under another name, and for another encoding."""
+    """Raise `InputError` for a web page, or an archive or a workbook under another name."""
     message = None
     if re.match(rb"\s*(<!doctype html|<html|<table|<div|<\?xml)", start, re.IGNORECASE):
         message = "a web page, whatever its name says: open it in a spreadsheet program and save the table as CSV"
-    elif start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")) and not path.name.lower().endswith((".xlsx", ".xls")):
+    elif start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")) and not path.name.lower().endswith(_WORKBOOK_SUFFIXES):
         message = f"an Excel file, whatever its name says: rename it to {path.stem}.xlsx"
         names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else ["[Content_Types].xml"]
         if "[Content_Types].xml" not in names:
             message = f"an archive that holds {', '.join(names[:5])}: unpack it and name the file"
-    elif _is_text(path) and b"\0" in start and not start.startswith(_UTF_16_MARKS):
-        message = "not UTF-8 text: it holds null characters, as UTF-16 without a mark does; save the file as UTF-8"
     if message is not None:
         raise InputError(str(path), [Problem(message)])
 
@@ -156,15 +147,15 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         schema = file.schema_arrow
         _check_column_names(path, schema.names)
         check_parquet_unpacked_size(path, file)
-        apart = "doc" if "doc" in schema.names and is_arrow_text_type(schema.field("doc").type) else None
+        has_docs = "doc" in schema.names and is_arrow_text_type(schema.field("doc").type)
+        columns = pq.read_table(path, read_dictionary=["doc"] if has_docs else None)
+        docs = columns.column("doc") if has_docs else None
+        columns = columns.drop_columns("doc") if has_docs else columns
         # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
         # Each column is let go as soon as pandas has it: two copies of millions of rows are too many.
-        table = file.read([name for name in schema.names if name != apart]).to_pandas(
-            ignore_metadata=True, self_destruct=True, split_blocks=True
-        )
-        if apart is not None:
-            docs = pq.read_table(path, columns=[apart], read_dictionary=[apart]).column(0)
-            table.insert(schema.names.index(apart), apart, make_document_column(docs))
+        table = columns.to_pandas(ignore_metadata=True, self_destruct=True, split_blocks=True)
+        if docs is not None:
+            table.insert(schema.names.index("doc"), "doc", make_document_column(docs))
     except pa.ArrowException as error:
         message = f"not a readable Parquet file ({format_error_first_line(error)})"
         raise InputError(str(path), [Problem(message)]) from None
@@ -220,82 +211,57 @@ def _name_classes(table: pd.DataFrame, features: Any) -> pd.DataFrame:
     features: what `datasets` says of the columns, as plain data or as its own objects.
     """
     found: dict[str, pd.Series] = {}
-    for name, feature in features.items() if isinstance(features, Mapping) else ():
-        column = str(name)
+    for column, feature in features.items() if isinstance(features, Mapping) else ():
+        name = str(column)
         names = feature.get("names") if isinstance(feature, Mapping) else getattr(feature, "names", None)
-        if column not in table or not isinstance(names, list) or not names:
+        if name not in table or not isinstance(names, list) or not names:
             continue
-        codes = pd.to_numeric(table[column], errors="coerce")
-        if codes[~table[column].map(is_missing_value)].isin(range(-1, len(names))).all():  # else they are names already
+        codes = pd.to_numeric(table[name], errors="coerce")
+        if codes[~table[name].map(is_missing_value)].isin(range(-1, len(names))).all():  # else they are names already
             words = dict(enumerate(map(str, names)))
-            found[column] = pd.Series([words.get(code) for code in codes], index=table.index, dtype="object")
+            found[name] = pd.Series([words.get(code) for code in codes], index=table.index, dtype="object")
     return table.assign(**found)
 
 
 # Rows of cells: CSV and Excel -----------------------------------------------------------------------------------------
 
 
-def _read_in_its_encoding(path: Path, read: Callable[[str], T]) -> T:
-    """What ``read`` makes of a file in UTF-8, or in UTF-16 or Windows-1252 as Excel saves it. Raises `InputError`."""
+def _read_text(path: Path) -> str:
+    """A file's text, in UTF-8, or in UTF-16 or Windows-1252 as Excel saves it. Raises `InputError`."""
     with open_input_file(path) as file:
-        is_utf_16 = file.read(2) in _UTF_16_MARKS
+        content = file.read()
     try:
-        return read("utf-16" if is_utf_16 else "utf-8-sig")
-    except UnicodeDecodeError:
-        with open_input_file(path) as file:
-            content = file.read()
-    try:
-        content.decode("utf-8")
+        text = content.decode("utf-16" if content.startswith(_UTF_16_MARKS) else "utf-8-sig")
     except UnicodeDecodeError as error:
-        if not _is_windows_1252_text(content):
+        text = content.decode("cp1252", errors="replace")
+        beyond = [one for one in text if not one.isascii()]
+        is_western = {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
+        if not is_western:  # few letters beyond ASCII, all of its alphabets
             line = content.count(b"\n", 0, error.start) + 1
             said = f"byte 0x{content[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
             command = f"`iconv -f ENCODING -t UTF-8 {path} > utf8.csv`"
             raise InputError(str(path), [Problem(f"{said} ({command})", line, unit="line")]) from None
-    return read("cp1252")
+    if "\0" in text[:512]:
+        message = "not UTF-8 text: it holds null characters, as UTF-16 without a mark does; save the file as UTF-8"
+        raise InputError(str(path), [Problem(message)])
+    return text
 
 
-def _is_windows_1252_text(content: bytes) -> bool:
-    """Whether bytes read as Windows-1252 are text of Western Europe: few letters beyond ASCII, all of its alphabets."""
+def _read_separated(path: Path, is_counted: bool) -> pd.DataFrame:
+    file = io.StringIO(_read_text(path), newline="")
+    said = re.match(r"sep=(.)\r?\n", file.read(8))  # Excel's first line
+    file.seek(said.end() if said else 0)
+    separator = said[1] if said else _detect_separator(file.getvalue()[:_HEAD_CHARACTERS])
+    rows = csv.reader(file, delimiter=separator, strict=True)
+    cells: Iterator[list[Any]] = filter(None, rows)
+    if separator == "|":  # blanks beside bars are layout
+        cells = ([cell.strip() for cell in row] for row in cells)
+    before = csv.field_size_limit(100_000_000)  # documents are longer than 131,072 characters; not without end
     try:
-        text = content.decode("cp1252")
-    except UnicodeDecodeError:
-        return False
-    beyond = [one for one in text if not one.isascii()]
-    return {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
-
-
-@contextmanager
-def _open_text(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
-    with open_input_file(path) as file:
-        yield io.TextIOWrapper(file, encoding=encoding, newline="")
-
-
-def _read_separated(path: Path, is_counted: bool, encoding: str) -> pd.DataFrame:
-    with _open_text(path, encoding) as text:
-        head = text.read(_HEAD_CHARACTERS)
-    said = re.match(r"sep=(.)\r?\n", head)  # Excel's first line
-    separator = said[1] if said else _detect_separator(head)
-    with _open_text(path, encoding) as text, _lift_csv_field_limit():
-        if said:
-            text.readline()
-        rows = csv.reader(text, delimiter=separator, strict=True)
-        try:
-            cells: Iterator[list[Any]] = filter(None, rows)
-            if separator == "|":  # blanks beside bars are layout
-                cells = ([cell.strip() for cell in row] for row in cells)
-            return _build_table_of_cells(path, cells, is_counted, is_text=True)
-        except csv.Error as error:
-            message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
-            raise InputError(str(path), [Problem(message, rows.line_num, unit="line")]) from None
-
-
-@contextmanager
-def _lift_csv_field_limit() -> Iterator[None]:
-    """Documents are longer than the 131,072 characters that Python's csv allows a field; not without end."""
-    before = csv.field_size_limit(100_000_000)
-    try:
-        yield
+        return _build_table_of_cells(path, cells, is_counted, is_text=True)
+    except csv.Error as error:
+        message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
+        raise InputError(str(path), [Problem(message, rows.line_num, unit="line")]) from None
     finally:
         csv.field_size_limit(before)
 
@@ -329,15 +295,16 @@ def _build_table_of_cells(
     if header is None:
         raise InputError(source, [Problem("the file has no header line")])
     names = [" ".join(unescape_spreadsheet_cell(str(cell)).split()) if cell else "" for cell in header]
-    first = [*islice(rows, 20)]
-    _check_header(source, names, first)
     problems = TableProblemCollector(source, "row", n_kept=_MAX_LEFT_OUT)
+    good: list[list[Any]] = []
     blocks: list[pd.DataFrame] = []
     positions: list[int] = []
-    good: list[list[Any]] = []
+    first: list[list[Any]] = []
     last: list[Any] = []
     number = 0
-    for number, row in enumerate(chain(first, rows), start=1):
+    for number, row in enumerate(rows, start=1):
+        if number <= 20:
+            first.append(row)
         if len(row) != len(names) and (len(row) < len(names) or any(row[len(names) :])):
             _check_is_no_remark(source, row, number)
             problems.add(f"expected {len(names)} columns, as in the header, found {len(row)}", number)
@@ -348,6 +315,7 @@ def _build_table_of_cells(
         if len(good) == _BLOCK_ROWS:
             blocks.append(_make_block(good, is_text))
             good = []
+    _check_header(source, names, first)
     _check_last_row(source, names, last, first, number)
     leave_out_broken_table_rows(path, problems, number, is_counted)
     blocks += [_make_block(good, is_text)] if good else []
@@ -385,23 +353,20 @@ def _check_column_names(path: Path, column_names: Sequence[str]) -> None:
 
 def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Raise `InputError` where the first row is not surely the one, and the only one, that names the columns."""
-    message = None
-    number = next((name for name in names if re.fullmatch(r"[+-]?\d*[.,]\d+ ?%?", name)), None)
     usual, n_usual = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     filled = [at for at in range(usual) if any(len(row) > at and row[at] for row in rows)]
     nameless = [at for at in filled if at >= len(names) or not names[at]]
+    number = next((name for name in names if re.fullmatch(r"[+-]?\d*[.,]\d+ ?%?", name)), None)
+    one_name = "give each column one name, in row 1, and delete the other rows"
+    message = None
     if len(names) == usual == 1 and " " in names[0]:
         message = "columns that only blanks part: save the table as CSV"
     elif len(nameless) > 1 and n_usual > 1:
-        message = (
-            "the names of some columns are missing: give each column one name, in row 1, and delete the other rows"
-        )
+        message = f"the names of some columns are missing: {one_name}"
     elif number is not None:
-        message = (
-            f"expected the columns' names, found {number!r}: put a row with names (claim, doc, label, ...) above it"
-        )
+        message = f"expected names, found {number!r}: put a row with names (claim, doc, label, ...) above it"
     elif any(map(_is_second_header, rows[:2])):
-        message = "the names stand in more than one row: give each column one name, in row 1, and delete the other rows"
+        message = f"the names stand in more than one row: {one_name}"
     if message is not None:
         _check_is_no_remark(source, names, 1)
         raise InputError(source, [Problem(message, 1)])
@@ -454,11 +419,8 @@ def _read_workbook(path: Path) -> dict[str, list[list[Any]]]:
         raise InputError(str(path), [Problem(f"{needed}; or save the sheet as CSV")]) from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(str(path), [Problem(f"not an Excel file that can be read ({error})")]) from None
-    found = {}
-    for name, table in sheets.items():
-        rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
-        if sum(len([*filter(None, row)]) > 1 for row in rows) > 1:
-            found[str(name)] = rows
+    cells = {str(name): one.where(one.notna(), None).to_numpy().tolist() for name, one in sheets.items()}
+    found = {name: rows for name, rows in cells.items() if sum(sum(map(bool, row)) > 1 for row in rows) > 1}
     if not found:
         raise InputError(str(path), [Problem("no sheet holds a table")])
     return found
@@ -557,9 +519,8 @@ def read_json_document(path: Path) -> Any:
 
 @lru_cache(maxsize=2)
 def _parse_json_document(path: Path, n_bytes: int, modified: int) -> Any:
-    with _name_unreadable_file(path), open_input_file(path) as file:
-        content = file.read()
-        return _read_in_its_encoding(path, lambda code: parse_json_file_text(content.decode(code)))
+    with _name_unreadable_file(path):
+        return parse_json_file_text(_read_text(path))
 
 
 def _read_json_table(path: Path) -> pd.DataFrame:
@@ -602,22 +563,20 @@ def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] |
     longest = max(found, key=lambda key: len(found[key]))
     n_rows, fields = len(found[longest]), {*found[longest][0]}
     others = [key for key, rows in found.items() if {*rows[0]} == fields or 2 * len(rows) >= n_rows > 1]
-    if len(others) > 1:
-        listed = ", ".join(map(repr, others[:5])) + (" ..." if len(others) > 5 else "")
+    lists = [key for key, one in document.items() if key not in found and isinstance(one, list) and len(one) == n_rows]
+    if len(others) > 1 or (lists and n_rows > 1):
+        listed = ", ".join(map(repr, [*others, *lists][:5])) + (" ..." if len(others) > 5 else "")
         way = "write each into a file of its own, or make them one list, whose rows have a field that says which it is"
         raise InputError(source, [Problem(f"{listed} are lists of rows: {way} (system, annotator, dataset)")])
-    beside = {key: one for key, one in document.items() if isinstance(one, list) and len(one) == n_rows > 1}
-    beside = {key: one for key, one in beside.items() if key not in {longest, *fields}}
-    return [row | {key: one[at] for key, one in beside.items()} for at, row in enumerate(found[longest])]
+    return found[longest]
 
 
 def _find_rows_of_columns(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Rows of pandas' orient="split" and W&B's tables (``columns``, ``data``), or of an object of columns."""
     names, rows = document.get("columns"), document.get("data")
-    names, rows = (one if isinstance(one, list) else [] for one in (names, rows))
-    if names and rows and all(isinstance(row, list) and len(row) == len(names) for row in rows):
+    if isinstance(names, list) and names and isinstance(rows, list) and all(isinstance(row, list) for row in rows):
         names = [str(tuple(name)) if isinstance(name, list) else str(name) for name in names]
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(names, row, strict=False)) for row in rows] or None
     columns = [*document.values()]
     if not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns) or not columns[0]:
         return None
@@ -629,15 +588,10 @@ def _find_rows_of_columns(document: Mapping[str, Any]) -> list[dict[str, Any]] |
 def _find_rows_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Rows of an object of objects with equal keys: columns by row (pandas' default), or rows by their id."""
     objects = list(document.values())
-    if len(document) < 2 or not all(isinstance(one, dict) and one for one in objects):
+    if len(document) < 2 or not all(isinstance(one, dict) and [*one] == [*objects[0]] for one in objects):
         return None
-    keys = list(objects[0])
-    if any(list(one) != keys for one in objects):
-        return None
-    if keys == list(map(str, range(len(keys)))) and list(document) != list(map(str, range(len(document)))):
+    keys = [*objects[0]]
+    if keys == [*map(str, range(len(keys)))] and keys:
         return [{name: values[key] for name, values in document.items()} for key in keys]
-    texts = [tuple(value for value in one.values() if isinstance(value, str) and " " in value) for one in objects]
-    is_nested = any(isinstance(value, list | dict) for value in objects[0].values())
-    if is_nested and not (len(objects) > 4 and all(texts) and len({*texts}) == len(objects)):
-        return None  # parts of a document, and not rows with a claim of their own each
-    return [{"id": key, **row} for key, row in document.items()] if len(keys) > 1 else None
+    is_flat = not any(isinstance(value, list | dict) for value in objects[0].values())
+    return [{"id": key, **row} for key, row in document.items()] if is_flat and len(keys) > 1 else None

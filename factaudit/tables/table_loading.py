@@ -19,8 +19,7 @@ from factaudit.tables.document_tables import join_document_tables
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping, list_placed_columns
 from factaudit.tables.mapping_proposal import propose_column_mapping
-from factaudit.tables.nested_columns import flatten_columns
-from factaudit.tables.nested_lists import has_nested_paths, spread_nested_lists
+from factaudit.tables.nested_columns import flatten_columns, has_nested_paths, spread_nested_lists
 from factaudit.tables.plain_values import clear_blank_cells
 from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.reading import combine_claims, combine_verdicts
@@ -71,11 +70,19 @@ class OpenedTable:
     def is_ours(self) -> bool:
         return classify_standard_tables([self.columns]) != [None]
 
-    @property
-    def has_repeated_claims(self) -> bool:
-        """Whether rows of a table with our columns are each what somebody said of a claim."""
-        may_repeat = bool({"annotator", "evaluator"} & {*self.columns})
-        return may_repeat and has_repeated_claims_in_standard_columns(self.rows)
+    def needs_mapping(self, kind: str, given: ColumnMapping) -> bool:
+        """Whether a table with our columns is read by names all the same: a log; one whose rows are each what somebody
+        said of a claim; one with annotators that are called after models; one of which the user names judgements."""
+        may_repeat = kind == "claims" and bool({"annotator", "evaluator"} & {*self.columns})
+        people = [] if kind != "annotations" else map(str, self.rows["annotator"].dropna().unique())
+        if self.is_log or any(map(is_name_of_model, people)):
+            return True
+        if may_repeat and has_repeated_claims_in_standard_columns(self.rows):
+            return True
+        named = {name for one in given.evaluators.values() for name in one.columns} | {*given.annotators.values()}
+        named |= {str(given.columns[ours]) for ours in _VALUE_COLUMNS if ours in given.columns}
+        further = [name for name in self.columns if name not in CLAIM_COLUMNS]
+        return bool(match_column_patterns(further, [*named, *given.evaluator, *given.people]))
 
     def rename(self, names: Mapping[str, str]) -> OpenedTable:
         """The table with a log's columns called as in the log's own table, where it has none of that name."""
@@ -126,30 +133,24 @@ def load_tables(
     given = ColumnMapping.from_source(mapping)
     inputs = [one for at, source in enumerate(sources, start=1) for one in OpenedTable.open(source, at, given)]
     kinds = classify_standard_tables([one.columns for one in inputs])
-    kinds = [
-        None if one.is_log or (kind == "annotations" and _names_models(one)) else kind
-        for one, kind in zip(inputs, kinds, strict=True)
-    ]
     if needs_verdicts and {*kinds} == {"claims"}:
         kinds = [None] * len(inputs)  # what the evaluators say stands beside the claims, if anywhere
-    if given == ColumnMapping() and _can_load_as_standard_tables(inputs, kinds):
+    kinds = [
+        kind if kind and not one.needs_mapping(kind, given) else None for one, kind in zip(inputs, kinds, strict=True)
+    ]
+    tables = [one.make_plain() for one in inputs]
+    if given == ColumnMapping() and _are_standard_tables(inputs, kinds):
         try:
             return _load_standard_tables(inputs, kinds, report_line)
         except InputError as error:
             # The columns are ours; what they hold (words for labels, other scales) may still be what a mapping is for.
-            if {problem.column for problem in error.problems} - _VALUE_COLUMNS:
+            is_of_values = {problem.column for problem in error.problems} <= _VALUE_COLUMNS
+            if not is_of_values or propose_column_mapping(tables, kinds, given).is_standard:
                 raise error from None
-            if propose_column_mapping([one.make_plain() for one in inputs], kinds, given).is_standard:
-                raise error from None
-    tables = [one.make_plain() for one in inputs]
-    own = [
-        None if kind == "claims" and one.has_repeated_claims else kind for one, kind in zip(inputs, kinds, strict=True)
-    ]
-    if len(tables) > 1 and not all(own) and "doc" not in given.columns:
-        tables, own, lines = join_document_tables(tables, own)
+    if len(tables) > 1 and not all(kinds) and "doc" not in given.columns:
+        tables, kinds, lines = join_document_tables(tables, kinds)
         _report_all(lines, report_line)
-    own = [None if _names_judgements(given, rows) else kind for (_, rows), kind in zip(tables, own, strict=True)]
-    return _load_by_names(tables, own, given, report_line)
+    return _load_by_names(tables, kinds, given, report_line)
 
 
 def _load_by_names(
@@ -188,30 +189,13 @@ def _report_all(lines: Sequence[str], report_line: Report) -> None:
         report_line(line)
 
 
-def _names_judgements(mapping: ColumnMapping, table: pd.DataFrame) -> bool:
-    """Whether the user names columns of a table that hold judgements: then it is not read by our columns alone."""
-    named = {name for one in mapping.evaluators.values() for name in one.columns} | {*mapping.annotators.values()}
-    named |= {theirs for ours, theirs in mapping.columns.items() if ours in _VALUE_COLUMNS and isinstance(theirs, str)}
-    further = [str(column) for column in table.columns if column not in CLAIM_COLUMNS]
-    return bool(match_column_patterns(further, [*named, *mapping.evaluator, *mapping.people]))
-
-
-def _names_models(source: OpenedTable) -> bool:
-    """Whether some annotators have names of models, so that the reader must say who is a person."""
-    return "annotator" in source.rows and any(
-        map(is_name_of_model, map(str, source.rows["annotator"].dropna().unique()))
-    )
-
-
-def _can_load_as_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[str | None]) -> bool:
-    """Whether all are ours, no column that audits need has another name or is the verdicts', and no claim repeats."""
+def _are_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[str | None]) -> bool:
+    """Whether all are ours, and no column that audits need has another name or is the verdicts'."""
     of_claims = {name for one, kind in zip(inputs, kinds, strict=True) if kind == "claims" for name in one.columns}
     for one, kind in zip(inputs, kinds, strict=True):
         if kind is None or list_missing_standard_columns(kind, one.columns, len(inputs) > 1):
             return False
         if kind == "verdicts" and of_claims and {*WANTED_CLAIM_COLUMNS} & {*one.columns} - of_claims:
-            return False
-        if kind == "claims" and one.has_repeated_claims:
             return False
     return True
 
