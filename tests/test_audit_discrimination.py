@@ -11,7 +11,7 @@ from audit_tables import collect_findings, find, judged
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from factaudit.audit.core.result_rows import MACRO_MEAN
-from factaudit.audit.discrimination import AUDIT, compute_score_discrimination
+from factaudit.audit.discrimination import compute_score_discrimination
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -75,10 +75,6 @@ def test_scores_at_the_wrong_threshold_are_found() -> None:
     assert [row for row in collect_findings(right) if row["id"] == "threshold"] == []
 
 
-def test_one_class_or_no_score_has_no_figure() -> None:
-    row = find(compute_score_discrimination(judged([{"label": 1, "e": 0.5}, {"label": 1, "e": 0.9}], "e")), dataset="d")
-    assert row["auc"] is row["tuned_bacc"] is None
-    assert row["reason"].startswith("only one class")
-    assert AUDIT.applies is not None
+def test_folds_are_two_at_least() -> None:
     with pytest.raises(UsageError, match="at least 2 folds"):
         compute_score_discrimination(judged(claims(10), "e"), folds=1)

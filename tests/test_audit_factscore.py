@@ -123,19 +123,6 @@ def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
     assert (row["score"], row["score_min"], row["score_max"], row["n_unparsed"]) == (1, 0.5, 1, 1)
 
 
-def test_systems_are_told_apart_and_first_taken_together() -> None:
-    rows = [
-        {"system": system, "response_id": str(n), "e": value}
-        for n, (system, value) in enumerate((("b", 1), (None, 0), ("b", 0)))
-    ]
-    found = compute_factscore_audit(judged(rows, "e"), gamma=0)
-    assert [(row["system"], row["score"], row["n_responses"]) for row in found] == [
-        ("__all__", pytest.approx(1 / 3), 3),
-        ("b", 0.5, 2),
-        (None, 0, 1),
-    ]
-
-
 def test_responses_about_one_topic_are_a_cluster() -> None:
     """The same scores of a second system on the same topics say nothing new of how topics differ."""
     scores = [1, 1, 0, 1, 0, 1, 1, 0]
@@ -147,14 +134,6 @@ def test_responses_about_one_topic_are_a_cluster() -> None:
     both, one, _ = compute_factscore_audit(judged(rows, "e"), gamma=0, intervals=ClusterBootstrap())
     ends = ("score", "score_low", "score_high")
     assert [both[end] for end in ends] == pytest.approx([one[end] for end in ends])
-
-
-def test_rows_of_one_fact_are_one_fact_that_any_of_them_supports() -> None:
-    cells = {("1", "A"): 1, ("1", "B"): 0, ("2", "A"): 0, ("2", "B"): None, ("3", "A"): 0, ("3", "B"): 0}
-    rows = [{"response_id": "r", "fact_id": fact, "entity": who, "e": value} for (fact, who), value in cells.items()]
-    (row,) = compute_factscore_audit(judged(rows, "e"), gamma=0)
-    assert (row["n_facts"], row["n_supported"], row["n_unscored"]) == (3, 1, 1)
-    assert (row["score"], row["score_max"]) == pytest.approx((1 / 3, 2 / 3))
 
 
 def test_intervals_are_korn_and_graubards_over_responses() -> None:

@@ -18,91 +18,9 @@ from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 
-def test_rates_by_hand():
-    rows = compute_evaluator_rates(
-        judged(
-            [
-                {"label": 1, "e": 1},
-                {"label": 1, "e": 1},
-                {"label": 1, "e": 0},
-                {"label": 1},  # no verdict at all
-                {"label": 0, "e": 0},
-                {"label": 0, "e": 1},
-                {"label": None, "e": 1},
-            ],
-            "e",
-        )
-    )
-    row = find(rows, dataset="d")
-    assert (row["n"], row["n_unscored"], row["n_unlabelled"]) == (5, 1, 1)
-    assert (row["n_attributable"], row["n_unattributable"]) == (3, 2)
-    assert row["tpr"] == pytest.approx(2 / 3)
-    assert row["tnr"] == pytest.approx(1 / 2)
-    assert row["fnr"] == pytest.approx(1 / 3)
-    assert row["fpr"] == pytest.approx(1 / 2)
-    assert row["ppr"] == pytest.approx(3 / 5)
-    assert row["bacc"] == pytest.approx((2 / 3 + 1 / 2) / 2)
-    assert row["gap"] == pytest.approx(2 / 3 - 1 / 2)
-    assert (row["tpr_min"], row["tpr_max"]) == (pytest.approx(2 / 4), pytest.approx(3 / 4))
-    assert (row["tnr_min"], row["tnr_max"]) == (0.5, 0.5)
-    assert (row["ppr_min"], row["ppr_max"]) == (pytest.approx(3 / 6), pytest.approx(4 / 6))
-    assert row["reason"] is None
-
-
-def test_macro_is_the_unweighted_mean_of_what_is_defined():
-    rows = compute_evaluator_rates(
-        judged(
-            [
-                {"dataset": "a", "label": 1, "e": 1},
-                {"dataset": "a", "label": 0, "e": 1},
-                *[{"dataset": "b", "label": 1, "e": 0}] * 3,
-                {"dataset": "b", "label": 1, "e": 1},
-            ],
-            "e",
-        )
-    )
-    macro = find(rows, dataset="__macro__")
-    assert (macro["n"], macro["n_datasets"]) == (6, 2)
-    assert macro["tpr"] == pytest.approx((1 + 0.25) / 2)
-    assert macro["tnr"] == 0.0
-    assert macro["reason"].startswith("undefined in a data set: tnr, fpr, bacc, gap")
-    only_positive = find(rows, dataset="b")
-    assert only_positive["tnr"] is None
-    assert only_positive["bacc"] is None
-    assert only_positive["reason"] == "no unattributable claim is labelled and scored"
-
-
-def test_any_columns_split_the_rates_and_a_missing_value_is_a_group():
-    rows = compute_evaluator_rates(
-        judged(
-            [
-                {"label": 0, "error_type": "number", "e": 0},
-                {"label": 0, "error_type": "entity", "e": 1},
-                {"label": 1, "error_type": None, "e": 1},
-            ],
-            "e",
-        ),
-        by=["dataset", "error_type"],
-    )
-    assert [row["error_type"] for row in rows if row["dataset"] == "d"] == ["entity", "number", None]
-    assert find(rows, dataset="d", error_type="number")["tnr"] == 1.0
-    assert find(rows, dataset="d", error_type=None)["tpr"] == 1.0
-    over_all = compute_evaluator_rates(judged([{"label": 0, "error_type": "number", "e": 0}], "e"), by=["error_type"])
-    assert [row["dataset"] for row in over_all] == ["__all__"]
-
-
 def test_an_unknown_column_is_named_with_a_hint():
     with pytest.raises(UsageError, match=r"no column 'sytem' \(did you mean 'system'\?\)"):
         compute_evaluator_rates(judged([{"label": 0, "e": 0}], "e"), by=["sytem"])
-
-
-def test_without_labels_ppr_is_over_all_scored_claims():
-    row = find(compute_evaluator_rates(judged([{"e": 1}, {"e": 0}, {"e": None}], "e")), dataset="d")
-    assert (row["n"], row["n_unscored"]) == (2, 1)
-    assert row["ppr"] == 0.5
-    assert (row["ppr_min"], row["ppr_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
-    assert row["tpr"] is row["tnr"] is row["bacc"] is row["tpr_min"] is None
-    assert "ppr is over all scored claims" in row["reason"]
 
 
 def random_rows(seed: int, n: int = 300, evaluators: str = "abc", unscored: float = 0.1) -> list[dict]:
@@ -144,16 +62,6 @@ def test_consistency_agrees_with_scikit_learn():
         assert row["iou"] == pytest.approx(jaccard_score(first, second, pos_label=positive), abs=1e-12)
         assert row["kappa"] == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
         assert row["iou_min"] <= row["iou"] <= row["iou_max"]
-
-
-def test_iou_needs_no_label_and_is_null_where_nobody_predicts_the_class():
-    rows = compute_evaluator_consistency(judged([{"a": 1, "b": 1}, {"a": 1, "b": 1}], "a", "b"))
-    assert find(rows, **{"class": "attributable"})["iou"] == 1.0
-    none = find(rows, **{"class": "unattributable"})
-    assert none["iou"] is none["kappa"] is None
-    assert none["reason"] == ("neither predicts a claim unattributable; both give every claim the same prediction")
-    opposite = compute_evaluator_consistency(judged([{"a": 1, "b": 0}, {"a": 1, "b": 0}], "a", "b"))[0]
-    assert (opposite["iou"], opposite["kappa"]) == (0.0, 0.0)
 
 
 def test_permutation_p_values_agree_with_all_swaps():

@@ -45,10 +45,3 @@ def test_recall_and_the_split_of_what_is_not_supported_by_hand() -> None:
     (one,) = [row for row in found if row["variant"] == "k=1"]
     assert (one["n"], one["recall"], one["not_in_passages"]) == (6, 1 / 4, 3 / 5)
     assert one["reason"] == "no interval for recall, not_in_passages: fewer than two clusters"
-
-
-def test_nothing_is_told_without_the_whole_page_or_without_such_a_fact() -> None:
-    assert compute("retrieval", judged(make_facts("base", "sn"), "e")) == []
-    (row,) = compute("retrieval", judged([*make_facts("base", "ss"), *make_facts("retrieval=all", "nn")], "e"))
-    assert (row["recall"], row["not_in_passages"], row["n_only_passages"]) == (None, None, 2)
-    assert row["reason"] == "undefined: recall, not_in_passages"

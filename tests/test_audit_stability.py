@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from audit_tables import find, judged, tables
 
 from factaudit import compare
@@ -23,19 +22,6 @@ def asked(n: int, flips: int, repeats: int = 2, **columns: object) -> list[dict]
         said[-1] = 1 - said[-1] if i < flips else said[-1]
         rows.append({"label": i % 2, "e": said, "doc_id": f"d{i // 2}", **columns})
     return rows
-
-
-def test_flips_by_hand():
-    rows = [
-        {"label": 1, "e": [1, 1, 1]},
-        {"label": 1, "e": [1, 0, 1]},  # 2 of 3 pairs differ
-        {"label": 0, "e": [0, 0, None]},
-        {"label": 0, "e": [1, None, None]},
-    ]
-    (row,) = compute_verdict_stability(judged(rows, "e"))
-    assert (row["n"], row["n_unscored"], row["n_repeats"]) == (3, 1, 3)
-    assert row["flip_rate"] == pytest.approx(2 / 7)
-    assert (row["flip_rate_min"], row["flip_rate_max"]) == (pytest.approx(2 / 12), pytest.approx(7 / 12))
 
 
 def test_flips_have_an_interval():

@@ -13,56 +13,10 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
 from factaudit.arrays.system_rankings import PairTest, SystemErrors
-from factaudit.audit.quantification import AUDIT as QUANTIFICATION_AUDIT
 from factaudit.audit.ranking import ORDER_SYMBOLS
 from factaudit.errors import UsageError
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.hypothesis_tests import two_proportion_p, two_proportion_power
 from factaudit.stats.rank_correlation import kendall_tau
-
-RESPONSES = [
-    # a response is predicted 0 as soon as one claim is; it has a label where all its claims have one
-    {"system": "s", "response_id": "1", "label": 1, "e": 1},
-    {"system": "s", "response_id": "1", "label": 1, "e": 1},
-    {"system": "s", "response_id": "2", "label": 0, "e": None},
-    {"system": "s", "response_id": "2", "label": None, "e": 0},
-    {"system": "s", "response_id": "3", "label": 1, "e": None},
-    {"system": "s", "response_id": "3", "label": 1, "e": 1},
-    {"system": "s", "response_id": "4", "label": None, "e": 1},
-    {"system": "s", "response_id": "4", "label": 1, "e": 1},
-    {"system": "t", "response_id": "1", "label": 1, "e": 0},
-    {"system": None, "response_id": None, "label": 0, "e": 0},
-]
-
-
-def test_claims_and_responses_by_hand():
-    rows = compute("quantification", judged(RESPONSES, "e"))
-    claims = find(rows, level="claim", system="s")
-    # labelled and scored: 1/1, 1/1, 1/1 (of response 3) and 1/1 (of 4)
-    assert (claims["n"], claims["n_unscored"], claims["n_unlabelled"]) == (4, 2, 2)
-    # one of the six labels is 0, whatever is scored
-    assert (claims["labelled_error_rate"], claims["predicted_error_rate"]) == (pytest.approx(1 / 6), 0.0)
-    assert claims["bias"] == pytest.approx(-1 / 6)
-    assert (claims["predicted_error_rate_min"], claims["predicted_error_rate_max"]) == (0.0, pytest.approx(2 / 6))
-    assert claims["labelled_error_rate_min"] == claims["labelled_error_rate_max"] == pytest.approx(1 / 6)
-    assert (claims["bias_min"], claims["bias_max"]) == (pytest.approx(-1 / 6), pytest.approx(1 / 6))
-    responses = find(rows, level="response", system="s")
-    # 1: 1/1; 3: 1/missing; 2 and 4 are labelled in part: did their errors make labels, each such label were an error
-    assert (responses["n"], responses["n_unscored"], responses["n_unlabelled"]) == (1, 1, 2)
-    assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (0.0, 0.0)
-    over_all = find(rows, level="response", system="__all__")
-    assert over_all["n"] == 2
-    assert "labelled if all its claims are" in QUANTIFICATION_AUDIT.formula, "the page says so, too"
-    assert over_all["reason"] == "claims in no response; responses without labels for all claims left out"
-    assert find(rows, level="claim", system="__all__")["n"] == 6
-    assert [row["system"] for row in rows if row["level"] == "claim"] == ["s", "t", "__all__"]
-
-
-def test_an_unlabelled_system_has_a_predicted_error_rate():
-    rows = compute("quantification", judged([{"system": "s", "e": 0}, {"system": "s", "e": 1}], "e"), levels=["claim"])
-    row = find(rows, system="s")
-    assert (row["n"], row["predicted_error_rate"], row["labelled_error_rate"], row["bias"]) == (2, 0.5, None, None)
-    assert row["reason"] == "no claim is labelled: the rate is of all scored"
 
 
 def of_systems(errors: dict[str, tuple[int, int, int]], dataset: str = "d") -> list[dict]:
@@ -75,20 +29,6 @@ def of_systems(errors: dict[str, tuple[int, int, int]], dataset: str = "d") -> l
 
 
 SYSTEMS = {"a": (100, 10, 30), "b": (80, 24, 20), "c": (120, 12, 12), "d": (50, 25, 1)}
-
-
-def test_headroom_by_hand():
-    table = judged(of_systems(SYSTEMS), "e")
-    rows = compute("headroom", table, groups={"small": ["a", "b"], "large": ["c", "d"]}, levels=["claim"])
-    row = find(rows, group="__all__")
-    assert (row["labelled"], row["predicted"], row["bias"]) == (0.1, 0.02, pytest.approx(-0.08))
-    assert (row["labelled_system"], row["predicted_system"], row["n_systems"]) == ("a, c", "d", 4)
-    small = find(rows, group="small")
-    assert (small["labelled"], small["predicted"]) == (0.1, 0.25)
-    assert small["bias"] == pytest.approx(0.15)
-    assert (small["labelled_system"], small["predicted_system"]) == ("a", "b")
-    with pytest.raises(UsageError, match=r"group 'x': unknown system 'ab'"):
-        compute("headroom", table, groups={"x": ["ab"]})
 
 
 @pytest.mark.parametrize("correction", ["none", "holm"])
@@ -153,27 +93,6 @@ def test_power_agrees_with_statsmodels():
         )
 
 
-def test_one_system_has_no_order():
-    row = compute(
-        "ranking", judged(of_systems({"a": (10, 1, 2)}), "e"), levels=["claim"], intervals=ClusterBootstrap(50)
-    )[0]
-    assert row["n_pairs"] == 0
-    assert row["error_rate"] is row["kendall_tau"] is row["detectable_10"] is None
-    assert row["kendall_tau_low"] is row["pearson_r_high"] is None
-    assert row["reason"] == "correlations need 3 systems"
-
-
-def test_an_unscored_system_is_named_and_not_compared():
-    rows = [*of_systems(SYSTEMS), {"system": "z", "label": 1, "e": None}]
-    summary = compute("ranking", judged(rows, "e"), levels=["claim"])[0]
-    assert (summary["n_systems"], summary["n_pairs"], summary["n_unscored"]) == (4, 6, 1)
-    assert "without labelled and scored claims" in summary["reason"]
-    pair = find(compute("ranking_pairs", judged(rows, "e"), levels=["claim"]), system_a="z", system_b="b")
-    assert pair["predicted_order"] is pair["error"] is pair["p_predicted"] is None
-    assert pair["labelled_order"] == "=", "one label is not enough, but the labels are there"
-    assert pair["reason"] == "of a system no labelled claim is scored"
-
-
 def test_orders_by_default_know_clusters_and_the_number_of_pairs():
     """20 documents of 5 claims that are all alike: 100 claims are worth 20."""
     errors = {"a": 3, "b": 9, "c": 10}
@@ -220,23 +139,6 @@ def test_bounds_of_ranking_hold_every_completion(how):
                 assert complete[f"{key}_min"] == complete[f"{key}_max"] == complete[key]
 
 
-def test_a_response_is_not_wrong_because_its_facts_are_not_true_of_somebody_else() -> None:
-    """Each fact stands beside both people of the name: every response was said to be wrong."""
-    of = {"system": "s", "label": None}
-    rows = [
-        {
-            **of,
-            "response_id": f"r{response}",
-            "fact_id": f"{response}.{fact}",
-            "entity": person,
-            "e": int(person == "A"),
-        }
-        for response in range(3)
-        for fact in range(2)
-        for person in ("A", "B")
-    ]
-    rows += [{**of, "response_id": "r3", "fact_id": "3.0", "entity": "A", "e": 1}]
-    found = compute("quantification", judged(rows, "e"))
-    row = find(found, level="response", system="s")
-    assert (row["n"], row["predicted_error_rate"]) == (1, 0.0)
-    assert "claims in no response" in find(found, level="response", system="__all__")["reason"]
+def test_an_unknown_system_of_a_group_is_named():
+    with pytest.raises(UsageError, match=r"group 'x': unknown system 'ab'"):
+        compute("headroom", judged(of_systems(SYSTEMS), "e"), groups={"x": ["ab"]})

@@ -79,7 +79,7 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
     assert may_find_errors(of, "useless")["may"] == "no"
     (line,) = instead(of)
     assert line.startswith("review the lowest scores first: e's lowest 10 % contain ")
-    said = f"If people review the lowest {100 * review:.0f} %, at most 5 % of the claims that are left are errors"
+    said = f"If people review the lowest {100 * review:.0f} % of its scores, at most 5 % of the claims"
     assert said in line
 
 

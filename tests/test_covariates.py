@@ -63,23 +63,6 @@ def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "reason"),
-    [
-        # Two claims gave a slope of -866 points.
-        ([{"label": 1, "number": x, "e": x > 1} for x in (1, 1.001, 2, 3, 4)], {"bins": 2}, "fewer than 10 scored"),
-        ([{"label": 1, "number": x % 5, "e": None} for x in range(20)], {}, "fewer than 10 scored"),
-        ([{"label": 1, "number": x % 2, "e": 1} for x in range(12)], {}, "fewer than 10 labels in the group"),
-        ([{"label": 1, "number": x % 2, "e": 1} for x in range(40)], {}, "says the same of every claim"),
-    ],
-)
-def test_what_is_undefined_is_null_with_its_reason(rows: list[Row], options: Row, reason: str) -> None:
-    rows = [row | {"e": None if row["e"] is None else int(row["e"])} for row in rows]
-    found = compute_covariates(judged(rows, "e"), columns=["number"], intervals=INTERVALS, **options)[-1]
-    assert found["difference_low"] is None
-    assert reason in found["reason"]
-
-
-@pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"columns": ["knd"]}, "no column 'knd'"),

@@ -73,25 +73,6 @@ def test_tasks_are_binned_apart_and_a_dataset_stands_for_a_missing_task() -> Non
     assert [row["r2_high"] for row in found[5:]] == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
 
 
-def test_claims_without_overlap_are_counted() -> None:
-    rows = [{"claim": claim_of(s), "label": 1, "e": 1} for s in range(5)]
-    rows += [{"claim": "word", "label": 0, "e": 1}, {"claim": "two words", "label": 1, "doc": None, "e": 1}]
-    rows += [{"claim": "not labelled", "label": None, "e": 1}]
-    data = judged(rows)
-    assert {row["n_no_r2"] for row in compute("surface_bias", data)} == {2}
-    assert sum(row["n"] for row in compute("surface_bias", data)) == 5
-
-
-def test_no_text_gives_no_figure_but_a_reason() -> None:
-    data = judged([{"claim": "a claim", "label": label, "doc": None, "e": 1} for label in (0, 1)])
-    for row in compute("surface_bias", data, intervals=ClusterBootstrap(replicates=20)):
-        assert row["n"] == 0
-        figures = [value for key, value in row.items() if key.startswith(("tpr", "tnr", "r2"))]
-        assert figures == [None] * len(figures)
-        assert row["reason"] == "no labelled claim of the task has a ROUGE-2 precision"
-    assert find_slopes(data) == []
-
-
 def test_a_bin_is_at_least_one() -> None:
     with pytest.raises(UsageError, match="at least 1 bin, found 0"):
         compute("surface_bias", judged([{"claim": "a b", "label": 1, "e": 1}]), bins=0)
