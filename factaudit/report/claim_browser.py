@@ -30,7 +30,7 @@ MAX_REPORT_CHARACTERS = 450_000
 _MAX_TEXT_LENGTH, _MAX_REPLY_LENGTH = 6_000, 600
 #: What is shown of an annotation, and of a claim besides its texts.
 _ANNOTATION_FIELDS = ("annotator", "label", "grade", "start", "end", "note")
-_CLAIM_FIELDS = ("dataset", "system", "response_id", "topic", "error_type")
+_CLAIM_FIELDS = ("dataset", "system", "entity", "response_id", "topic", "error_type")
 
 
 class ClaimBrowser:

@@ -196,7 +196,7 @@
     top.append(make("span", row.claim || "(no text)", "text"));
     const wrong = row.said.filter((one) => one.p !== null && row.label !== null && one.p !== row.label);
     // Labels that estimates rest on need not stand in the claims table: a claim without one there may have one.
-    const told = [row.dataset, row.system, row.label !== null && `label: ${word(row.label)}`];
+    const told = [row.dataset, row.system, row.entity && `about ${row.entity}`, row.label !== null && `label: ${word(row.label)}`];
     if (wrong.length) told.push(`wrong: ${wrong.map((one) => about.evaluators[one.e]).join(", ")}`);
     top.append(make("small", told.filter(Boolean).join(" · ")));
     node.append(top);

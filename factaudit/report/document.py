@@ -26,6 +26,8 @@ from factaudit.text.display_text import format_cached_reply_dates, format_count
 MAX_REPORT_FIGURES = 6
 #: A section shows so many of its findings; ``tables/findings.csv`` has all.
 MAX_SECTION_FINDINGS = 2
+#: What a run was about: scores of texts, or which evaluator is right.
+_LEADING_AUDITS = ("factscore", "dfactscore", "rates")
 #: A run of so few audits has a section for each.
 _FEW_AUDITS = 4
 #: From the gravest to the least.
@@ -76,20 +78,18 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     chosen = _choose_audits(audits, results)
     run = make_audited_run(results["audits"], about)
     ranked = rank_evaluators(run)
-    # What an engine has to say is what its run was about.
-    sections = [
-        _build_engine_section(place, given, run_dir) for place, given in enumerate(results.get("sections") or [])
-    ]
-    n_figures = sum(section.figure is not None for section in sections)
+    engine = [_build_engine_section(place, given, run_dir) for place, given in enumerate(results.get("sections") or [])]
+    n_figures = sum(section.figure is not None for section in engine)
+    leading, following = list[ReportSection](), list[ReportSection]()
     for audit in chosen:
         section = _build_audit_section(audit, results, ranked, has_room=n_figures < MAX_REPORT_FIGURES)
         n_figures += section.figure is not None
-        sections.append(section)
+        (leading if audit.name in _LEADING_AUDITS else following).append(section)
     return ReportDocument(
         title=about.get("title") or DEFAULT_TITLE,
         screen=compose_screen(results),
         remarks=compose_report_remarks(results),
-        sections=sections,
+        sections=[*leading, *engine, *following],
         others=[(audit.title, _name_file(audit.name)) for audit in audits if audit not in chosen],
         formulas=[(audit.title, audit.formula) for audit in chosen if audit.formula],
         methods=_describe_methods(results),
@@ -100,17 +100,17 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
 
 
 def _choose_audits(audits: Sequence[Audit], results: Mapping[str, Any]) -> list[Audit]:
-    """The audits that have a section, the one that says who is best before the others."""
+    """The audits that have a section, those that say what the run was about before the others."""
     warned = {each.get("id") for each in results.get("findings") or [] if each.get("severity") != "ok"}
     chosen = [
         audit
         for audit in audits
         if len(audits) <= _FEW_AUDITS
         or (audit.compute is None and (audit.plot is not None or audit.remarks is not None))
-        or audit.name == "rates"
+        or audit.name in _LEADING_AUDITS
         or any(check.id in warned for check in audit.checks)
     ]
-    return sorted(chosen, key=lambda audit: audit.name != "rates")
+    return sorted(chosen, key=lambda audit: audit.name not in _LEADING_AUDITS)
 
 
 def _name_file(audit: str) -> str:

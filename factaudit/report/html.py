@@ -116,20 +116,20 @@ def _read_page_asset(name: str) -> str:
 def _read_figures(stems: list[str], figure_folder: Path) -> dict[str, Markup]:
     """The drawings by stem, to stand in the page, where they are seen without a script and in print; the largest are
     left out where there is no room for all."""
-    found = {stem: _make_inline_svg(figure_folder / f"{stem}.svg", stem) for stem in stems}
+    found = {stem: _make_inline_svg(figure_folder / f"{stem}.svg", f"f{at}-") for at, stem in enumerate(stems)}
     while sum(map(len, found.values())) > MAX_EMBEDDED_FIGURE_BYTES:
         del found[max(found, key=lambda stem: len(found[stem]))]
     return found
 
 
-def _make_inline_svg(path: Path, stem: str) -> Markup:
-    """A drawing of ours as an element: names of its own beside those of other drawings, and as wide as can be read.
+def _make_inline_svg(path: Path, prefix: str) -> Markup:
+    """A drawing of ours as an element: its names have a prefix of their own, and it is as wide as can be read.
 
     A figure is shown a third larger than on paper, so that 7 pt can be read. Its points lead to claims of this page.
     """
     svg = re.sub(r"^.*?(?=<svg)", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(?<=\bid=")|(?<=url\(#)|(?<=href="#)', f"{stem}-", svg)
+    svg = re.sub(r'(?<=\bid=")|(?<=url\(#)|(?<=href="#)', prefix, svg)
     svg = re.sub(r'<a href="\.\./report\.html#claims\?([^"]*)"', r'<a href="#summary" data-asked="\1"', svg)
     width = re.search(r'<svg [^>]*?\bwidth="([\d.]+)pt"', svg)
     shown = f' width="{round(float(width[1]) * 16 / 9)}"' if width else ""

@@ -35,8 +35,10 @@ _SIZE, _SMALL_SIZE = 18.0, 7.0
 #: How intervals and lines that guide the eye are drawn.
 _INTERVAL: dict[str, Any] = {"elinewidth": 0.8, "alpha": 0.55, "zorder": 2}
 _GUIDE: dict[str, Any] = {"lw": 0.8, "ls": (0, (4, 2)), "zorder": 1}
-#: Inches: a line of text, what is left free at the right and between panels, numbers under or beside an axis.
-_LINE, _MARGIN, _NUMBERS = 0.15, 0.16, 0.24
+#: Inches: a line of text, what is left free at the right, between panels, numbers under or beside an axis.
+_LINE, _MARGIN, _GAP, _NUMBERS = 0.15, 0.16, 0.25, 0.24
+#: Of so many markers of one series each leads to its claims; the links of more would make the report too large.
+_MAX_LINKS = 100
 #: What begins the address of the claims behind a marker.
 CLAIMS_ADDRESS = "../report.html#claims?"
 
@@ -116,8 +118,8 @@ class _Chart:
             head = title_lines * _LINE + 0.06
             top = n_legend_rows * _LINE + 0.08 + head
             total = top + bottom + n_rows * height + (n_rows - 1) * (head + _MARGIN)
-            room = (width - left - n_columns * _MARGIN) / n_columns
-            grid = {"left": left / width, "right": 1 - _MARGIN / width, "wspace": _MARGIN / room}
+            room = (width - left - _MARGIN - (n_columns - 1) * _GAP) / n_columns
+            grid = {"left": left / width, "right": 1 - _MARGIN / width, "wspace": _GAP / room}
             grid |= {"top": 1 - top / total, "bottom": bottom / total, "hspace": (head + _MARGIN) / height}
             self.figure = Figure(figsize=(width, total))
             place = {"loc": "upper left", "bbox_to_anchor": (0, 1), "ncols": n_legend_columns}
@@ -158,6 +160,8 @@ class _Chart:
     ) -> None:
         """Markers that lead to the claims behind the figure ``key`` of each row."""
         markers = ax.scatter(x, y, **{"s": _SIZE, "color": look.colour, "marker": look.marker, "zorder": 3, **more})
+        if len(rows) > _MAX_LINKS:
+            return
         addresses = [self._make_address(row, key) for row in rows]
         markers.set_urls(addresses)
         for address, row in zip(addresses, rows, strict=True):
@@ -270,7 +274,7 @@ def _set_limits(ax: Axes, chart: _Chart, plot: PlotSpec, key: str) -> None:
         low, high = (chart.scale(key) * end for end in plot.limits[key])
         ax.set_xlim(low - 0.025 * (high - low), high + 0.025 * (high - low))
     elif known.size and known.min() >= 0:
-        high = ax.get_xlim()[1] if known.max() > 0 else 5.0
+        high = max(ax.get_xlim()[1], 1.03 * known.max()) if known.max() > 0 else 5.0
         ax.set_xlim(-0.025 * high, high)
 
 
