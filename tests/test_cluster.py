@@ -185,39 +185,6 @@ def journaled(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any, tmp_path: Path) -> None:
-    few = CLAIMS.iloc[:24].reset_index(drop=True)
-    evaluators: list[Asked] = [
-        ("slow", "Slow", {}),
-        ("gpu", "OnGPU", {"seconds": 0.02}),
-        ("broken", "Broken", {"seconds": 0.02, "fails_at": "c015"}),
-    ]
-    # Ray starts a server for each client, and on a machine under load gives up at first.
-    for _ in range(4):
-        _, ran = judge_in_a_process(few, tmp_path, nodes.client, *evaluators)
-        if "no weights here" in ran.stderr:
-            break
-        assert "Initialization failure from server" in ran.stderr or ran.returncode < 0, ran.stderr
-        time.sleep(5)
-    else:
-        pytest.skip(f"Ray serves no client on this machine: {ran.stderr[-300:]}")
-    judged = noted(tmp_path / "slow")
-    assert "" not in {node for _, node in judged}
-    # An evaluator with a device has an actor for each GPU (of which Ray only has to be told), and sees no other.
-    assert {line.rsplit(maxsplit=1)[1] for line in (tmp_path / "gpu").read_text().splitlines()} == {'"0"]'}
-    # What was judged before an evaluator gave up is kept, and what is kept is not judged again.
-    journal = tmp_path / "journal"
-    assert {f"c{i:03}" for i in (12, 13, 14)} <= {claim_id for claim_id, _ in noted(tmp_path / "broken")}
-    kept = judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "slow")))], journal=journal)
-    assert noted(tmp_path / "slow") == judged
-    pd.testing.assert_frame_equal(kept, judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))]))
-    left = own.Broken(str(tmp_path / "left"))
-    judge(few, [NamedEvaluator("broken", left)], journal=journal)
-    assert not {"c012", "c013", "c014"} & {claim_id for claim_id, _ in noted(tmp_path / "left")}
-
-
-# The last one: of its two nodes it kills one.
-@pytest.mark.slow
 def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     kept: set[str] = set()
@@ -275,6 +242,3 @@ def test_a_node_whose_evaluator_is_another_is_refused() -> None:
     verdicts, failure = worker.judge(list(iterate_table_claims(CLAIMS)))
     assert verdicts == []
     assert "not as another|version:2" in str(failure)
-
-
-# ------------------------------------------------------------------------------------------------------------ shards

@@ -14,7 +14,6 @@ from scripted_llm import answer_two_facts
 
 from factaudit import Results
 from factaudit import run as run_experiment
-from factaudit.cli import main
 from factaudit.engines.pipeline import open_knowledge_source
 from factaudit.engines.runs import FactScoreExperiment
 from factaudit.errors import FactauditError
@@ -175,45 +174,3 @@ def test_all_pages_can_come_from_wikipedia(
     assert source.find_page(topic)[1] == "ok"
     assert source.find_page("Nobody Known")[1] == "skipped"
     assert sum(published.asked.values()) == 3
-
-
-# ---------------------------------------------------------------------------------------------- the local model
-
-
-@pytest.mark.local
-@pytest.mark.slow
-def test_the_local_model_scores_five_responses_from_text_to_report(pages: Path, tmp_path: Path) -> None:
-    outputs = {
-        "Ada was a miller.": "Ada Fenn",
-        "She won the Quill.": "Ada Fenn",
-        "Tobin is a painter.": "Tobin Reyce",
-        "Nobody was anybody.": "Nobody at all",
-        "I'm sorry, I cannot help with that.": "Ada Fenn",
-    }
-    bios = write(tmp_path / "bios.jsonl", [{"topic": topic, "output": output} for output, topic in outputs.items()])
-    # A small model on a small machine reads a few hundred tokens a second: short demonstrations, few facts.
-    demos = tmp_path / "demos.json"
-    demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
-    llm = f"smollm2:base_url=local,concurrency=2,timeout=300,cache={tmp_path / 'c.db'}"
-    settings = ["--demos", str(demos), "--set", "max_facts=2", "--set", "replicates=100"]
-    with pytest.raises(SystemExit) as stop:
-        main(
-            ["factscore", str(bios), "--knowledge", str(pages), "--llm", llm, *settings, "--out", str(tmp_path / "run")]
-        )
-    assert stop.value.code == 0
-    summary = json.loads((tmp_path / "run/summary.json").read_text())
-    # Nobody is asked about the response of whose topic there is no page.
-    assert (summary["n_responses"], summary["n_abstained"], summary["n_failed_sentences"]) == (5, 1, 1)
-    assert summary["n_facts"] >= 3
-    assert summary["cost"] == 0
-    claims = read_claims(tmp_path / "run/claims.parquet")
-    verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
-    # What 135 million parameters say is not asserted; that each reply was read, and the log-probabilities with it, is.
-    found = verdicts[verdicts["claim_id"].isin(claims.loc[claims["doc"].notna(), "claim_id"])]
-    assert len(found) > 0
-    assert set(found["status"]) <= {"ok", "unparsed"}
-    assert found["prediction"].notna().all()
-    assert found.loc[found["status"] == "ok", "score"].notna().all()
-    (calls,) = json.loads((tmp_path / "run/results.json").read_text())["calls"]
-    assert calls["calls"] + calls["cached_calls"] >= 3 + len(found)  # equal questions are asked once
-    assert (tmp_path / "run/report.html").is_file()
