@@ -50,7 +50,6 @@ def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses
     results = json.loads((tmp_path / "run/results.json").read_text())
     assert (results["about"]["title"], results["about"]["seed"]) == ("Mine", 3)
     assert [row["name"] for row in results["about"]["evaluators"]] == ["unigram@0.9", "rouge2"]
-    assert results["signature"].endswith("|gamma:0.0|irrelevant:exclude")
     claims = read_claims(tmp_path / "run/claims.parquet")
     verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
     own = verdicts[verdicts["evaluator"] == "unigram@0.9"]

@@ -89,8 +89,6 @@ class ScoreSettings(BaseModel):
     irrelevant: Literal["exclude", "unsupported"] = "exclude"
     #: Keys whose values are paths.
     PATHS: ClassVar[tuple[str, ...]] = ("responses", "knowledge", "demos")
-    #: Keys that change figures, but no verdict.
-    FIGURES: ClassVar[tuple[str, ...]] = ("gamma", "irrelevant")
 
     @model_validator(mode="before")
     @classmethod
@@ -151,7 +149,6 @@ class DFactScoreSettings(ScoreSettings):
     citation_judge: EvaluatorSpec | None = None
     annotations: str | None = None
     PATHS: ClassVar[tuple[str, ...]] = (*ScoreSettings.PATHS, "group_demos", "annotations")
-    FIGURES: ClassVar[tuple[str, ...]] = (*ScoreSettings.FIGURES, "narrow", "rule")
 
 
 @dataclass

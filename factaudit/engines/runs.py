@@ -9,6 +9,7 @@ from typing import Any
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
+from factaudit.audit import list_computable_audits
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.audit.citations import compute_citation_audit
 from factaudit.audit.core.audit_declaration import Column
@@ -44,7 +45,6 @@ from factaudit.experiment.folder import (
     RunFolder,
     RunSettings,
     check_run_spares_inputs,
-    compare_run_tables,
     count_run_llm_calls,
     list_file_checksums,
     sum_run_call_costs,
@@ -55,7 +55,6 @@ from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.results import Results, compare
 from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
 from factaudit.settings.yaml_paths import YamlPaths
-from factaudit.signature import make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import list_plain_rows, write_table
 from factaudit.text.display_text import format_count
@@ -91,7 +90,7 @@ class FactScoreExperiment(RunSettings):
                 "factscore_agreement": {"irrelevant": block.irrelevant, **gamma},
                 "decomposition": {"demonstrations": str(block.demos)} if block.demos else {},
             }
-            results = _compare(self, models, scored, audits, inputs, self.audits)
+            results = _compare(self, models, scored, judged, audits, inputs, self.audits)
             rows = [row for row in results.audits.get("factscore", []) if row["system"] != ALL_TOGETHER]
             lines = [format_factscore(row, self.confidence) for row in rows]
             if variants:
@@ -145,7 +144,7 @@ class DFactScoreExperiment(RunSettings):
                 first = judged.evaluators.index(models.names[0])
                 rows = list_dfactscore_responses(judged, first, block.rule, block.gamma, block.narrow)
             _write_responses(out, responses, rows)
-            results = _compare(self, models, scored, audits, inputs, self.audits or [])
+            results = _compare(self, models, scored, judged, audits, inputs, self.audits or [])
             if section := make_merged_section(rows):
                 results.sections.append(section)
             intervals = None
@@ -256,19 +255,35 @@ def _compare(
     experiment: RunSettings,
     models: Pipeline,
     scored: ScoredFacts,
+    judged: Judgements,
     engine_audits: Mapping[str, Row],
     inputs: Sequence[str],
     audits: Sequence[Any] | None,
 ) -> Results:
-    """The engine's own audits, and ``audits``."""
-    results = compare_run_tables(
+    """The engine's own audits, then the others of ``audits``: by default all, or without labels those that need none.
+
+    There may be no label, or no fact at all: audits that do not apply are left out.
+    """
+    known = list_computable_audits()
+    named = read_audit_names_and_options(audits)
+    chosen = set() if audits is None else set(named)
+    if audits is None:
+        has_labels = scored.claims["label"].notna().any()
+        named = {name: {} for name, one in known.items() if has_labels or one.without_labels}
+    asked = {name: {**given, **named.get(name, {})} for name, given in engine_audits.items()}
+    if scored.claims["claim"].notna().any():
+        asked |= {name: given for name, given in named.items() if name not in engine_audits}
+    applicable = []
+    for name, given in asked.items():
+        applies = known[name].applies
+        if name in chosen or applies is None or applies(judged):
+            applicable.append({name: given})
+    results = compare(
         scored.claims,
         scored.verdicts,
-        models.settings.model_dump(include=set(models.settings.FIGURES)),
-        engine_tables=(scored.claims, scored.verdicts, engine_audits),
+        audits=applicable,
         inputs=list_file_checksums(inputs),
         signatures=models.signatures,
-        audits=audits,
         **experiment.model_dump(include={"title", "replicates", "seed", "confidence"}),
     )
     if scored.notes:
@@ -291,9 +306,8 @@ def _finish(
     results.calls.extend(calls)
     own = (row for row in results.audits.get(audit, []) if row["evaluator"] == models.names[0])
     summary: Row = next(own, {"score": None})
-    figures = models.settings.model_dump(include=set(models.settings.FIGURES))
-    signature = make_signature(models.signatures[models.names[0]], figures)
-    write_json(run.path / "summary.json", summary | {"cost": sum_run_call_costs(calls), "signature": signature})
+    more = {"cost": sum_run_call_costs(calls), "signature": results.signature}
+    write_json(run.path / "summary.json", summary | more)
     return run.finish(experiment, results)
 
 

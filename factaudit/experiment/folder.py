@@ -11,20 +11,15 @@ import os
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from factaudit.arrays.judgements import Judgements
-from factaudit.audit import list_computable_audits
-from factaudit.audit.audit_options import read_audit_names_and_options
-from factaudit.audit.core.audit_declaration import Audit
 from factaudit.errors import UsageError
 from factaudit.experiment.unchanged import list_versions, read_run_record
 from factaudit.files import (
@@ -38,8 +33,8 @@ from factaudit.files import (
 from factaudit.publications.register import read_publication_citation, recognise_published_files
 from factaudit.report.rendering import render_report
 from factaudit.report.results_json import write_results_json
-from factaudit.results import Results, Row, compare
-from factaudit.signature import compute_file_checksum, hash_texts, make_signature
+from factaudit.results import Results, Row
+from factaudit.signature import compute_file_checksum
 
 if TYPE_CHECKING:
     from factaudit.report.claim_browser import ClaimBrowser
@@ -307,48 +302,3 @@ def sum_run_call_costs(calls: Sequence[Row]) -> float | None:
     if any(row.get("cost") is None for row in calls):
         return None
     return sum(row["cost"] for row in calls)
-
-
-def compare_run_tables(
-    claims: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    settings: Mapping[str, Any],
-    *,
-    audits: Sequence[str | Mapping[str, Any]] | None,
-    engine_tables: tuple[pd.DataFrame, pd.DataFrame, Mapping[str, Row]],
-    **options: Any,
-) -> Results:
-    """`factaudit.results.compare` for the tables of an engine, which may have no label, or no claim at all.
-
-    settings: what the engine's own figures depend on besides the verdicts; it becomes part of the signature.
-    engine_tables: the tables (they may be the same) that the engine's own audits read, and these with their options.
-    Those that do not apply are left out. They come first; the others of ``audits``, by default all, only where there
-    are labels. options: of `factaudit.results.compare`.
-    """
-    known = list_computable_audits()
-    named = {} if audits is None else read_audit_names_and_options(audits)
-    judged = Judgements.join(*engine_tables[:2])
-    asked = {
-        name: {**given, **named.get(name, {})}
-        for name, given in engine_tables[2].items()
-        if _can_apply_audit(known[name], judged)
-    }
-    results = compare(*engine_tables[:2], audits=[{name: given} for name, given in asked.items()], **options)
-    if audits is None and claims["label"].notna().any():
-        every = Judgements.join(claims, verdicts)
-        named = {name: {} for name, one in known.items() if _can_apply_audit(one, every)}
-    elif audits is None:
-        named = {name: {} for name, one in known.items() if one.without_labels}
-    rest = [{name: given} for name, given in named.items() if name not in engine_tables[2]]
-    if rest and claims["claim"].notna().any():
-        more = compare(claims, verdicts, audits=rest, **options)
-        line = make_signature(results.signature, {"facts": hash_texts(more.signature)})
-        about = more.about | {"n_tests": results.about["n_tests"] | more.about["n_tests"]}
-        if not set(results.evaluators) & set(more.evaluators):  # what the others' verdicts are made of
-            about["verifiers"] = results.about["evaluators"]
-        results = Results(line, about, results.audits | more.audits, results.finding_rows + more.finding_rows)
-    return replace(results, signature=make_signature(results.signature, settings)) if settings else results
-
-
-def _can_apply_audit(audit: Audit, judged: Judgements) -> bool:
-    return audit.applies is None or audit.applies(judged)

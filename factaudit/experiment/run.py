@@ -200,7 +200,7 @@ def run(
 
 def _has_failures(results: Results) -> bool:
     """Whether a step failed that the next run asks for again."""
-    callers = [*results.about["evaluators"], *results.about.get("verifiers", ())]
+    callers = results.about["evaluators"]
     steps = [row for rows in results.audits.values() for row in rows if "n_failed_sentences" in row]
     return any(row.get(f"n_{status}") for row in callers for status in RETRIED_STATUSES) or any(
         row["n_failed_sentences"] for row in steps

@@ -286,7 +286,7 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
     tables = []
     # Of no labels there is no number of attributable ones.
     rows = [row | ({} if row["n_labelled"] else {"n_attributable": None}) for row in about.get("claims") or []]
-    evaluators = [*(about.get("verifiers") or []), *(about.get("evaluators") or [])]
+    evaluators = about.get("evaluators") or []
     published = recognise_published_files(about.get("inputs") or [])
     statuses = [
         "verdicts",
