@@ -145,8 +145,8 @@ def test_seeds_reproduce_what_is_drawn_and_change_nothing_else():
     found, again, other = (factaudit.compare(claims, verdicts, replicates=100, seed=seed).audits for seed in (7, 7, 8))
     assert found == again
     changed = {name for name in found if found[name] != other[name]}
-    assert {"differences", "ranking"} <= changed
-    assert not changed & {"rates", "quantification", "headroom"}, "their intervals are not resampled"
+    assert "differences" in changed
+    assert not changed & {"rates", "quantification", "headroom", "ranking"}, "their intervals are not resampled"
 
 
 @pytest.mark.parametrize("n_clusters", [None, 3, 40])

@@ -141,16 +141,23 @@ class Shares:
     def estimate(self) -> ClusteredProportions:
         return estimate_clustered_proportions(self.clusters, self.hits, self.of)
 
+    @cached_property
+    def _intervals(self) -> IntervalEnds:
+        return self.estimate.wilson_intervals(self.confidence or 0.95)
+
     def sum(self, weights: Mapping[int, float], plus: float = 0.0) -> Figure:
         """A weighted sum of columns: its interval is MOVER's, which of one share is Wilson's."""
         at, weight = list(weights), np.array(list(weights.values()))
-        point, (low, high) = mover_proportion_sum(self.estimate.select(at), weight, self.confidence or 0.95)
         least, most = (each[:, at] for each in self.bounds)
         bounds = (
             (weight * np.where(weight > 0, least, most)).sum(1) + plus,
             (weight * np.where(weight > 0, most, least)).sum(1) + plus,
         )
-        return Figure(point + plus, bounds, None if self.confidence is None else (low + plus, high + plus))
+        if self.confidence is None:
+            return Figure((weight * self.estimate.point[:, at]).sum(1) + plus, bounds)
+        terms = self._intervals[0][:, at], self._intervals[1][:, at]
+        point, (low, high) = mover_proportion_sum(self.estimate.select(at), weight, self.confidence, terms)
+        return Figure(point + plus, bounds, (low + plus, high + plus))
 
 
 def share_units(

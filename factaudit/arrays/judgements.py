@@ -222,6 +222,14 @@ class Judgements:
 
     def tally(self, groups: ClaimGroups, *fields: int) -> Tally:
         """Count the claims or responses of each group by `LABEL`, or by what evaluators (their places) predict."""
+        known: WeakKeyDictionary[ClaimGroups, dict[tuple[int, ...], Tally]]
+        known = self.compute_once(("tallies",), WeakKeyDictionary)
+        tallies = known.setdefault(groups, {})
+        if fields not in tallies:
+            tallies[fields] = self._tally(groups, *fields)
+        return tallies[fields]
+
+    def _tally(self, groups: ClaimGroups, *fields: int) -> Tally:
         units = self.at_level(groups.level)
         values = [units.label if place == LABEL else units.prediction[place] for place in fields]
         if not any(units.has_guesses[place] for place in fields if place != LABEL):

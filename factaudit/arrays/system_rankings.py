@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -121,6 +122,8 @@ class RankingCase:
 
     def select(self, used: np.ndarray) -> RankingCase:
         """Those systems that are used: bool (S,)."""
+        if used.all():
+            return self
         members = [place for place, is_used in zip(self.members, used, strict=True) if is_used]
         return replace(self, members=members, cells=self.cells[used], stated=self.stated[used])
 
@@ -133,24 +136,35 @@ class RankingCase:
             for errors, n in zip(numbers[::2], numbers[1::2], strict=True)
         ]
 
-    def count_errors(self, *, by_cluster: bool = True) -> tuple[SystemErrors, SystemErrors]:
-        """By the labels, and as predicted."""
+    @cached_property
+    def errors(self) -> tuple[SystemErrors, SystemErrors]:
+        """By the labels, and as predicted, as if all claims were independent."""
         errors, labels, predicted, predictions = sum_errors(self.cells)
-        shares = [None, None]
-        if by_cluster and len(self.members):
-            shares = self.estimate_by_cluster(sum_errors, stated=False)
-        return SystemErrors(errors, labels, shares[0]), SystemErrors(predicted, predictions, shares[1])
+        return SystemErrors(errors, labels), SystemErrors(predicted, predictions)
+
+    @cached_property
+    def clustered_errors(self) -> tuple[SystemErrors, SystemErrors]:
+        """The same with what clusters say."""
+        if not self.members:
+            return self.errors
+        shares = self.estimate_by_cluster(sum_errors, stated=False)
+        labelled, predicted = (
+            replace(side, proportions=share) for side, share in zip(self.errors, shares, strict=True)
+        )
+        return labelled, predicted
 
 
-def iterate_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator[list[RankingCase]]:
-    """Of each dataset a case for each evaluator; groups: of systems."""
-    tallies = [judgements.tally(groups, LABEL, place) for place in range(len(judgements.evaluators))]
+def list_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> list[RankingCase]:
+    """A case for each data set and evaluator; groups: of systems. Kept, as two audits read them."""
+    return judgements.compute_once(("rankings", groups), lambda: list(_make_ranking_cases(judgements, groups)))
+
+
+def _make_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator[RankingCase]:
     for dataset in judgements.dataset_names:
         members = [place for place, key in enumerate(groups.keys) if key["dataset"] == dataset]
-        yield [
-            RankingCase(judgements, groups, members, dataset, place, tally.cells[members], tally.stated[members])
-            for place, tally in enumerate(tallies)
-        ]
+        for place in range(len(judgements.evaluators)):
+            tally = judgements.tally(groups, LABEL, place)
+            yield RankingCase(judgements, groups, members, dataset, place, tally.cells[members], tally.stated[members])
 
 
 def compare_orders(labelled_order: np.ndarray, predicted_order: np.ndarray) -> dict[str, float | None]:

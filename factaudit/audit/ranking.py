@@ -14,14 +14,13 @@ from factaudit.arrays.system_rankings import (
     PAIR_DETECTION_POWER,
     PairTest,
     RankingCase,
-    SystemErrors,
     SystemPairTest,
     bound_order_errors,
     compare_orders,
     correlate_rates,
     count_reversed_pairs,
     cross_tabulate_orders,
-    iterate_ranking_cases,
+    list_ranking_cases,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
@@ -77,27 +76,25 @@ def compute_ranking_agreement(
     confidence = None if intervals is None else intervals.confidence
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        for cases in iterate_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
-            for case in cases:
-                is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (case.cells[:, 0].sum(1) >= min_errors)
-                used = case.select(is_used)
-                clustered = used.count_errors()
-                row: Row = {"dataset": case.dataset, "level": level, "evaluator": judgements.evaluators[case.evaluator]}
-                row |= _compare_systems(used, clustered, how) | _count_ranked_claims(case, used)
-                is_enough = len(used.members) >= min_systems
-                compared = clustered if is_enough else used.select(np.zeros(len(used.members), bool)).count_errors()
-                figures = correlate_rates(*compared, confidence)
-                low, high = figures["kendall_tau"].ends
-                is_too_wide = high - low > MAX_TAU_INTERVAL_WIDTH
-                figures["kendall_tau"] = figures["kendall_tau"].without_interval(is_too_wide, _TOO_WIDE)
-                for key, figure in figures.items():
-                    row |= pick_figure(key, figure, 0)
-                reasons = [
-                    _LEFT_OUT if len(used.members) < len(case.systems) else "",
-                    "" if is_enough else f"correlations need {min_systems} systems",
-                ]
-                causes = {"kendall_tau": _TOO_WIDE} if is_too_wide[0] else {}
-                rows.append(explain_row(row, figures, reasons, _NO_INTERVAL, causes))
+        for case in list_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
+            is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (case.cells[:, 0].sum(1) >= min_errors)
+            used = case.select(is_used)
+            row: Row = {"dataset": case.dataset, "level": level, "evaluator": judgements.evaluators[case.evaluator]}
+            row |= _compare_systems(used, how) | _count_ranked_claims(case, used)
+            is_enough = len(used.members) >= min_systems
+            compared = used if is_enough else used.select(np.zeros(len(used.members), bool))
+            figures = correlate_rates(*compared.clustered_errors, confidence)
+            low, high = figures["kendall_tau"].ends
+            is_too_wide = high - low > MAX_TAU_INTERVAL_WIDTH
+            figures["kendall_tau"] = figures["kendall_tau"].without_interval(is_too_wide, _TOO_WIDE)
+            for key, figure in figures.items():
+                row |= pick_figure(key, figure, 0)
+            reasons = [
+                _LEFT_OUT if len(used.members) < len(case.systems) else "",
+                "" if is_enough else f"correlations need {min_systems} systems",
+            ]
+            causes = {"kendall_tau": _TOO_WIDE} if is_too_wide[0] else {}
+            rows.append(explain_row(row, figures, reasons, _NO_INTERVAL, causes))
     return sorted(rows, key=lambda row: row["dataset"])
 
 
@@ -106,16 +103,16 @@ _TOO_WIDE = "it would be wider than half of the range of τ"
 _NO_INTERVAL = "it takes four systems, several clusters, and a correlation that is not 1 or -1"
 
 
-def _compare_systems(case: RankingCase, clustered: tuple[SystemErrors, SystemErrors], how: PairTest) -> Row:
-    """How both sides order the pairs of systems, and what the labels could show; clustered: their errors."""
-    labelled, predicted = clustered if how.test == "clustered" else case.count_errors(by_cluster=False)
+def _compare_systems(case: RankingCase, how: PairTest) -> Row:
+    """How both sides order the pairs of systems, and what the labels could show."""
+    labelled, predicted = case.clustered_errors if how.test == "clustered" else case.errors
     orders = labelled.order_pairs(how)[1], predicted.order_pairs(how)[1]
     row: Row = {"n_systems": len(case.members), "n_pairs": len(orders[0])}
     row |= compare_orders(*orders) | bound_order_errors(case, *orders, how)
     powers = labelled.compute_power(0.1, how)
     row["detectable_10"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
     row |= cross_tabulate_orders(labelled.rates, *orders)
-    return row | count_reversed_pairs(*clustered, how.alpha)
+    return row | count_reversed_pairs(*case.clustered_errors, how.alpha)
 
 
 def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
@@ -148,7 +145,7 @@ def compute_ranking_pairs(
     """
     how = PairTest(test, correction, alpha)
     groups = [judgements.make_groups(level, systems=True) for level in dict.fromkeys(levels)]
-    cases = [case for each in groups for several in iterate_ranking_cases(judgements, each) for case in several]
+    cases = [case for each in groups for case in list_ranking_cases(judgements, each)]
     if sum(len(case.members) * (len(case.members) - 1) // 2 for case in cases) > MOST_PRODUCT_ROWS:
         return []
     cases.sort(key=lambda case: case.dataset)
@@ -157,7 +154,7 @@ def compute_ranking_pairs(
 
 def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
     """The pairs of systems of one dataset at one level, as one evaluator sees them."""
-    labelled, predicted = case.count_errors(by_cluster=how.test == "clustered")
+    labelled, predicted = case.clustered_errors if how.test == "clustered" else case.errors
     first, second = np.triu_indices(len(case.members), 1)
     is_turned = labelled.rates[first] > labelled.rates[second]
     a, b = np.where(is_turned, second, first), np.where(is_turned, first, second)

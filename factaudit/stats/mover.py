@@ -48,10 +48,14 @@ def mover_weighted_sum(
 
 
 def mover_proportion_sum(
-    proportions: ClusteredProportions, weights: np.ndarray, confidence: float
+    proportions: ClusteredProportions,
+    weights: np.ndarray,
+    confidence: float,
+    term_intervals: IntervalEnds | None = None,
 ) -> tuple[np.ndarray, IntervalEnds]:
     """The weighted sum of the J proportions of each group, and its interval: (G,), ((G,), (G,)).
 
+    term_intervals: Wilson's of the proportions, (G, J) each, where they are known.
     A correlation that would make the interval narrower is taken for 0 where it rests on a single cluster: one document
     that has all mistakes on both classes shows no correlation of documents.
 
@@ -65,7 +69,8 @@ def mover_proportion_sum(
     """
     narrows = weights[:, None] * weights * proportions.correlation < 0
     correlation = np.where(narrows & proportions.rests_on_one, 0.0, proportions.correlation)
-    return mover_weighted_sum(proportions.point, proportions.wilson_intervals(confidence), weights, correlation)
+    ends = term_intervals or proportions.wilson_intervals(confidence)
+    return mover_weighted_sum(proportions.point, ends, weights, correlation)
 
 
 def least_proportion_interval(proportions: ClusteredProportions, confidence: float) -> IntervalEnds:

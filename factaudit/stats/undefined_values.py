@@ -35,5 +35,4 @@ def divide_or_undefined(numerator: ArrayLike, denominator: ArrayLike) -> np.ndar
     [0.5, nan]
     """
     below = np.asarray(denominator)
-    out = np.full(np.broadcast_shapes(np.shape(numerator), below.shape), np.nan)
-    return np.divide(numerator, below, out=out, where=(below != 0) & ~np.isnan(below))
+    return np.asarray(np.divide(numerator, np.where(below == 0, np.nan, below)))
