@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from audit_tables import compute, find, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +21,6 @@ from hypothesis import strategies as st
 from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import (
-    BIOGRAPHY_CATEGORIES,
     estimate_merged_beyond_noise,
     score_biography,
     summarise_biography_scores,
@@ -29,7 +30,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
-ONE_BIO, MERGED, N_BIOS, SAME = BIOGRAPHY_CATEGORIES
+MATRICES = yaml.safe_load((Path(__file__).parent / "golden/support_matrices.yaml").read_text(encoding="utf-8"))
 
 
 def figures(one: SupportMatrix, rule: str = "argmax", gamma: float = 0) -> Row:
@@ -43,83 +44,23 @@ def respond(cells: Any, group: Sequence[int], **more: Any) -> Row:
 # ------------------------------------------------------------------------------------------------- hand-made cases
 
 
-@pytest.mark.parametrize(
-    ("cells", "group", "expected"),
-    [
-        (  # a merged paragraph
-            [[1, 0], [1, 0], [1, 0], [0, 1]],
-            [0, 0, 0, 0],
-            {"factscore": 1, "dfactscore": 0.75, "gap": 0.25, "category": MERGED, "merged": True, "n_elsewhere": 1}
-            | {"margin": 0.5, "n_open": 1},
-        ),
-        (  # the same facts in two groups lose nothing
-            [[1, 0], [1, 0], [1, 0], [0, 1]],
-            [0, 0, 0, 1],
-            {"factscore": 1, "dfactscore": 1, "category": N_BIOS, "merged": False, "n_biographies": 2},
-        ),
-        (  # people are counted by the one who supports most: facts 0 and 1 are A's, who supports three
-            [[1, 1], [1, 1], [1, 0], [0, 1], [0, 0]],
-            [0] * 5,
-            {"n_entities": 2},
-        ),
-        (  # as many facts for both
-            [[1, 1], [1, 1], [1, 0], [0, 1], [1, 1]],
-            [0] * 5,
-            {"margin": 0, "n_narrow": 1},
-        ),
-        (  # FActScore: yes, unscored, yes, yes; D-FActScore, by A: yes, unscored, yes, unscored
-            [[1, 0], [-1, 0], [1, -1], [-1, 1]],
-            [0] * 4,
-            {"n_facts": 4, "n_unscored": 1, "n_unscored_linked": 2}
-            | {"factscore": 0.75, "factscore_min": 0.75, "factscore_max": 1}
-            | {"dfactscore": 0.5, "dfactscore_min": 0.5, "dfactscore_max": 1},
-        ),
-        (  # nobody whom the response may be about
-            np.zeros((1, 0)),
-            [0],
-            {"factscore": None, "dfactscore": None, "factscore_min": 0, "factscore_max": 1, "n_entities_max": None}
-            | {"n_unscored": 1, "n_unscored_linked": 1, "reason": "no candidate"},
-        ),
-        (  # no groups: one for both facts, or one for each
-            [[1, 0], [0, 1]],
-            [-1, -1],
-            {"factscore": 1, "dfactscore": None, "dfactscore_min": 0.5, "dfactscore_max": 1, "merged": None}
-            | {"category": None, "categories": (MERGED, N_BIOS)},
-        ),
-        ([[1, 0], [1, 0]], [-1, -1], {"merged": False}),  # in whatever groups
-        ([[0]], [0], {"category": ONE_BIO, "n_entities": 0}),
-        ([[1, 0], [1, 0]], [0, 1], {"category": SAME}),
-    ],
-)
-def test_by_hand(cells: Any, group: Sequence[int], expected: Row) -> None:
-    row = respond(cells, group)
-    for key, value in expected.items():
-        assert row[key] == (pytest.approx(value) if isinstance(value, int | float) else value), key
+@pytest.mark.parametrize("case", MATRICES, ids=str)
+def test_by_hand(case: Row) -> None:
+    cells, row = np.array(case["cells"]), respond(np.array(case["cells"]), case["group"])
+    for key, value in case.get("row", {}).items():
+        assert row[key] == (tuple(value) if isinstance(value, list) else pytest.approx(value)), key
+    if "links" in case:
+        links = case["links"]
+        found = SupportMatrix.of(cells, case["group"], **links.get("more", {})).link(links["rule"])
+        assert found.person.tolist() == links["person"]
+        if links["rule"] == "given" and links["person"][0] == 1:
+            assert found.margin[0] == -1  # not the best
 
 
 def test_the_length_penalty_is_of_the_number_of_facts_and_not_of_groups() -> None:
     for group in ([0, 0, 0, 0], [0, 0, 1, 1]):
         row = figures(SupportMatrix.of([[1], [1], [1], [0]], group), gamma=10)
         assert (row["init_dfactscore"], row["dfactscore"]) == pytest.approx((0.75, math.exp(1 - 10 / 4) * 0.75))
-
-
-@pytest.mark.parametrize(
-    ("cells", "group", "rule", "more", "person"),
-    [
-        ([[1, 1], [1, 0], [1, 0], [1, 0]], [0, 1, 1, 1], "argmax", {}, [0, 0]),
-        ([[1, 1], [1, 0], [1, 0], [1, 0]], [0, 1, 1, 1], "hungarian", {}, [1, 0]),
-        ([[1], [1], [1]], [0, 1, 1], "hungarian", {}, [-1, 0]),  # nobody is left
-        ([[1, 1], [0, 0]], [0, 0], "argmax", {}, [0]),  # a tie: the alphabet
-        ([[1, 1], [0, 0]], [0, 0], "argmax", {"score": [[0.8, 0.9], [0.1, 0.1]]}, [1]),  # first the score
-        ([[1, 0], [0, 1]], [0, 1], "given", {"given": {0: "B", 1: "B"}}, [1, 1]),
-        ([[1, 0], [0, 1]], [0, 1], "given", {"given": {1: "B"}}, [-1, 1]),
-    ],
-)
-def test_links(cells: Any, group: Sequence[int], rule: str, more: Row, person: list[int]) -> None:
-    links = SupportMatrix.of(cells, group, **more).link(rule)
-    assert links.person.tolist() == person
-    if rule == "given" and person[0] == 1:
-        assert links.margin[0] == -1  # not the best
 
 
 def test_links_that_cannot_be() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from factaudit import Results, compare, compare_counts, estimate_rates
 from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
@@ -77,75 +79,13 @@ def column_of(screen: Screen, head: str) -> list[str]:
     return [row[at] for row in screen.rows]
 
 
-#: Evaluators with their TPR and TNR (and what else the tables are), and sentences that the screen has.
-WORLDS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
-    "a clear best and one to avoid": (
-        {"rates": {"good": (0.95, 0.6), "always": (0.05, 0.99)}},
-        [
-            ("Use", "good; it is significantly more accurate than always."),
-            ("Avoid", "always: it flags 9"),
-            ("Not for", "finding single errors: good misses"),
-        ],
-    ),
-    "equals": (
-        {"rates": {"a": (0.9, 0.9), "b": (0.9, 0.9)}},
-        [("Use", "; the difference between them is not significant."), ("Good for", "finding single errors: ")],
-    ),
-    "guessing": (
-        {"rates": {"a": (0.5, 0.5), "b": (0.5, 0.5)}},
-        [("Avoid", "None of the 2 evaluators is significantly better than guessing.")],
-    ),
-    "a single evaluator": (
-        {"rates": {"only": (0.9, 0.9)}, "systems": ()},
-        [("Use", "only is significantly better than guessing.")],
-    ),
-    "all labelled correct": (
-        {"rates": {"a": (0.9, 0.9)}, "n": 40, "error_share": 0.0},
-        [
-            (
-                "Label more",
-                "0 labelled errors and 40 labelled correct claims are too few to choose an evaluator, to flag",
-            )
-        ],
-    ),
-    "all labelled errors": (
-        {"rates": {"a": (0.9, 0.9)}, "n": 40, "error_share": 1.0},
-        [
-            (
-                "Label more",
-                "to publish error rates or to rank systems. Aim for at least 30 of each",
-            )
-        ],
-    ),
-    "five claims": (
-        {"rates": {"a": (0.9, 0.9)}, "n": 5},
-        [("Label more", "are too few to choose an evaluator")],
-    ),
-    "no labels": (
-        {"rates": {"a": (0.9, 0.9)}, "labelled": False},
-        [("Label more", "No claim is labelled, so nobody can say which verdicts are right")],
-    ),
-    "few errors": (
-        {"rates": {"a": (0.9, 0.9)}, "n": 80, "error_share": 0.2},
-        [("Beware", "These figures rest on only ")],
-    ),
-    "two systems that the labels cannot order": (
-        {"rates": {"a": (0.9, 0.9)}, "systems": ("x", "y")},
-        [
-            (
-                "Beware",
-                "Labelled error rates differ significantly for 0 of 1 pair of systems on d, too few to judge rankings.",
-            )
-        ],
-    ),
-}
+WORLDS = yaml.safe_load((Path(__file__).parent / "golden/screens.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_advice(world: str) -> None:
-    tables, expected = WORLDS[world]
-    screen = compose(make_tables(**tables))
-    for word, sentence in expected:
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world["world"])
+def test_advice(world: dict[str, Any]) -> None:
+    screen = compose(make_tables(**world["tables"]))
+    for word, sentence in world["says"]:
         assert any(sentence in one for one in advice_of(screen, word)), (word, sentence, screen.advice)
     words = [one.word for one in screen.advice]
     if "Label more" in words:
