@@ -65,13 +65,14 @@ def compute_covariates(
     """
     if bins < 2:
         raise UsageError(f"covariates: expected at least 2 bins, found {bins}")
+    confidence = None if intervals is None else intervals.confidence
     task, tasks = encode_task_groups(judgements)
     rows: list[Row] = []
     for covariate in list_covariates(judgements, columns, bins):
         for rate, label in RATE_LABELS.items():
             for place, evaluator in enumerate(judgements.evaluators):
                 about = {"covariate": covariate.name, "rate": rate, "evaluator": evaluator}
-                part = _Part(judgements, place, rate, task, tasks, about, intervals and intervals.confidence)
+                part = _Part(judgements, place, rate, task, tasks, about, confidence)
                 inside = (judgements.label == label) & (covariate.codes >= 0)
                 rows += part.tabulate_groups(covariate, inside, min_labels)
                 if covariate.numbers is not None:
