@@ -168,7 +168,8 @@ class Check:
         alike = [row for row in looked if row["verdict"] == verdict]
         worst = max(alike, key=lambda row: self._exceed(row, row["limit"]))
         counts = {"n_beyond": _count(unit, alike), "n_compared": _count(unit, looked), "n_open": count_open(worst)}
-        says, severity = self.says, None if verdict == "not shown" else "warn"
+        severity: Severity | None = None if verdict == "not shown" else "warn"
+        says = self.says
         if verdict == "beyond":
             severity = worst.get("severity", self.severity)
         elif verdict == "within":
