@@ -390,7 +390,10 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
         promise = " If people review the lowest {review_share:whole} of its scores, at most {max_error:limit} % of the "
         text += fill(promise + "claims that are left are errors ({confidence:limit} % confidence).", best)
     elif best["review_share"] == 1:
-        text += fill(" No part of the rest is sure to contain at most {max_error:limit} % errors.", best)
+        text += fill(
+            " No cut-off leaves at most {max_error:limit} % errors among the rest ({confidence:limit} % confidence).",
+            best,
+        )
     elif best["review_share"]:
         text += fill(" To leave at most {max_error:limit} % errors, people must review {review_share:whole}.", best)
     yield Advice("Instead", text)
@@ -409,17 +412,18 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
         text = f"publishing error rates as they are: {join_names(_word_far_rates(run, far[name]) for name in unfit)}"
         text += f", significantly more than the limit of {limit}."
         if unknown:
-            text += f" The rates of {join_names(unknown)} may be within it; there are too few labels to tell."
+            text += f" For {join_names(unknown)}, there are too few labels to say that any single rate is beyond it."
         yield Advice("Not for", text)
     elif unknown:
-        text = "There are too few labels to tell whether predicted error rates can be published."
+        text = "There are too few labels to tell whether predicted error rates can be published as they are."
         yield Advice("Beware", text + _word_labels_needed(run, unknown))
     if (unfit or unknown) and run.rows("estimate_summary"):
         biases = _list_biases(run, evaluators[0])
         yield from (Advice("Instead", text) for text in expect_corrected_rates(run, biases))
     elif (unfit or unknown) and run.about.get("claims"):
-        text = "publish corrected rates: label about 100 new claims per data set. factaudit sample chooses them, and "
-        yield Advice("Instead", text + "factaudit estimate gives each system a rate and its 95 % CI.")
+        text = "publish corrected rates of your next claims: with about 100 labels per data set, factaudit estimate "
+        text += "gives each system a rate and its 95 % CI (factaudit sample chooses what to label)."
+        yield Advice("Instead", text)
 
 
 def _word_far_rates(run: AuditedRun, found: Finding) -> str:

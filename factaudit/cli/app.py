@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _format_cli_error(error: Exception) -> str:
     if isinstance(error, FactauditError):
-        return str(error)
+        return str(error).replace(os.path.join(os.getcwd(), ""), "")  # files of this folder by the names one types
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}"

@@ -87,11 +87,11 @@ def sample_command(
     mapping: ColumnMapping,
     **design: Any,
 ) -> Outcome:
-    """Choose the claims whose labels say most about error rates, and write them as a sample.
+    """Draw claims to label, with higher chances for those whose labels say most about error rates.
 
-    After labelling, give the sample file to `factaudit estimate`, because it records how the claims were drawn. If
-    the budget is at least 100 labels per data set and 8 per system, the sample has two phases: label the first one,
-    then draw the second one with --then SAMPLE --label-file LABELS. With --one-phase there is only one.
+    The sample file records how the claims were drawn. Give it to `factaudit estimate` after labelling. If the budget
+    is at least 100 labels per data set and 8 per system, the sample has two phases: label the first one, then draw the
+    second one with --then SAMPLE --label-file LABELS. With --one-phase there is only one.
     """
     from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.rates import join_claims, order_evaluators
