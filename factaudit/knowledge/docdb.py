@@ -163,14 +163,12 @@ class DocDB:
 
     def titles_and_redirects(self) -> Iterator[tuple[str, str]]:
         """(name, title of its page): all titles in order, then all redirects to a page, in order."""
-        last = ""
-        # A block at a time: other look-ups take their turns in between.
-        while rows := self._query_rows("SELECT title FROM documents WHERE title > ? ORDER BY title LIMIT 10000", last):
-            yield from ((str(row[0]), str(row[0])) for row in rows)
-            last = str(rows[-1][0])
+        queries = ["SELECT title, title FROM documents ORDER BY title"]
         if self._redirects:
-            query = "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target ORDER BY r.title"
-            yield from ((str(name), str(target)) for name, target in self._query_rows(query))
+            to_pages = "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target"
+            queries.append(f"{to_pages} ORDER BY r.title")
+        for query in queries:
+            yield from ((str(name), str(page)) for name, page in self._connection.execute(query))
 
     @cached_property
     def signature(self) -> str:

@@ -107,16 +107,17 @@ def _find_problem(row: dict[str, Any]) -> tuple[str, str | None] | None:
     title = row.get("title")
     if not isinstance(title, str) or not title.strip():
         return f"expected a title, found {title!r}", "title"
-    given = [name for name in ("text", "passages", "redirect") if row.get(name) is not None]
+    given = {name: row[name] for name in ("text", "passages", "redirect") if row.get(name) is not None}
     if len(given) != 1:
         return f"expected one of text, passages and redirect, found {', '.join(given) or 'none'}", None
-    (name,) = given
-    parts = [row[name]] if isinstance(row[name], str) and name != "passages" else row[name]
+    ((name, value),) = given.items()
+    parts = [value] if isinstance(value, str) and name != "passages" else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        return f"expected {'text, or ' if name == 'text' else ''}a list of texts", name
-    if any(PASSAGE_SEPARATOR in part for part in parts):
-        return f"holds the separator of passages, {PASSAGE_SEPARATOR!r}", name
-    return None if any(part.strip() for part in parts) else ("expected text, found none", name)
+        return "expected a list of texts" if name == "passages" else "expected text", name
+    if not "".join(parts).strip():
+        return "expected text, found none", name
+    has_separator = any(PASSAGE_SEPARATOR in part for part in parts)
+    return (f"holds the separator of passages, {PASSAGE_SEPARATOR!r}", name) if has_separator else None
 
 
 def cut_word_passages(texts: Sequence[str], size: int = PASSAGE_TOKENS) -> list[str]:

@@ -95,13 +95,13 @@ class WikipediaPageCache:
         query = {"action": "query", "format": "json", "formatversion": "2", **query}
         agent = f"factaudit/{__version__} (research; factuality evaluation)"
         request = urllib.request.Request(f"{self.api}?{urllib.parse.urlencode(query)}", headers={"User-Agent": agent})
-        for attempt in range(1, _MAX_ATTEMPTS + 1):
+        problem = ""
+        for attempt in range(_MAX_ATTEMPTS):
             time.sleep(max(0.0, self._next - time.monotonic()))
             wait = self.pause * 2**attempt
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout) as reply:
-                    answer: dict[str, Any] = json.loads(reply.read()).get("query", {})
-                return answer
+                    return dict(json.loads(reply.read()).get("query", {}))
             except urllib.error.HTTPError as error:
                 problem = f"HTTP {error.code}"
                 if error.code not in _RETRIED_STATUSES:
@@ -111,7 +111,5 @@ class WikipediaPageCache:
             except (OSError, ValueError, AttributeError) as error:  # the last: JSON, but no object
                 problem = str(error) or type(error).__name__
             finally:
-                self._next = time.monotonic() + self.pause
-            if attempt < _MAX_ATTEMPTS:
-                time.sleep(wait)
+                self._next = time.monotonic() + wait
         raise FactauditError(f"Wikipedia's API at {self.api} could not be asked: {problem}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -62,19 +63,14 @@ def add_claim_variants(
             "perturb: no rule can change any of these claims; rules change English text with numbers, dates, "
             "negations or comparisons"
         )
+    table = validate_claims(pd.DataFrame([*plain, *rows]))
     # Behind its claim; with another document, behind all claims that share the claim's.
-    places = {claim["claim_id"]: at for at, claim in enumerate(plain)}
-    first: dict[Any, int] = {}
-    for at, claim in enumerate(plain):
-        first.setdefault(claim["doc"], at)
-    every = [*plain, *rows]
-    keys = []
-    for at, row in enumerate(every):
-        place = places[row.get("variant_of") or row["claim_id"]]
-        shared = plain[place]["doc"]
-        keys.append((first[shared], row["doc"] is not shared, place, at))
-    table = validate_claims(pd.DataFrame(every))
-    return table.iloc[sorted(range(len(keys)), key=keys.__getitem__)].reset_index(drop=True)
+    places = pd.Series(range(len(plain)), index=[claim["claim_id"] for claim in plain])
+    owner = table["variant_of"].fillna(table["claim_id"]).map(places).to_numpy()
+    first_of_document = places.groupby(claims["doc"].to_numpy(), dropna=False).transform("min").to_numpy()
+    has_other_document = table["kind"].isin([rule.kind for rule in rules if rule.changes == "doc"])
+    order = np.lexsort((owner, has_other_document, first_of_document[owner]))
+    return table.iloc[order].reset_index(drop=True)
 
 
 def select_claims_with_variants(claims: pd.DataFrame) -> pd.DataFrame:
