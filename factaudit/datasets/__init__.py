@@ -8,7 +8,7 @@ __all__ = ["FORMATS", "Conversion", "check_conversion_options", "convert"]
 
 #: The modules that declare formats, in the order in which these are listed.
 _READERS = (
-    *("aggrefact", "ragtruth", "ragtruth_scores", "tofueval", "lfqa", "wice", "merging_facts", "factscore_results"),
+    *("aggrefact", "ragtruth", "tofueval", "lfqa", "wice", "merging_facts", "factscore_results"),
     *("safe_results", "veriscore_results", "alce_citations", "aggrefact_scores", "faithbench", "frank", "halueval"),
     *("metric_columns", "reveal", "claimverify", "expertqa", "logs"),
 )

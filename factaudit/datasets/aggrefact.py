@@ -2,27 +2,46 @@
 
 Files: its Parquet, CSV or JSONL with the columns dataset, doc, claim, label, contamination_identifier; or the source
 ``lytang/LLM-AggreFact``, from the Hugging Face hub. The benchmark is for evaluation only, and gated: its conditions are
-to be accepted on its page.
+to be accepted on its page. What it left out (system, response) is recovered from the data sets that it was made of, by
+claim text.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.datasets.conversion import Conversion, reads
-from factaudit.datasets.original_datasets import join_original_datasets
+import pandas as pd
+
+from factaudit.datasets.aggrefact_subsets import find_dataset_task, find_whole_aggrefact_dataset
+from factaudit.datasets.conversion import Conversion, convert, reads
 from factaudit.datasets.source_files import JoinsOption, parse_split_name
-from factaudit.errors import FactauditError, UsageError
+from factaudit.errors import FactauditError, UsageError, suggest_known_name
 from factaudit.tables import CLAIM_COLUMNS, read_table
 from factaudit.tables.column_profiles import find_judged_columns
 from factaudit.tables.reading import combine_claims
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 
+#: What a match fills in.
+RECOVERED_COLUMNS = ["system", "response_id", "doc_id", "topic", "task"]
+#: The formats that can be joined, with the options that give LLM-AggreFact's unit: the sentence, or the summary.
+JOINABLE: dict[str, dict[str, Any]] = {
+    "tofueval": {},
+    "lfqa": {},
+    "ragtruth": {"level": "sentence"},
+    "predicted": {"datasets": "origin"},
+    "reveal": {},
+    "claimverify": {},
+    "expertqa": {},
+}
+#: A claim's other text, by which it is found as well (a step within its chain of thought).
+_OTHER_TEXT = "claim_as_written"
+#: Marks of citations, which releases have and the benchmark may not (``[1]``, ``[^2^]``), and of a text's end.
+_MARKS = r"\[\^?\d+\^?\]|</s>"
 #: The benchmark's name on the hub.
 HUB_REPOSITORY = "lytang/LLM-AggreFact"
 
@@ -103,3 +122,107 @@ def download_aggrefact_split(split: str, revision: str | None) -> tuple[list[Pat
     if not files:
         raise FactauditError(f"{HUB_REPOSITORY} at {commit} has no split {split!r}; it has dev and test")
     return files, str(commit)
+
+
+# What the benchmark left out ------------------------------------------------------------------------------------------
+
+
+def join_original_datasets(claims: pd.DataFrame, join_specs: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Fill `RECOVERED_COLUMNS` of claims whose text is found in an original data set; ``join_specs`` are
+    ``FORMAT:PATH``.
+
+    Texts match within a dataset when they are equal up to white space and marks of citations and of the text's end. A
+    claim that sentences of different systems match is ambiguous and left as it is. Where one system wrote the sentence
+    more than once, a field is filled only if all its matches agree on it. ``claim_id`` stays. Returns the claims and,
+    per format, a note of how many matched, were ambiguous, or did not match, and why.
+    """
+    paths: dict[str, list[Path]] = {}
+    for spec in join_specs:
+        name, _, path = spec.partition(":")
+        if not path:
+            raise UsageError(f"join {spec!r}: expected FORMAT:PATH, such as tofueval:factual_consistency/")
+        if name not in JOINABLE:
+            raise UsageError(f"join {spec!r}: unknown format {name!r}{suggest_known_name(name, list(JOINABLE))}")
+        paths.setdefault(name, []).append(Path(path))
+    claims = claims.copy()
+    notes = []
+    for name, sources in paths.items():
+        original = convert(name, sources, **JOINABLE[name]).claims
+        notes.append(f"join {name}: {_fill_from_original(claims, original)}")
+    return claims, notes
+
+
+def _fill_from_original(claims: pd.DataFrame, original: pd.DataFrame) -> str:
+    """Fill the claims that an original data set has, and say how many they are."""
+    if _OTHER_TEXT in original:
+        original = pd.concat([original, original.assign(claim=original[_OTHER_TEXT])], ignore_index=True)
+    known = _make_keys(original)
+    groups = original[[*RECOVERED_COLUMNS, "label"]].groupby(known, sort=False)
+    n_different, first = groups.nunique(), groups.first()
+    wanted = _make_keys(claims)
+    wanted = wanted[wanted.map(_find_dataset).isin({*known.map(_find_dataset)})]
+    found = wanted[wanted.isin(first.index)]
+    n_systems = found.map(n_different["system"])
+    matched = found[n_systems == 1]
+    for column in RECOVERED_COLUMNS:
+        agreed = matched[matched.map(n_different[column]) == 1]
+        claims.loc[agreed.index, column] = agreed.map(first[column])
+    labelled = matched[matched.map(n_different["label"]) == 1]
+    missed = _explain_misses(wanted.drop(found.index), known)
+    counts = [
+        *((n, reason) for reason, n in sorted(missed.items())),
+        (
+            (matched.map(n_different["response_id"]) > 1).sum(),
+            "matched several responses of one system (response_id left empty)",
+        ),
+        (
+            (claims.loc[labelled.index, "label"] != labelled.map(first["label"])).sum(),
+            "of the matched have another label there",
+        ),
+    ]
+    n_ambiguous, n_nameless = (n_systems > 1).sum(), (n_systems == 0).sum()
+    share = f" ({len(matched) / len(wanted):.1%})" if len(wanted) else ""
+    parts = [
+        f"of {format_count(len(wanted), 'claim')}, {len(matched):,} matched{share}, "
+        f"{n_ambiguous:,} ambiguous{' (several systems wrote the text)' if n_ambiguous else ''}, "
+        f"{len(wanted) - len(matched) - n_ambiguous:,} not matched"
+    ]
+    counts.insert(0, (n_nameless, "in the release without a system"))
+    return "; ".join([*parts, *(f"{n:,} {reason}" for n, reason in counts if n)])
+
+
+def _explain_misses(missing: pd.Series, known: pd.Series) -> Counter[str]:
+    """Why texts of the benchmark were not found in a release: how many for each reason."""
+    keys, texts = {*known.map(_keep_words)}, {*known.map(_find_text).map(_keep_words)}
+    whole = "\n".join(texts) if len(missing) else ""
+    reasons: Counter[str] = Counter()
+    for key in missing:
+        text = _keep_words(_find_text(key))
+        if _keep_words(key) in keys:
+            reasons["with another case or punctuation there"] += 1
+        elif text in texts:
+            reasons["there under another data set"] += 1
+        elif text and text in whole:
+            reasons["within a longer text there"] += 1
+        else:
+            reasons["not in the files of the release that were given"] += 1
+    return reasons
+
+
+def _make_keys(claims: pd.DataFrame) -> pd.Series:
+    """By what a claim is found: the data set, and its text without marks and layout."""
+    text = claims["claim"].astype("str").str.replace(_MARKS, " ", regex=True).str.split().str.join(" ")
+    text = text.str.replace(r" (?=[.,;:!?])", "", regex=True)
+    return claims["dataset"].map(find_whole_aggrefact_dataset).astype("str") + "\x1f" + text.astype("str")
+
+
+def _find_dataset(key: str) -> str:
+    return key.partition("\x1f")[0]
+
+
+def _find_text(key: str) -> str:
+    return key.partition("\x1f")[2]
+
+
+def _keep_words(text: str) -> str:
+    return " ".join(re.findall(r"\w+|\x1f", text.lower()))
