@@ -37,7 +37,7 @@ def test_an_option_of_the_command_line_is_text(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "claims.csv"
     with pytest.raises(SystemExit) as stop:
-        main(["convert", "lm-eval", str(path), "--option", "labels=yes=1,maybe=0", "--out", str(out)])
+        main(["convert", "lm-eval", str(path), "--option", "mapping={labels: {'yes': 1, maybe: 0}}", "--out", str(out)])
     assert stop.value.code == 0
     assert read_claims(out)["label"].tolist() == [1, 0]
 

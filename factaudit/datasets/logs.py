@@ -22,13 +22,12 @@ import yaml
 from factaudit.datasets.conversion import Conversion, expand_folders, reads
 from factaudit.datasets.inspect_log import read_inspect_log
 from factaudit.datasets.lm_eval_log import read_lm_eval_log
-from factaudit.datasets.source_files import NamesOption, read_json
+from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
 from factaudit.tables.cell_values import has_only_words, parse_judgement_numbers
 from factaudit.tables.claim_keys import join_passages_into_document, name_table_stem
 from factaudit.tables.column_kinds import is_name_of_person
 from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping
-from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.nested_columns import flatten_columns
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.schema import EVALUATORS_KEY
@@ -47,14 +46,8 @@ _KINDS = ("score", "prediction", "raw", "error", "direction")
 #: Not supported and supported, by how a tool says that a score is to be.
 _SCALES = {"minimize": (1.0, 0.0), "maximize": (0.0, 1.0)}
 _OPTIONS = {
-    "claim": "the field that holds the claim",
-    "doc": "the field that holds the document",
-    "label": "the field that holds people's label (1 and 0, or words for them)",
-    "labels": "what words for labels mean (fine=1,bad=0,unsure=), where they do not say it themselves",
-    "scales": "metrics' numbers for not supported and for supported (faithfulness=1:5,hallucination=1:0)",
-    "system": "the field that holds the system's name",
+    "mapping": "how fields are read: other commands' options as keys (claim, doc, label, labels, ...), or a YAML file",
     "dataset": "the dataset's name (default: the log's)",
-    "metrics": "only these metrics are evaluators",
     "evaluator": "lm-eval: the model's name (default: the folder's)",
 }
 
@@ -82,26 +75,12 @@ def _make_converter(name: str) -> Callable[..., Conversion]:
     def convert_log(
         sources: Sequence[Path],
         *,
-        claim: str | None = None,
-        doc: str | None = None,
-        label: str | None = None,
-        labels: str = "",
-        scales: str = "",
-        system: str | None = None,
+        mapping: dict[str, Any] | Path | None = None,
         dataset: str | None = None,
-        metrics: NamesOption = (),
         evaluator: str | None = None,
     ) -> Conversion:
         """A sample is a claim, a metric an evaluator."""
-        given = parse_column_mapping_options(
-            claim=claim,
-            doc=doc,
-            label=label,
-            system=system,
-            labels=[labels] if labels else [],
-            scale=scales.split(",") if scales else [],
-            evaluator=metrics,
-        )
+        given = ColumnMapping.from_source(mapping)
         table = read_log(name, sources, given, dataset, evaluator)
         notes: list[str] = []
         loaded = load_tables([table], given, notes.append)
