@@ -135,9 +135,9 @@ def _read_samples(
     elif name == "lm-eval":
         task, items = read_lm_eval_log(path, given.labels, evaluator)
     elif recipe["rows"]:
-        document = read_json(path, Any)
-        items = next((found for one in recipe["rows"] if (found := _get_at(document, one))), None)
-        if not isinstance(items, list):
+        document: Any = read_json(path, Any)
+        items = next((found for one in recipe["rows"] if isinstance(found := _get_at(document, one), list)), [])
+        if not items:
             raise InputError(str(path), [Problem(f"expected a list of items under {recipe['rows'][0]!r}")])
     else:
         return None, _arrange_rows(flatten_columns(read_table(path)), recipe)
@@ -283,7 +283,7 @@ def _read_evaluator(
         if "prediction" in own:
             kinds["prediction"] = passed
             columns[passed] = table[own["prediction"]].mask(said.map(is_missing_value), None)
-    columns.setdefault(kinds.get("score", kinds.get("prediction")), said)
+    columns[kinds["score"] if "score" in kinds else kinds["prediction"]] = said
     directions = {*map(str, table[own["direction"]].dropna())} if "direction" in own else set()
     if len(directions) == 1:
         kinds["scale"] = _SCALES.get(directions.pop())

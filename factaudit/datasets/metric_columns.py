@@ -49,7 +49,7 @@ def convert_predicted(sources: Sequence[Path], *, datasets: Literal["source", "o
         wanted = ["dataset", "doc", "claim", "label", *(["origin"] if datasets == "origin" else [])]
         if missing := [name for name in wanted if name not in table]:
             raise InputError(str(path), [Problem(f"expected the column {name!r}") for name in missing])
-        columns = [name for name in table if _METRIC.fullmatch(name)]
+        columns = [name for name in table if _METRIC.fullmatch(str(name))]
         if not columns and datasets == "source":
             raise InputError(str(path), [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")])
         verdicts = _list_verdicts(table[columns])
