@@ -270,6 +270,7 @@ def estimate_merged_beyond_noise(
             low, high = found.wilson_intervals(intervals.confidence)
             rate_ends = low.item(), high.item()
     n_open = np.array([row["n_open"] for row in decided])
+    assert rate is not None
     floor, *floor_ends = (float((1 - (1 - each) ** n_open).mean()) for each in (rate, *rate_ends))
     merged = np.array([row["merged"] for row in decided], dtype=float)
     points = (rate, floor, merged.mean() - floor)

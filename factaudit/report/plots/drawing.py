@@ -122,8 +122,7 @@ class _Chart:
             grid = {"left": left / width, "right": 1 - _MARGIN / width, "wspace": _GAP / room}
             grid |= {"top": 1 - top / total, "bottom": bottom / total, "hspace": (head + _MARGIN) / height}
             self.figure = Figure(figsize=(width, total))
-            place = {"loc": "upper left", "bbox_to_anchor": (0, 1), "ncols": n_legend_columns}
-            self.figure.legend(handles=handles, **place)
+            self.figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 1), ncols=n_legend_columns)
             return self.figure.subplots(n_rows, n_columns, squeeze=False, gridspec_kw=grid, **options)
         self.ax.legend(handles=handles)
         if n_rows * n_columns > 1:
