@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 import yaml
@@ -15,7 +14,7 @@ from factaudit import Results
 from factaudit import run as run_experiment
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES
 from factaudit.knowledge.person_names import find_titles_of_same_name
-from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
+from factaudit.report.claim_browser import ClaimBrowser
 from factaudit.report.document import build_report_document
 from factaudit.report.html import render_html_report
 
@@ -98,17 +97,15 @@ def test_the_report_of_the_quickstart(ran: tuple[Results, list[dict[str, Any]], 
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert "Merged paragraphs" in report
     assert not re.search(r'(?:src|href)="https?:', report)
-    (finding,) = [one for one in results.finding_rows if one["id"] == "merged_facts"]
-    words = "70.0 % of its responses say about one person what is true of another person with the same name"
-    assert words in finding["statement"]
+    # None of 26 false cells was called supported: that may be chance, and ten texts are too few for a finding.
+    (heron,) = [row for row in results.rows("dfactscore") if row["system"] == "heron"]
+    assert (heron["share_merged"], heron["merged_floor"], heron["n_false"]) == (0.7, 0, 26)
+    assert heron["merged_excess_low"] < 0
+    assert not [one for one in results.finding_rows if one["id"] == "merged_facts"]
     document = build_report_document(results.to_dict(), folder)
     (table,) = [one for one in document.tables if one.caption == "The evaluators."]
     assert {row[0]: row[1] for row in table.rows} == {"unigram@0.9": "392"}
-    # The claims of a finding are a row per fact and person.
     browser = ClaimBrowser.read_run_folder(folder)
-    link = make_claim_browser_link(finding, browser.list_filter_choices())
-    assert link is not None
-    (dataset,) = parse_qs(link)["dataset"]
-    assert (browser.table["dataset"] == dataset).sum() == 392
+    assert len(browser.table) == 392, "a row for each fact and person"
     page = render_html_report(document, folder / "figures", browser)
     assert "A row is a fact and one person of the name" in page
