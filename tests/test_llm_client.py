@@ -243,6 +243,15 @@ def test_a_prompt_that_the_server_cut_has_failed() -> None:
         assert is_whole or "the server cut the prompt: it read 2,050 tokens" in (reply.error or "")
 
 
+def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factaudit.llm.server.MAX_BODY_BYTES", 1 << 20)
+    with FaultServer() as server:
+        answer_with(server, b" " * (4 << 20))
+        (reply,) = ask(server, request(), max_retries=0)
+    assert reply.status == "error"
+    assert "an answer of more than 1 MB" in (reply.error or "")
+
+
 # Parameters -----------------------------------------------------------------------------------------------------------
 
 REFUSALS: list[tuple[str, tuple[str, ...]]] = [

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _OPENAI_BASE_URL = "https://api.openai.com/v1"
 _KEY_VARIABLE = "OPENAI_API_KEY"
+#: The one limit on what a server may send: an answer of more bytes is not read to its end.
+MAX_BODY_BYTES = 64 << 20
 #: Errors of a user's object that no request gets past: it is not what it should be.
 _USELESS = (TypeError, AttributeError, NotImplementedError, ImportError)
 #: Seconds for a server to take a connection: one that does not has not been reached, and nothing was paid.
@@ -89,15 +91,18 @@ class Server:
         except Exception as error:  # aiohttp's, the SDK's, or those of what wraps it
             return self._interpret_error(error)
 
-    async def _post(self, session: ClientSession, body: dict[str, Any]) -> HTTPAnswer:
+    async def _post(self, session: ClientSession, body: dict[str, Any]) -> HTTPAnswer | ServerAttemptFailure:
+        content = bytearray()
         data = json.dumps(body).encode()
         async with session.post("chat/completions", data=data, proxy=self._proxy, allow_redirects=False) as answer:
             if 300 <= answer.status < 400:
                 self._refuse_redirect(answer.headers.get("Location", ""))
-            content = await answer.read()
-        return HTTPAnswer(
-            answer.status, answer.headers, content.decode(errors="strict" if answer.status == 200 else "replace")
-        )
+            async for piece in answer.content.iter_any():
+                content += piece
+                if len(content) > MAX_BODY_BYTES:
+                    return ServerAttemptFailure(f"an answer of more than {MAX_BODY_BYTES >> 20} MB", MALFORMED)
+        errors = "strict" if answer.status == 200 else "replace"
+        return HTTPAnswer(answer.status, answer.headers, content.decode(errors=errors))
 
     async def _create_through_user_client(self, body: dict[str, Any]) -> str:
         client, known = self.user_client, _list_sdk_params()
