@@ -185,6 +185,13 @@ def test_the_floor_by_hand() -> None:
     assert set(estimate_merged_beyond_noise([row]).values()) == {None, 0}
 
 
+def test_a_given_rate_has_no_interval_and_the_excess_has() -> None:
+    rows = simulate(0, n=60, merged=0.5)
+    found = estimate_merged_beyond_noise(rows, ClusterBootstrap(), false_positive_rate=0.001)
+    assert found["false_positive_rate_low"] is found["merged_floor_low"] is None
+    assert 0 < found["merged_excess_low"] < found["merged_excess"] < found["merged_excess_high"]
+
+
 # ------------------------------------------------------------------------------------------------------ from tables
 
 

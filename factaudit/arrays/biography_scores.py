@@ -238,7 +238,7 @@ def estimate_merged_beyond_noise(
     cells' pages do with the text (a nationality, a profession): the floor is a lower one.
 
     Intervals: Wilson's of f, over the cells of responses about one topic; the floor at its ends; of the excess MOVER's,
-    of two shares. A given f has none.
+    of two shares. A given f has none, nor has its floor.
 
     >>> rows = [{"n_facts": 9, "n_candidates": 2, "topic": None, "merged": merged, "n_open": n, "false_cells": cells}
     ...         for merged, n, cells in ((True, 2, {"decoys": (5, 1)}), (False, 0, {"decoys": (5, 0)}), (None, 5, {}))]
@@ -257,9 +257,10 @@ def estimate_merged_beyond_noise(
     source = next((source for source, cells in counts.items() if cells.any()), None)
     if not decided or (source is None and false_positive_rate is None):
         return figures
-    rate, rate_ends = false_positive_rate, (np.nan, np.nan)
+    rate = false_positive_rate or 0.0
+    rate_ends = rate, rate
     figures["false_positives_from"] = "given"
-    if rate is None and source is not None:
+    if false_positive_rate is None and source is not None:
         topic = number_clusters(row["topic"] for row in seen)
         n, hits = (np.bincount(topic, column)[:, None] for column in counts[source].T)
         clusters = ClusterCounts(np.zeros(len(n), dtype=np.int64), np.ones(len(n), dtype=np.int64), n, 1)
@@ -275,13 +276,14 @@ def estimate_merged_beyond_noise(
     merged = np.array([row["merged"] for row in decided], dtype=float)
     points = (rate, floor, merged.mean() - floor)
     figures |= {name: float(point) for name, point in zip(names, points, strict=True)}
-    if intervals is not None and not np.isnan(rate_ends[0]):
+    if intervals is not None:
         share_ends = share_interval(merged, intervals.confidence, number_clusters(row["topic"] for row in decided))
         low, high = np.array([share_ends, floor_ends]).T
         shares = np.array([merged.mean(), floor])
         excess_ends = mover_weighted_sum(shares, (low, high), np.array([1, -1]))[1]
-        for name, ends in zip(names, (rate_ends, floor_ends, excess_ends), strict=True):
-            figures |= name_ends(name, ends)
+        figures |= name_ends("merged_excess", excess_ends)
+        if false_positive_rate is None:
+            figures |= name_ends("false_positive_rate", rate_ends) | name_ends("merged_floor", floor_ends)
     return figures
 
 

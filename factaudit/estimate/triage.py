@@ -185,7 +185,7 @@ def triage_claims(
             described["statement"] = f"{group}: {described['statement']}"
         promises.append({"group" if by == "all" else by: group, **described})
         curve_rows.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
-    review_rule: Row = {
+    rule_row: Row = {
         "schema": TRIAGE_RULE_SCHEMA,
         "weights": dict(zip(names, weights.tolist(), strict=True)),
         "thresholds": thresholds,
@@ -194,11 +194,11 @@ def triage_claims(
     }
     if len(names) > 1:
         mean, spread = risk_scale(score)
-        review_rule["mean"] = dict(zip(names, mean.tolist(), strict=True))
-        review_rule["spread"] = {
+        rule_row["mean"] = dict(zip(names, mean.tolist(), strict=True))
+        rule_row["spread"] = {
             name: one if np.isfinite(one) else None for name, one in zip(names, spread.tolist(), strict=True)
         }
-    return TriageResults(review_rule, promises, curve_rows, _order_queue(judgements, risk, passes))
+    return TriageResults(rule_row, promises, curve_rows, _order_queue(judgements, risk, passes))
 
 
 def _weigh_labels(
