@@ -97,7 +97,8 @@ def share_of_significant_changes(judge: Judge, n_judges: int, replicates: int, s
     for at in range(replicates):
         rows = []
         for name, changes in enumerate(drawn):
-            row = {"dataset": "__macro__", "evaluator": str(name), "n_both": 0, "n_flips": 0, "lost": 0}
+            row = {"dataset": "__macro__", "evaluator": str(name), "n_both": 0, "n_flips": 0}
+            row |= {"lost": 0, "unscored_low": 0.0}
             for key in keys:
                 ends = zip(("", "_low", "_high"), changes[key][2:], strict=True)
                 row |= {f"{key}{end}": float(values[at]) for end, values in ends}
