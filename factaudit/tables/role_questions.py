@@ -201,6 +201,7 @@ def ask_about_lists(table: TableRoles) -> None:
     mapped = {path.partition("[]")[0] for path in table.given.columns.values() if isinstance(path, str)}
     wanted = [] if "label" in known or table.people else [("label", "annotator")]
     wanted += [] if table.is_judged or {"score", "prediction"} & known else [("prediction", "evaluator")]
+    wanted = wanted if {"claim", "claim_id"} & known else []  # what was judged must be known
     for name in table.list_free_columns():
         lists = [flatten_nested_objects(cell) for cell in table.rows[name]] if name not in mapped else []
         items = [one for cell in lists for one in cell]

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -299,12 +299,11 @@ def _build_table_of_cells(
     good: list[list[Any]] = []
     blocks: list[pd.DataFrame] = []
     positions: list[int] = []
-    first: list[list[Any]] = []
     last: list[Any] = []
     number = 0
-    for number, row in enumerate(rows, start=1):
-        if number <= 20:
-            first.append(row)
+    first = [*islice(rows, 20)]
+    _check_header(source, names, first)
+    for number, row in enumerate(chain(first, rows), start=1):
         if len(row) != len(names) and (len(row) < len(names) or any(row[len(names) :])):
             _check_is_no_remark(source, row, number)
             problems.add(f"expected {len(names)} columns, as in the header, found {len(row)}", number)
@@ -315,7 +314,6 @@ def _build_table_of_cells(
         if len(good) == _BLOCK_ROWS:
             blocks.append(_make_block(good, is_text))
             good = []
-    _check_header(source, names, first)
     _check_last_row(source, names, last, first, number)
     leave_out_broken_table_rows(path, problems, number, is_counted)
     blocks += [_make_block(good, is_text)] if good else []
@@ -364,7 +362,7 @@ def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any
     elif len(nameless) > 1 and n_usual > 1:
         message = f"the names of some columns are missing: {one_name}"
     elif number is not None:
-        message = f"expected names, found {number!r}: put a row with names (claim, doc, label, ...) above it"
+        message = f"expected the columns' names, found {number!r}: put a row with names (claim, label, ...) above it"
     elif any(map(_is_second_header, rows[:2])):
         message = f"the names stand in more than one row: {one_name}"
     if message is not None:
