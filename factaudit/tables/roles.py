@@ -213,6 +213,8 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
     if column.kind == "empty":
         return role == name.replace(" ", "_")
     if role in ("claim", "doc"):
+        if name == role and column.kind == "text":
+            return True  # an exact name decides
         is_answer = has_vocabulary_word_in_column_name("answers", name) and name not in COLUMN_NAMES["doc"]
         is_text = (column.kind == "text" and column.has_sentences) or (role == "doc" and column.kind == "list")
         return is_text and not (column.has_questions or column.is_time or is_answer)
