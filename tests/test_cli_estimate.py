@@ -195,7 +195,7 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
             "this is not a sample: expected a file that `factaudit sample` wrote",
         ),
         (["labels", "claims.parquet", "--out", "o.csv", "--page", "p.html"], 2, "name their file with --claims"),
-        (["labels", "claims.parquet", "--out", "o.csv", "--grade", "good"], 2, "no columns of several people"),
+        (["labels", "claims.parquet", "--out", "o.csv", "--grade", "good"], 2, "expected GRADE=1"),
     ],
 )
 def test_what_is_refused(run: Run, arguments: list[str], code: int, message: str) -> None:

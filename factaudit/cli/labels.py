@@ -78,8 +78,9 @@ def labels_command(
     check_outputs_do_not_replace_inputs([*annotations, claims], out, page)
     if page is not None and claims is None:
         raise UsageError("--page needs the claims that it shows; name their file with --claims")
+    grade_labels = _parse_grade_options(grades)
     table, together = load_input_annotations(annotations, claims, mapping, print_line)
-    judged = list_annotator_judgements(together, _parse_grade_options(grades))
+    judged = list_annotator_judgements(together, grade_labels)
     made = label_claims_by_annotations(rule, judged)
     write_table(together, out)
     split = find_disputed_claims(judged)
