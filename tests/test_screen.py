@@ -215,7 +215,7 @@ def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -
 
 def test_scores_order_the_claims_to_review_and_verdicts_of_yes_and_no_do_not(demo_results: Results) -> None:
     told = "review the lowest scores first: modernbert_b's lowest 10 % contain 38 % of the errors."
-    told += " No cut-off leaves at most 5 % errors among the rest (90 % confidence)."
+    told += " No cut-off is shown to leave at most 5 % errors (90 % confidence)."
     assert told in advice_of(compose_screen(demo_results.to_dict()), "Instead")
     screen = compose(make_tables({"a": (0.95, 0.6)}, n=1000), audits=["rates", "triage"])
     assert not any("lowest scores" in one for one in advice_of(screen, "Instead"))

@@ -24,7 +24,6 @@ from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.audit.core.wording import ENOUGH_FOR_SHARES, fill, join_names
 from factaudit.audit.decisions import (
     average_absolute_bias,
-    find_review_row,
     list_orders_of,
     list_system_biases,
     may_publish_rates,
@@ -386,16 +385,12 @@ def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Ad
     best = max(able, key=lambda row: row["errors_found"]) | {"reviewed": REVIEWED}
     text = "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the "
     text = fill(text + "errors.", best)
-    if find_review_row(run, best["evaluator"]) is not None:
+    if 0 < best["review_share"] < 1:
         promise = " If people review the lowest {review_share:whole} of its scores, at most {max_error:limit} % of the "
         text += fill(promise + "claims that are left are errors ({confidence:limit} % confidence).", best)
     elif best["review_share"] == 1:
-        text += fill(
-            " No cut-off leaves at most {max_error:limit} % errors among the rest ({confidence:limit} % confidence).",
-            best,
-        )
-    elif best["review_share"]:
-        text += fill(" To leave at most {max_error:limit} % errors, people must review {review_share:whole}.", best)
+        promise = " No cut-off is shown to leave at most {max_error:limit} % errors ({confidence:limit} % confidence)."
+        text += fill(promise, best)
     yield Advice("Instead", text)
 
 
@@ -470,9 +465,8 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
         if answer.may == "yes":
             yield Advice("Good for", f"ranking systems: {text}")
             return
-        if n := counts["n_one_sided"]:
-            others = "pair" if n == 1 else f"{n:,}"
-            text += f" On the other {others}, only one of the two finds a significant difference."
+        if counts["n_one_sided"]:
+            text += " On the rest, only one of the two finds a significant difference."
         yield Advice("Beware", f"Rankings: {text} No pair is reversed.")
         return
 
