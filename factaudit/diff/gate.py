@@ -129,12 +129,12 @@ def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
     """worse or better by BAcc, which must change significantly after Holm's correction over the evaluators whose
     predictions changed; changed where an evaluator traded TPR for TNR, which its BAcc does not show.
 
-    A run that lost significantly many verdicts is not better, nor without change: nobody knows what they would be.
+    A run that lost significantly many verdicts counts neither as better nor as unchanged: those verdicts are unknown.
     """
     moved = _find_significant_changes(rows, ("bacc",))
-    rates = [] if moved else _find_significant_changes(rows, ("tpr", "tnr"))
-    traded = [row for row, figure in rates if figure == "tpr" and any(row is one for one, key in rates if key == "tnr")]
-    traded = [row for row in traded if row["tpr"] * row["tnr"] < 0]
+    rates = [] if moved else [(row["evaluator"], key) for row, key in _find_significant_changes(rows, ("tpr", "tnr"))]
+    both = {name for name, key in rates if key == "tpr"} & {name for name, key in rates if key == "tnr"}
+    traded = [row for row in rows if row["evaluator"] in both and row["tpr"] * row["tnr"] < 0]
     missing = _describe_missing(rows)
     if any(row["bacc"] < 0 for row, _ in moved):
         word = "worse"

@@ -9,7 +9,7 @@ from factaudit.diff.compare import RunDiff
 from factaudit.diff.gate import GateVerdict, format_points
 from factaudit.text.display_text import format_count
 
-_SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️"}
+_SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️", "changed": "⚠️"}
 #: The kinds of change of single verdicts, in words.
 _CHANGE_KINDS = {
     "to_right": "became right",
