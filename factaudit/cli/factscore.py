@@ -20,8 +20,8 @@ _RESPONSES = click.argument("responses", nargs=-1, required=True)
 _FIRST_OPTIONS = (
     click.option(
         "--knowledge",
-        help="The pages to check facts against: a .db (of `factaudit knowledge`, or the original FActScore's) or a "
-        ".jsonl.",
+        help="The pages to check facts against: a .jsonl file, or a .db file made by `factaudit knowledge` or by the "
+        "authors of FActScore.",
     ),
     click.option(
         "--llm",

@@ -1,6 +1,6 @@
 """How does a verb answer? In lines for people or, asked by ``--format json``, as one JSON document.
 
-A verb returns an `Outcome`, which `Verb` prints. Its lines go to standard error where a document is asked for: standard
+A verb returns an `Outcome`, which `Verb` prints. With `--format json`, its lines go to standard error: standard
 output holds the document alone, or nothing where the work failed before there was an outcome. A test asks every verb.
 """
 

@@ -10,8 +10,8 @@
    nearest to "TOPIC FACT" (`factaudit.engines.passages`, `factaudit.knowledge.retrieval`). After this step there is an
    ordinary table of claims: a fact is a claim, and its passages are the document.
 3. *Verification* (§4.1). Each fact is put to an evaluator LM: with its passages ("Retrieve→LM"), alone ("No-context
-   LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which may also have the last word on what
-   the LM finds true ("Retrieve→LM+NP"). Any other evaluator may verify as well. The LM is asked "Answer the question
+   LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which may also check what the LM
+   finds true ("Retrieve→LM+NP"). Any other evaluator may verify as well. The LM is asked "Answer the question
    about TOPIC based on the given context", then its passages, then "Input: FACT True or False?"
    (`factaudit.engines.verifier`).
 4. *Score* (§3.1). f(y) of a response is the share of its facts that are supported, times exp(1 - γ/n) where it has

@@ -108,7 +108,8 @@ class FactScoreSettings(ScoreSettings):
     """Everything that `factaudit factscore` takes, by the names of its options.
 
     conversation: the files hold conversations, of which each turn of the assistant is scored
-    (`factaudit.engines.conversations.read_conversations`). topic: of turns that have none; else the LLM is asked.
+    (`factaudit.engines.conversations.read_conversations`). topic: what turns without a topic are about; the LLM is
+    asked where it is not given.
     variants: settings with the values that each is varied to, one at a time (``{k: [1, 3], parser: [original]}``).
     """
 

@@ -219,7 +219,7 @@ class LLMClient:
             tokens = send.prompt_tokens + (find_reply_token_limit(body) or 0)
             await self._pacing.wait_before_request(self._account, tokens)
             if not is_stopping():
-                outcome = ServerAttemptFailure("cancelled", DROPPED)  # nobody knows what a cancelled send costs
+                outcome = ServerAttemptFailure("cancelled", DROPPED)  # what a cancelled call costs is unknown
                 outcome = self._check_reply(await self._post_body(body), send)
         except BlockingClientError:
             raise

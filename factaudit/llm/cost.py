@@ -256,9 +256,9 @@ def estimate_llm_judging_cost(
     known = read_llm_price_table() if prices is None else prices
     price, cost, reason = judge.price() or find_model_price(model, known), None, None
     if price is None:
-        reason = f"cost: no price is known for {model!r}"
+        reason = f"no price is known for {model!r}"
     elif math.isinf(most):
-        reason = "cost: the length of replies is not limited (max_tokens)"
+        reason = "the length of replies is not limited (max_tokens)"
     else:
         cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(counts["prompt_tokens"], most)
     completion = None if math.isinf(most) else int(most)

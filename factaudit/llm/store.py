@@ -72,7 +72,7 @@ _KEYS_PER_QUERY = 500
 #: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
 KEPT_STATUSES = ("ok", "refused")
 #: How a send ends other than with a reply. Malformed: with an answer that is none, which was paid for. Not billed: the
-#: server said that it did not do the work, or was never reached. Dropped, or killed with its process: nobody knows.
+#: server said that it did not do the work, or was never reached. Dropped, or killed with its process: unknown.
 MALFORMED, NOT_BILLED, DROPPED, KILLED = "malformed", "not billed", "dropped", "killed"
 #: What these cost is not known: they count at the most that they can cost.
 _COUNTED_AT_MOST = (MALFORMED, DROPPED, KILLED)

@@ -183,8 +183,10 @@ def _are_words_of_labels(words: tuple[str, ...], is_error: bool) -> bool:
 def find_judged_columns(
     columns: Mapping[str, Sequence[object]], kinds: Sequence[str] = ("people", "judge", "both")
 ) -> dict[str, ColumnProfile]:
-    """The columns, by name, in which people or evaluators judged, single values or lists of them, by their names; those
-    that no name tells of where their words are opposite verdicts, too."""
+    """The columns, by name, that hold judgements (single values, or lists) according to their names.
+
+    A column whose name says nothing is among them where its words are opposite verdicts.
+    """
     found = {}
     for name, values in columns.items():
         cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]

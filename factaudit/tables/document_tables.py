@@ -48,7 +48,7 @@ def join_document_tables(
 
 
 def _find_document_columns(rows: pd.DataFrame) -> tuple[str, str]:
-    """The columns of ids and of texts of a table that holds documents and nothing that is said of them; else blank."""
+    """The columns of ids and of texts of a table that holds only documents; blank for any other table."""
     claims = _list_columns("claim", rows)  # a mere "text" or "content" may be the document's
     ids = _list_columns("doc_id", rows) or ([] if claims else _list_columns("claim_id", rows))
     judged = [one for role in ("label", "score", "prediction", "evaluator") for one in _list_columns(role, rows)]

@@ -77,7 +77,7 @@ def apply_mapping_to_tables(
     for is_told in (lambda one: one.has_verdicts, lambda one: one.has_annotator_rows):
         owners = [one for one in owners if not is_told(one)] or owners
     notes: list[str] = []
-    if len(owners) > 1 and _are_of_same_claims(owners):
+    if len(owners) > 1 and _join_tables_of_same_claims(owners):
         notes.append(f"claims  the same in {', '.join(one.name for one in owners)}: read once")
         owners = [max(owners, key=lambda one: len(one.rows))]
     others = [one for one in read if one not in owners]
@@ -124,10 +124,12 @@ def _describe_unmapped_columns(names: Sequence[str]) -> str:
     return f"nothing in it is mapped: expected {expected}; it has {listed}: say --claim COLUMN, or turn the table round"
 
 
-def _are_of_same_claims(owners: Sequence[_MappedTable]) -> bool:
-    """Whether tables hold the claims of the largest one, or some of them, each with what one person or one judge said;
-    what a table says as the largest does is left out of it. Raises `InputError` where a file that is called after a
-    model has labels of its own."""
+def _join_tables_of_same_claims(owners: Sequence[_MappedTable]) -> bool:
+    """Join tables that hold the claims of the largest one, or some of them; False where they do not.
+
+    Each keeps what one person or one judge said; columns that repeat the largest table's leave it. Where the labels
+    differ, each file's are those of one annotator. Raises `InputError` where such a file is called after a model.
+    """
     largest = max(owners, key=lambda one: len(one.rows))
     others = [one for one in owners if one is not largest]
     keys = [find_common_keys(largest.rows, largest.columns, one.rows, one.columns) for one in others]
@@ -285,7 +287,7 @@ class _MappedTable:
 
     def add_to_claims(self, claims: pd.DataFrame, ids: pd.Series, owners: Sequence[_MappedTable]) -> pd.DataFrame:
         """The claims with what this table of verdicts alone says of them. Raises `InputError` where its rows of one
-        claim differ, or label claims otherwise than their own table does."""
+        claim differ, or where its labels differ from those of the claims' own table."""
         for ours in CLAIM_COLUMNS[1:]:
             column = self.columns.get(ours, ours if self.own_kind == "verdicts" else "")
             is_told = claims[ours].notna().any() and any(ours in one.columns for one in owners)

@@ -60,7 +60,7 @@ def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> 
         _ask_whose_they_are(table, own, why, *has)
     table.ignored = {name: why for name, why in table.ignored.items() if name not in table.unclear}
     if "annotator" in table.roles and not given.people and "annotator" not in given.columns:
-        _ask_about_annotators_like_models(table)
+        _ask_about_named_models(table)
     if not {"evaluator", "annotator", "system"} & {*given.columns}:
         _ask_about_repeated_claims(table)
 
@@ -157,7 +157,7 @@ def _add_meanings(
     return answer
 
 
-def _ask_about_annotators_like_models(table: TableRoles) -> None:
+def _ask_about_named_models(table: TableRoles) -> None:
     column, label = table.roles["annotator"], table.roles["label"]
     values = table.list_values(column)
     models = [one for one in values if is_name_of_model(one)]

@@ -33,7 +33,6 @@ from factaudit.tables.standard_columns import (
     list_missing_standard_columns,
 )
 from factaudit.tables.table_files import load_pandas_frame, read_tables
-from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
@@ -94,12 +93,6 @@ class OpenedTable:
         rows = flatten_columns(self.rows) if self.is_ours else self.rows
         rows.attrs = self.rows.attrs
         return self.name, clear_blank_cells(rows)
-
-
-def list_column_names(path: str | Path, mapping: Any = None) -> list[str]:
-    """The names of a file's columns, by the mapping's sheet."""
-    with collect_unreadable_rows():
-        return [name for one in OpenedTable.open(path, 1, ColumnMapping.from_source(mapping)) for name in one.columns]
 
 
 @dataclass(frozen=True)
