@@ -111,7 +111,7 @@ def read_log(
     table = pd.concat(parts, ignore_index=True)
     if table.empty:
         raise InputError(source, [Problem("the log holds no samples")])
-    made, renamed = _place_fields(table, recipe, given)
+    made, renamed = _place_fields(table, recipe, given, source)
     if "claim" not in {*made, *given.columns}:
         listed = ", ".join(map(str, table.columns[:20]))
         raise InputError(source, [Problem(f"no field holds the claims: name one by claim= ({listed})")])
@@ -191,7 +191,9 @@ def _index_verdicts(item: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
 # Fields ---------------------------------------------------------------------------------------------------------------
 
 
-def _place_fields(table: pd.DataFrame, recipe: Recipe, given: ColumnMapping) -> tuple[pd.DataFrame, dict[str, str]]:
+def _place_fields(
+    table: pd.DataFrame, recipe: Recipe, given: ColumnMapping, source: str
+) -> tuple[pd.DataFrame, dict[str, str]]:
     """The table of claims and judgements, under our names, and which fields these were."""
     named = {*_list_named_fields(given)}
     renamed: dict[str, str] = {}
@@ -204,7 +206,7 @@ def _place_fields(table: pd.DataFrame, recipe: Recipe, given: ColumnMapping) -> 
     if "label" in made:
         made["label"] = _read_words(made["label"], recipe)
     evaluators: dict[str, EvaluatorColumnMapping] = {}
-    for number, (name, own) in enumerate(_find_evaluators(table, recipe).items(), start=1):
+    for number, (name, own) in enumerate(_find_evaluators(table, recipe, source).items(), start=1):
         said = _read_words(table[own.get("score", own.get("prediction"))], recipe)
         if is_name_of_person(name) or _may_be_of_people(name, said):
             made[name] = said  # a column like any other
@@ -228,7 +230,7 @@ def _read_words(cells: pd.Series, recipe: Recipe) -> pd.Series:
     return cells.map(lambda cell: words.get(cell, cell) if isinstance(cell, str) else cell)
 
 
-def _find_evaluators(table: pd.DataFrame, recipe: Recipe) -> dict[str, dict[str, str]]:
+def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[str, dict[str, str]]:
     """By evaluator's name the fields in which it said something, by kind. Raises `InputError` where there is none."""
     paths = recipe["evaluators"] or recipe["score"]
     names: dict[str, None] = {}
@@ -237,7 +239,7 @@ def _find_evaluators(table: pd.DataFrame, recipe: Recipe) -> dict[str, dict[str,
         matches = filter(None, map(pattern.fullmatch, map(str, table)))
         names |= dict.fromkeys(match["NAME" in path] for match in matches)
     if not names and not recipe["rows"]:
-        raise InputError("", [Problem(f"no evaluator in it: expected columns {paths[0].partition('.')[0]}")])
+        raise InputError(source, [Problem(f"no evaluator in it: expected columns {paths[0].partition('.')[0]}")])
     found: dict[str, dict[str, str]] = {}
     for name in names:
         fields = [(kind, path.replace("NAME", name)) for kind in _KINDS for path in reversed(recipe[kind])]
