@@ -124,12 +124,12 @@ class _Chart:
             self.figure = Figure(figsize=(width, total))
             self.figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 1), ncols=n_legend_columns)
             return self.figure.subplots(n_rows, n_columns, squeeze=False, gridspec_kw=grid, **options)
-        self.ax.legend(handles=handles)
         if n_rows * n_columns > 1:
             raise UsageError(
                 f"ax: this figure has {n_rows * n_columns} panels; name one of {', '.join(self.plot.keys)} with"
                 " panel=..., or select rows (evaluator=..., dataset=...)"
             )
+        self.ax.legend(handles=handles)
         figure = self.ax.get_figure(root=True)
         assert figure is not None
         self.figure = figure
