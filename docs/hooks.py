@@ -10,7 +10,8 @@ _LINK = re.compile(r"\]\(((?:\.\./)+[\w./-]+)\)")
 
 
 def _outside(page, link):
-    """The file of the checkout that a page's link names, or None where it is a page or a picture."""
+    """The file of the checkout that a page's link names, or None where it is a page or a
+    picture."""
     target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), link))
     return None if target.startswith("docs/") else target
 
@@ -23,7 +24,9 @@ def _place(name):
 def on_files(files, config):
     """Add them."""
     docs = Path(config["docs_dir"])
-    pages = {page.relative_to(docs).as_posix(): page.read_text("utf-8") for page in docs.rglob("*.md")}
+    pages = {
+        page.relative_to(docs).as_posix(): page.read_text("utf-8") for page in docs.rglob("*.md")
+    }
     found = {_outside(page, link) for page, text in pages.items() for link in _LINK.findall(text)}
     for name in sorted(found - {None}):
         files.append(File.generated(config, _place(name), abs_src_path=str(docs.parent / name)))
@@ -36,6 +39,10 @@ def on_page_markdown(markdown, page, config, files):
 
     def lead(link):
         name = _outside(source, link[1])
-        return link[0] if name is None else f"]({posixpath.relpath(_place(name), posixpath.dirname(source) or '.')})"
+        return (
+            link[0]
+            if name is None
+            else f"]({posixpath.relpath(_place(name), posixpath.dirname(source) or '.')})"
+        )
 
     return _LINK.sub(lead, markdown)

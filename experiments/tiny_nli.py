@@ -1,7 +1,9 @@
-"""Train a tiny entailment model from minibench's documents, in a minute: ``python experiments/tiny_nli.py``.
+"""Train a tiny entailment model from minibench's documents, in a minute: ``python
+experiments/tiny_nli.py``.
 
-Nothing is fetched and no label is used (extra [hf]). Words in a row follow from the sentences that hold them, not from
-others, and no more once a word was exchanged. So the model learns which words occur, not what is meant.
+Nothing is fetched and no label is used (extra [hf]). Words in a row follow from the sentences that
+hold them, not from others, and no more once a word was exchanged. So the model learns which words
+occur, not what is meant.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ def train_tiny_nli(folder: Path, steps: int = STEPS, seed: int = 0) -> Path:
     rng = random.Random(seed)
     torch.manual_seed(seed)
     docs = list(factaudit.read_claims(CLAIMS)["doc"].unique())
-    sentences = [[each for each in re.split(r"(?<=[.!?])\s+|\n+", doc) if len(each.split()) > 4] for doc in docs]
+    sentences = [
+        [each for each in re.split(r"(?<=[.!?])\s+|\n+", doc) if len(each.split()) > 4]
+        for doc in docs
+    ]
     tokenizer = train_tokenizer(docs)
     model = make_untrained_model(len(tokenizer))
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=0.01)
@@ -51,7 +56,8 @@ def train_tiny_nli(folder: Path, steps: int = STEPS, seed: int = 0) -> Path:
 
 
 def draw_training_pair(sentences: list[list[str]], rng: random.Random) -> tuple[str, str, int]:
-    """Sentences of one document, some words, and 1 where the sentences hold these words in a row, else 0."""
+    """Sentences of one document, some words, and 1 where the sentences hold these words in a row,
+    else 0."""
     doc = rng.choice(sentences)
     start = rng.randrange(max(1, len(doc) - PREMISE_SENTENCES + 1))
     premise = doc[start : start + PREMISE_SENTENCES]
@@ -65,7 +71,8 @@ def draw_training_pair(sentences: list[list[str]], rng: random.Random) -> tuple[
 
 
 def make_untrained_model(vocabulary_size: int) -> BertForSequenceClassification:
-    """Its first layer attends to equal words from the start: to learn that takes longer than all the rest."""
+    """Its first layer attends to equal words from the start: to learn that takes longer than all
+    the rest."""
     config = BertConfig(
         vocab_size=vocabulary_size,
         hidden_size=64,
@@ -89,11 +96,18 @@ def make_untrained_model(vocabulary_size: int) -> BertForSequenceClassification:
 
 
 def train_tokenizer(docs: Iterable[str]) -> PreTrainedTokenizerFast:
-    special = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    special = {
+        "pad_token": "[PAD]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "unk_token": "[UNK]",
+    }
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=3000, special_tokens=list(special.values()), show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=3000, special_tokens=list(special.values()), show_progress=False
+    )
     tokenizer.train_from_iterator(docs, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",

@@ -77,7 +77,10 @@ _MODULES = {
 }
 
 #: What a module calls it; functions of `factaudit.tables` have the short names.
-_LONGER_NAMES = {"read_claims": "read_python_input_claims", "read_verdicts": "read_python_input_verdicts"}
+_LONGER_NAMES = {
+    "read_claims": "read_python_input_claims",
+    "read_verdicts": "read_python_input_verdicts",
+}
 
 
 def __getattr__(name: str) -> Any:

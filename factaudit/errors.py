@@ -12,7 +12,8 @@ _PRINTED_PER_CAUSE = 3
 
 
 class FactauditError(Exception):
-    """Something that the user can mend. The command line prints its message without a traceback (exit code 1)."""
+    """Something that the user can mend. The command line prints its message without a traceback
+    (exit code 1)."""
 
 
 class UsageError(FactauditError):
@@ -22,8 +23,10 @@ class UsageError(FactauditError):
 def format_error_first_line(error: BaseException) -> str:
     """The first line of what an exception says; its kind where it says nothing.
 
-    >>> format_error_first_line(ValueError("no such column\\nHint: ...")), format_error_first_line(ValueError())
-    ('no such column', 'ValueError')
+    >>> format_error_first_line(ValueError("no such column\\nHint: ..."))
+    'no such column'
+    >>> format_error_first_line(ValueError())
+    'ValueError'
     """
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
@@ -32,8 +35,8 @@ def format_error_first_line(error: BaseException) -> str:
 class Problem:
     """One thing that is wrong in an input.
 
-    ``row`` counts data rows from 1 for Parquet and CSV (the header is not counted) and lines from 1 for JSONL and YAML;
-    None where the problem is the whole file's.
+    ``row`` counts data rows from 1 for Parquet and CSV (the header is not counted) and lines from 1
+    for JSONL and YAML; None where the problem is the whole file's.
     """
 
     message: str
@@ -54,7 +57,8 @@ class Problem:
 
 
 class InputError(FactauditError):
-    """Everything that is wrong with one input, reported together: the first of each cause, and the count.
+    """Everything that is wrong with one input, reported together: the first of each cause, and the
+    count.
 
     ``problems`` has at least those that are shown; ``total`` may count more than it holds.
     """
@@ -72,7 +76,8 @@ class InputError(FactauditError):
         causes: dict[tuple[str | None, str], list[Problem]] = {}
         for problem in self.problems[:MAX_PROBLEMS]:
             causes.setdefault(problem.cause, []).append(problem)
-        left = self.total - sum(map(len, causes.values()))  # of what cause these are is not known, where there are two
+        # Of what cause these are is not known, where there are two.
+        left = self.total - sum(map(len, causes.values()))
         for alike in causes.values():
             lines += [f"  {problem}" for problem in alike[:_PRINTED_PER_CAUSE]]
             rest = len(alike) - _PRINTED_PER_CAUSE + (left if len(causes) == 1 else 0)
@@ -85,7 +90,10 @@ class InputError(FactauditError):
 
 def suggest_known_name(name: str, known_names: Sequence[str]) -> str:
     """`` (did you mean 'rouge2'?)`` where a known name is near, else the known names."""
-    return suggest_near_name_in_error(name, known_names) or f" (known: {', '.join(sorted(known_names))})"
+    return (
+        suggest_near_name_in_error(name, known_names)
+        or f" (known: {', '.join(sorted(known_names))})"
+    )
 
 
 def suggest_near_name_in_error(name: str, known_names: Sequence[str]) -> str:

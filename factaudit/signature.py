@@ -1,6 +1,7 @@
 """One line that says exactly how a figure was computed, after sacrebleu's signatures.
 
-A signature is ``name|key:value|key:value``: it can be compared as a string, read by a person, and put in a paper.
+A signature is ``name|key:value|key:value``: it can be compared as a string, read by a person, and
+put in a paper.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from typing import Any
 
 
 def make_signature(name: str, settings: Mapping[str, Any]) -> str:
-    """``name|key:value|...``, keys sorted, values as compact JSON where they are not plain words or numbers.
+    """``name|key:value|...``, keys sorted, values as compact JSON where they are not plain words or
+    numbers.
 
     >>> make_signature("rouge2", {"threshold": 0.5, "stemmer": False})
     'rouge2|stemmer:false|threshold:0.5'
     """
-    return "|".join([name, *(f"{key}:{_format_signature_value(settings[key])}" for key in sorted(settings))])
+    return "|".join(
+        [name, *(f"{key}:{_format_signature_value(settings[key])}" for key in sorted(settings))]
+    )
 
 
 def _format_signature_value(value: Any) -> str:
@@ -28,7 +32,8 @@ def _format_signature_value(value: Any) -> str:
 
 
 def hash_texts(*parts: str | bytes | None, length: int = 16) -> str:
-    """A stable hexadecimal hash of a sequence of texts; None and "" differ, and so do ("ab", "c") and ("a", "bc")."""
+    """A stable hexadecimal hash of a sequence of texts; None and "" differ, and so do ("ab", "c")
+    and ("a", "bc")."""
     hashed = hashlib.sha256()
     for part in parts:
         if part is None:

@@ -1,4 +1,5 @@
-"""Execute the notebooks in a temporary copy of the project, so that what is in `runs` neither helps nor is touched."""
+"""Execute the notebooks in a temporary copy of the project, so that what is in `runs` neither helps
+nor is touched."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 300
 
 
-def execute(notebooks: Sequence[Path], folder: Path) -> Iterator[tuple[Path, nbformat.NotebookNode]]:
-    """Yields each notebook with its outputs; raises `nbclient.exceptions.CellExecutionError` where a cell fails."""
+def execute(
+    notebooks: Sequence[Path], folder: Path
+) -> Iterator[tuple[Path, nbformat.NotebookNode]]:
+    """Yields each notebook with its outputs; raises `nbclient.exceptions.CellExecutionError` where
+    a cell fails."""
     for part in ("data", "experiments", "notebooks", "factaudit/start/demo"):
         shutil.copytree(ROOT / part, folder / part)
     for path in notebooks:
@@ -30,7 +34,9 @@ def execute(notebooks: Sequence[Path], folder: Path) -> Iterator[tuple[Path, nbf
 
 
 if __name__ == "__main__":
-    names = [Path(name).resolve() for name in sys.argv[1:]] or sorted(ROOT.glob("notebooks/*.ipynb"))
+    names = [Path(name).resolve() for name in sys.argv[1:]] or sorted(
+        ROOT.glob("notebooks/*.ipynb")
+    )
     with tempfile.TemporaryDirectory() as folder:
         for path, _ in execute(names, Path(folder)):
             print(path.name)

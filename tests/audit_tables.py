@@ -16,28 +16,42 @@ from factaudit.tables.table_loading import LoadedTables
 Row = dict[str, Any]
 
 
-def tables(rows: Iterable[Mapping[str, Any]], evaluators: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Claims and verdicts of rows like ``{"dataset", "system", "label", "e1": prediction or score or None, ...}``.
+def tables(
+    rows: Iterable[Mapping[str, Any]], evaluators: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Claims and verdicts of rows like ``{"dataset", "system", "label", "e1": prediction or score
+    or None, ...}``.
 
-    An evaluator's value is a prediction (int), a score (float) or None for unscored, or a list of them, one for each
-    repeat; where the key is absent there is no verdict at all.
+    An evaluator's value is a prediction (int), a score (float) or None for unscored, or a list of
+    them, one for each repeat; where the key is absent there is no verdict at all.
     """
     claims, verdicts = [], []
     for number, row in enumerate(rows):
         claim_id = str(row.get("claim_id", f"c{number}"))
-        claim = {"dataset": "d", "claim": "a claim", "label": None} | dict(row) | {"claim_id": claim_id}
+        claim = (
+            {"dataset": "d", "claim": "a claim", "label": None} | dict(row) | {"claim_id": claim_id}
+        )
         claims.append({key: value for key, value in claim.items() if key not in evaluators})
         for name in evaluators:
-            values = row[name] if isinstance(row.get(name), list) else [row[name]] if name in row else []
+            values = (
+                row[name] if isinstance(row.get(name), list) else [row[name]] if name in row else []
+            )
             for repeat, value in enumerate(values):
-                verdict: Row = {"claim_id": claim_id, "evaluator": name, "score": None, "prediction": None}
+                verdict: Row = {
+                    "claim_id": claim_id,
+                    "evaluator": name,
+                    "score": None,
+                    "prediction": None,
+                }
                 verdict |= {"repeat": repeat} if repeat else {}
                 verdict |= {"status": "ok" if value is not None else "unparsed"}
                 verdict |= {"score": value} if isinstance(value, float) else {"prediction": value}
                 verdicts.append(verdict)
     columns = ["claim_id", "evaluator", "score", "prediction", "status"]
     columns += ["repeat"] if any("repeat" in verdict for verdict in verdicts) else []
-    return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts, columns=columns))
+    return validate_claims(pd.DataFrame(claims)), validate_verdicts(
+        pd.DataFrame(verdicts, columns=columns)
+    )
 
 
 def join(*given: pd.DataFrame, **options: Any) -> Judgements:
@@ -67,6 +81,8 @@ def find(rows: Iterable[Row], **values: Any) -> Row:
     return found[0]
 
 
-def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:
+def collect_findings(
+    audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
+) -> list[Row]:
     """The findings of all checks on rows by audit name."""
     return run_audit_checks(audit_rows, about)[0]

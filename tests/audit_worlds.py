@@ -1,4 +1,5 @@
-"""Claims of two data sets and verdicts of three evaluators, and what is audited of them, for tests of whole runs."""
+"""Claims of two data sets and verdicts of three evaluators, and what is audited of them, for tests
+of whole runs."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def make_world(world: str, n: int = 180, seed: int = 3) -> Tables:
         missing = (random.random(n) < 0.1) & (world == "unscored")
         part = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": evaluator})
         part["score"] = np.where(missing, np.nan, score)
-        part["prediction"] = pd.array(np.where(missing, None, (score >= 0.5).astype(int)), dtype="Int8")
+        part["prediction"] = pd.array(
+            np.where(missing, None, (score >= 0.5).astype(int)), dtype="Int8"
+        )
         part["status"] = np.where(missing, "error", "ok")
         parts.append(part)
     if world == "one system":
@@ -49,6 +52,8 @@ def audit_world(tables: Tables, with_estimates: bool = True) -> Results:
     claims, verdicts = tables
     results = compare(claims, verdicts, replicates=50)
     if with_estimates and claims["label"].notna().any():
-        few = claims.assign(label=claims["label"].where(claims["claim_id"].str[1:].astype(int) * 7 % 10 < 4))
+        few = claims.assign(
+            label=claims["label"].where(claims["claim_id"].str[1:].astype(int) * 7 % 10 < 4)
+        )
         results.audits.update(estimate_rates(few, verdicts, levels=["claim"]).audits())
     return results

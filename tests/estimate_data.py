@@ -1,4 +1,5 @@
-"""Claims, verdicts and labels for the tests of `factaudit.estimate`: simulated, with known rates."""
+"""Claims, verdicts and labels for the tests of `factaudit.estimate`: simulated, with known
+rates."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ from factaudit import validate_claims, validate_verdicts
 class World:
     """How errors and scores come about.
 
-    rates: the log-odds of an error of each system's average claim; size: claims per system; skill: how far evaluators'
-    log-odds of errors and others lie apart; drift: standard deviation of what systems add to all scores; documents: how
-    many, 0 for one per claim; cluster: standard deviation of what a document adds to the log-odds of an error.
+    rates: the log-odds of an error of each system's average claim; size: claims per system; skill:
+    how far evaluators' log-odds of errors and others lie apart; drift: standard deviation of what
+    systems add to all scores; documents: how many, 0 for one per claim; cluster: standard deviation
+    of what a document adds to the log-odds of an error.
     """
 
     rates: tuple[float, ...] = (-2.0, -1.4, -0.8, -0.3)
@@ -33,8 +35,14 @@ def tables(world: World, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     systems = len(world.rates)
     system = np.repeat(np.arange(systems), world.size)
     documents = world.documents or len(system)
-    document = np.tile(np.arange(world.size) % documents, systems) if world.documents else np.arange(len(system))
-    odds = np.array(world.rates)[system] + world.cluster * random.standard_normal(documents)[document]
+    document = (
+        np.tile(np.arange(world.size) % documents, systems)
+        if world.documents
+        else np.arange(len(system))
+    )
+    odds = (
+        np.array(world.rates)[system] + world.cluster * random.standard_normal(documents)[document]
+    )
     error = random.random(len(system)) < 1 / (1 + np.exp(-odds))
     claims = pd.DataFrame(
         {
@@ -51,7 +59,13 @@ def tables(world: World, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
         shift = world.drift * random.standard_normal(systems)
         logit = skill * (error - 0.5) + shift[system] + random.standard_normal(len(system))
         verdicts.append(
-            pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": f"e{at}", "score": 1 / (1 + np.exp(logit))})
+            pd.DataFrame(
+                {
+                    "claim_id": claims["claim_id"],
+                    "evaluator": f"e{at}",
+                    "score": 1 / (1 + np.exp(logit)),
+                }
+            )
         )
     return validate_claims(claims), validate_verdicts(pd.concat(verdicts, ignore_index=True))
 

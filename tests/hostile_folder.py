@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-#: Verb and arguments, and the files of `write_inputs` that it reads. What it writes is called ``out`` and so on.
+#: Verb and arguments, and the files of `write_inputs` that it reads. What it writes is called
+#: ``out`` and so on.
 COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("inspect claims.csv", ("claims.csv",)),
     ("inspect e.yaml", ("e.yaml",)),
@@ -17,11 +18,29 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("inspect wide.csv --columns mapping.yaml", ("mapping.yaml", "wide.csv")),
     ("run e.yaml --out out", ("e.yaml", "claims.jsonl", "verdicts.jsonl")),
     ("run e.yaml --dry-run", ("e.yaml",)),
-    ("audit claims.jsonl verdicts.jsonl --replicates 0 --out out", ("claims.jsonl", "verdicts.jsonl")),
-    ("judge claims.jsonl --evaluator rouge2 --out judged.jsonl", ("claims.jsonl", ".judged.jsonl.journal/*.jsonl")),
-    ("judge claims.jsonl --evaluator stored:path=verdicts.jsonl,evaluator=e0 --out out.csv", ("verdicts.jsonl",)),
-    ("sample claims.jsonl verdicts.jsonl --budget 12 --one-phase --out out.parquet --page out.html", ("claims.jsonl",)),
-    ("labels ann.csv ben.csv --claims claims.jsonl --out out.csv --page out.html", ("ann.csv", "ben.csv")),
+    (
+        "audit claims.jsonl verdicts.jsonl --replicates 0 --out out",
+        ("claims.jsonl", "verdicts.jsonl"),
+    ),
+    (
+        "judge claims.jsonl --evaluator rouge2 --out judged.jsonl",
+        ("claims.jsonl", ".judged.jsonl.journal/*.jsonl"),
+    ),
+    (
+        "judge claims.jsonl --evaluator stored:path=verdicts.jsonl,evaluator=e0 --out out.csv",
+        ("verdicts.jsonl",),
+    ),
+    (
+        (
+            "sample claims.jsonl verdicts.jsonl --budget 12 --one-phase --out out.parquet --page"
+            " out.html"
+        ),
+        ("claims.jsonl",),
+    ),
+    (
+        "labels ann.csv ben.csv --claims claims.jsonl --out out.csv --page out.html",
+        ("ann.csv", "ben.csv"),
+    ),
     (
         "estimate claims.jsonl verdicts.jsonl --label-file ann.csv --level claim --out out",
         ("ann.csv", "verdicts.jsonl"),
@@ -35,12 +54,17 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("convert phoenix phoenix.csv --out out.parquet", ("phoenix.csv",)),
     ("convert promptfoo promptfoo.json --out out.parquet", ("promptfoo.json",)),
     (
-        "factscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out out",
+        (
+            "factscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0"
+            " --out out"
+        ),
         ("responses.jsonl",),
     ),
     (
-        "dfactscore groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given"
-        " --set replicates=0 --out out",
+        (
+            "dfactscore groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given"
+            " --set replicates=0 --out out"
+        ),
         ("groups.jsonl",),
     ),
     ("knowledge pages.jsonl --out out.db", ("pages.jsonl",)),
@@ -49,7 +73,10 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("export runs/a --to jsonl --out out.jsonl", ("runs/a/results.json", "runs/a/claims.parquet")),
     ("export runs/a --to leaderboard --out out", ("runs/a/results.json",)),
     ("diff runs/a runs/b --out out.json", ("runs/a/results.json", "runs/b/verdicts.parquet")),
-    ("run e.yaml --out runs/a", ("runs/a/.work/*.json", "runs/a/results.json", "runs/a/experiment.yaml")),
+    (
+        "run e.yaml --out runs/a",
+        ("runs/a/.work/*.json", "runs/a/results.json", "runs/a/experiment.yaml"),
+    ),
 ]
 #: Those that write, of the conversions one: all are written alike.
 WRITING_COMMANDS = [
@@ -61,7 +88,8 @@ WRITING_COMMANDS = [
 
 
 def write_inputs(folder: Path) -> None:
-    """Write the files. The working directory must be the folder: runs are made with the verbs themselves."""
+    """Write the files. The working directory must be the folder: runs are made with the verbs
+    themselves."""
     from conftest import run_command
 
     from factaudit import judge
@@ -87,22 +115,37 @@ def write_inputs(folder: Path) -> None:
         for claim in claims
     ]
     annotations = {
-        name: "claim_id,annotator,label\n" + "".join(f"c{n},{name},{(n + shift) % 2}\n" for n in range(16))
+        name: (
+            "claim_id,annotator,label\n"
+            + "".join(f"c{n},{name},{(n + shift) % 2}\n" for n in range(16))
+        )
         for name, shift in (("ann", 0), ("ben", 1))
     }
-    given = {"name": "Rain", "candidates": ["Rain"], "facts": [{"text": "Rain is water.", "group": "Rain"}]}
+    given = {
+        "name": "Rain",
+        "candidates": ["Rain"],
+        "facts": [{"text": "Rain is water.", "group": "Rain"}],
+    }
     files: dict[str, str | list[dict[str, Any]]] = {
         "claims.jsonl": claims,
-        "claims.csv": "dataset,claim,doc,label\n" + "".join(f"D,claim {n},a doc,{n % 2}\n" for n in range(9)),
+        "claims.csv": (
+            "dataset,claim,doc,label\n" + "".join(f"D,claim {n},a doc,{n % 2}\n" for n in range(9))
+        ),
         "verdicts.jsonl": verdicts,
         "ann.csv": annotations["ann"],
         "ben.csv": annotations["ben"],
-        "e.yaml": "claims: claims.jsonl\nverdicts: verdicts.jsonl\naudits: [rates]\nreplicates: 0\n",
+        "e.yaml": (
+            "claims: claims.jsonl\nverdicts: verdicts.jsonl\naudits: [rates]\nreplicates: 0\n"
+        ),
         "mapping.yaml": "columns: {claim: sentence, doc: context, label: human}\n",
-        "wide.csv": "sentence,context,human,gpt4\n"
-        + "".join(f"It rains {n}.,Rain {n}.,{n % 2},0.{n}\n" for n in range(1, 9)),
+        "wide.csv": (
+            "sentence,context,human,gpt4\n"
+            + "".join(f"It rains {n}.,Rain {n}.,{n % 2},0.{n}\n" for n in range(1, 9))
+        ),
         "pages.jsonl": [{"title": "Rain", "text": "Rain is water. It falls."}],
-        "responses.jsonl": [{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}],
+        "responses.jsonl": [
+            {"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}
+        ],
         "groups.jsonl": [given | {"output": "Rain is water."}],
         "qa_data.json": [
             {"knowledge": "Rain is water.", "question": "What is rain?", "right_answer": "Water."}
@@ -110,7 +153,11 @@ def write_inputs(folder: Path) -> None:
         ],
     }
     for name, content in files.items():
-        text = content if isinstance(content, str) else "".join(json.dumps(row) + "\n" for row in content)
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(json.dumps(row) + "\n" for row in content)
+        )
         (folder / name).write_text(text, encoding="utf-8")
     logs = Path(__file__).parent / "logs"
     for name in ("inspect.eval", "phoenix.csv", "promptfoo.json"):
@@ -127,4 +174,8 @@ def write_inputs(folder: Path) -> None:
 
 def read_contents(folder: Path) -> dict[str, bytes]:
     """What the files of a folder hold, by name."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }

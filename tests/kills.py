@@ -1,4 +1,5 @@
-"""Commands that are killed at any moment and started again, against a server that fails: what is left, what was paid.
+"""Commands that are killed at any moment and started again, against a server that fails: what is
+left, what was paid.
 
 `trial` does it for one command and tells how it went.
 """
@@ -23,8 +24,8 @@ from typing import Any
 from llm_server import FaultServer, Plan, completion, fingerprint
 from scripted_llm import find_facts_to_group
 
-#: Imports once, then forks for each line: {arguments, output, folder, limit} in, the process's id out; null in, the end
-#: of the one that was started first out.
+#: Imports once, then forks for each line: {arguments, output, folder, limit} in, the process's id
+#: out; null in, the end of the one that was started first out.
 FORKS = """
 import json, os, resource, sys
 import factaudit.experiment.run, factaudit.engines.runs
@@ -65,7 +66,8 @@ PRICE = 1.0  # US dollars per token, in and out
 #: What the server charges for though nothing usable comes back, and what it does not.
 CHARGED = ("reset", "close", "truncated", "not-json", "empty-choices", "wrong-shape")
 FREE = ("429", "429-retry-after", "500", "503")
-#: Of a run folder, what tells calls and costs, which a kill changes: they are compared as money, not as bytes.
+#: Of a run folder, what tells calls and costs, which a kill changes: they are compared as money,
+#: not as bytes.
 OF_CALLS = ("report.html", "calls.csv")
 
 
@@ -74,17 +76,31 @@ class Starter:
 
     def __init__(self, output: Path) -> None:
         self.output = output
-        environment = os.environ | {"OPENAI_API_KEY": "k", "NO_PROXY": "127.0.0.1", "OMP_NUM_THREADS": "1"}
+        environment = os.environ | {
+            "OPENAI_API_KEY": "k",
+            "NO_PROXY": "127.0.0.1",
+            "OMP_NUM_THREADS": "1",
+        }
         self._server = subprocess.Popen(
-            [sys.executable, "-c", FORKS], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", FORKS],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == "ready\n"
 
     def start(self, arguments: list[str], limit: int = 0, folder: Path | None = None) -> int:
-        """The id of a new process; no file may grow beyond ``limit`` bytes (0: as it likes), as on a full disk."""
+        """The id of a new process; no file may grow beyond ``limit`` bytes (0: as it likes), as on
+        a full disk."""
         return self._ask(
-            {"arguments": arguments, "output": str(self.output), "folder": str(folder or "."), "limit": limit}
+            {
+                "arguments": arguments,
+                "output": str(self.output),
+                "folder": str(folder or "."),
+                "limit": limit,
+            }
         )
 
     def wait(self) -> int:
@@ -113,7 +129,8 @@ def starter(output: Path) -> Iterator[Starter]:
 
 
 class Books:
-    """A server's own: 30 % of the requests fail at first, and what was worked on is charged for, heard of or not."""
+    """A server's own: 30 % of the requests fail at first, and what was worked on is charged for,
+    heard of or not."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -124,14 +141,18 @@ class Books:
         key = fingerprint(body)
         draw = random.Random(f"{self.seed}:{key}:{attempt}")
         fault = draw.choice(CHARGED + FREE) if attempt < 2 and draw.random() < 0.3 else None
-        plan = Plan(fault, text=answer(body["messages"][-1]["content"]), delay=draw.uniform(0.0, 0.02))
+        plan = Plan(
+            fault, text=answer(body["messages"][-1]["content"]), delay=draw.uniform(0.0, 0.02)
+        )
         return self.charged(body, plan)
 
     def line(self, body: dict[str, Any], attempt: int) -> Plan:
         """What comes of a line of a batch."""
         draw = random.Random(f"{self.seed}:{fingerprint(body)}:{attempt}")
         lost = attempt == 0 and draw.random() < 0.3
-        return self.charged(body, Plan("500" if lost else None, text=answer(body["messages"][-1]["content"])))
+        return self.charged(
+            body, Plan("500" if lost else None, text=answer(body["messages"][-1]["content"]))
+        )
 
     def charged(self, body: dict[str, Any], plan: Plan) -> Plan:
         if plan.fault not in FREE:
@@ -158,7 +179,9 @@ def prepare(folder: Path) -> None:
     """The files that the commands read."""
 
     def write(name: str, rows: list[dict[str, Any]]) -> None:
-        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        (folder / name).write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
 
     claims = [
         {
@@ -171,7 +194,13 @@ def prepare(folder: Path) -> None:
         for i in range(120)
     ]
     write("claims.jsonl", claims)
-    write("pages.jsonl", [{"title": f"Ann Lee ({one})", "text": f"She was a {one}."} for one in ("painter", "diver")])
+    write(
+        "pages.jsonl",
+        [
+            {"title": f"Ann Lee ({one})", "text": f"She was a {one}."}
+            for one in ("painter", "diver")
+        ],
+    )
     outputs = [" ".join(f"It rained {i} {j}." for j in range(4)) for i in range(8)]
     write("bios.jsonl", [{"topic": "Ann Lee (painter)", "output": output} for output in outputs])
     write("names.jsonl", [{"topic": "Ann Lee", "output": output} for output in outputs[:5]])
@@ -180,13 +209,29 @@ def prepare(folder: Path) -> None:
 
 def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
     """A command whose results come into ``life/out``."""
-    model = f"base_url={url},concurrency={CONCURRENCY},cache={life / 'cache.sqlite'},prices={files / 'prices.csv'}"
-    engine = ["--knowledge", str(files / "pages.jsonl"), "--llm", f"m:{model}", "--set", "logprobs=false"]
+    model = (
+        f"base_url={url},concurrency={CONCURRENCY},cache={life / 'cache.sqlite'}"
+        f",prices={files / 'prices.csv'}"
+    )
+    engine = [
+        "--knowledge",
+        str(files / "pages.jsonl"),
+        "--llm",
+        f"m:{model}",
+        "--set",
+        "logprobs=false",
+    ]
     audits = "dfactscore" if command == "people" else "rates"
     figures = ["--set", "replicates=20", "--set", f"audits=[{audits}]", "--out", str(life / "out")]
     match command:
         case "judge":
-            return ["judge", str(files / "claims.jsonl"), "--evaluator", f"llm:model=m,{model}", *_table(life)]
+            return [
+                "judge",
+                str(files / "claims.jsonl"),
+                "--evaluator",
+                f"llm:model=m,{model}",
+                *_table(life),
+            ]
         case "batch":
             return [
                 "judge",
@@ -200,9 +245,14 @@ def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
         case "people":
             return ["dfactscore", str(files / "names.jsonl"), *engine, *figures]
     pairs = [part.partition("=") for part in model.split(",")]
-    asked = {"model": "m", **{key: int(value) if value.isdigit() else value for key, _, value in pairs}}
+    asked = {
+        "model": "m",
+        **{key: int(value) if value.isdigit() else value for key, _, value in pairs},
+    }
     (life / "run.yaml").write_text(
-        json.dumps({"claims": str(files / "claims.jsonl"), "evaluators": [{"llm": asked}, "rouge2"]})
+        json.dumps(
+            {"claims": str(files / "claims.jsonl"), "evaluators": [{"llm": asked}, "rouge2"]}
+        )
     )
     return ["run", str(life / "run.yaml"), *figures]
 
@@ -213,9 +263,11 @@ def _table(life: Path) -> list[str]:
 
 @dataclass
 class Told:
-    """What came of a command that was killed again and again. Costs are US dollars; None where a verb tells none.
+    """What came of a command that was killed again and again. Costs are US dollars; None where a
+    verb tells none.
 
-    different: files that are not byte by byte those of an undisturbed run. left: files that a killed run had begun.
+    different: files that are not byte by byte those of an undisturbed run. left: files that a
+    killed run had begun.
     """
 
     command: str
@@ -229,8 +281,11 @@ class Told:
     left: int = 0
 
 
-def trial(command: str, kills: int, folder: Path, start: Starter, seed: int = 0, each: int = 5) -> Told:
-    """Kill a command ``kills`` times at random moments, up to ``each`` times before it may end, then compare."""
+def trial(
+    command: str, kills: int, folder: Path, start: Starter, seed: int = 0, each: int = 5
+) -> Told:
+    """Kill a command ``kills`` times at random moments, up to ``each`` times before it may end,
+    then compare."""
     chance = random.Random(f"{seed}:{command}")
     files = folder / "files"
     files.mkdir(parents=True, exist_ok=True)
@@ -257,7 +312,9 @@ def trial(command: str, kills: int, folder: Path, start: Starter, seed: int = 0,
             assert start.wait() == 0, start.output.read_text()
         told.lives += 1
         found = contents(life / "out")
-        told.different += sorted(name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name))
+        told.different += sorted(
+            name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name)
+        )
         told.left += sum(1 for path in (life / "out").rglob(".factaudit-*") if path.is_file())
         told.twice += sum(max(0, count - 1) for count in books.usable.values())
         told.lost += len(set(predicted(whole)) - set(predicted(found)))
@@ -268,7 +325,9 @@ def trial(command: str, kills: int, folder: Path, start: Starter, seed: int = 0,
     return told
 
 
-def undisturbed(command: str, files: Path, life: Path, start: Starter) -> tuple[dict[str, bytes], float]:
+def undisturbed(
+    command: str, files: Path, life: Path, start: Starter
+) -> tuple[dict[str, bytes], float]:
     """The results of a run that nobody kills, and its seconds."""
     (life / "out").mkdir(parents=True)
     books = Books(-1)
@@ -293,9 +352,15 @@ def contents(folder: Path) -> dict[str, bytes]:
         data = path.read_bytes()
         if path.name in ("results.json", "summary.json"):
             shown = json.loads(data)
-            data = json.dumps({key: value for key, value in shown.items() if key not in OF_ONE_RUN}).encode()
+            data = json.dumps(
+                {key: value for key, value in shown.items() if key not in OF_ONE_RUN}
+            ).encode()
         elif path.name == "experiment.yaml":
-            data = b"".join(line for line in data.splitlines(True) if b"/" not in line and b"127.0.0.1" not in line)
+            data = b"".join(
+                line
+                for line in data.splitlines(True)
+                if b"/" not in line and b"127.0.0.1" not in line
+            )
         found[name] = data
     return found
 
@@ -316,4 +381,6 @@ def predicted(found: dict[str, bytes]) -> Iterator[str]:
 def cost_of(out: Path) -> float | None:
     """What a run folder says that its calls have cost, at the most; None without one."""
     path = out / "results.json"
-    return sum(row["cost"] for row in json.loads(path.read_text())["calls"]) if path.exists() else None
+    return (
+        sum(row["cost"] for row in json.loads(path.read_text())["calls"]) if path.exists() else None
+    )

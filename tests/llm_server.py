@@ -1,11 +1,14 @@
-"""A real HTTP server on loopback that talks like an OpenAI-compatible one and misbehaves on request.
+"""A real HTTP server on loopback that talks like an OpenAI-compatible one and misbehaves on
+request.
 
-    with FaultServer(plan=lambda body, attempt: Plan("reset") if attempt == 0 else Plan()) as server:
+    with FaultServer(plan=lambda body, attempt: Plan("reset") if attempt == 0 else Plan()) as
+    server:
         ...  # server.url, server.seen, server.paid
 
-`plan(body, attempt)` says what to do with one chat request: `attempt` counts from 0 how often the very same request has
-come before, so a plan is a pure function and an outcome does not depend on the order in which requests arrive. It also
-serves the Files and Batch endpoints. ``python tests/llm_server.py --latency 0.1`` runs it alone, for the benchmarks.
+`plan(body, attempt)` says what to do with one chat request: `attempt` counts from 0 how often the
+very same request has come before, so a plan is a pure function and an outcome does not depend on
+the order in which requests arrive. It also serves the Files and Batch endpoints. ``python
+tests/llm_server.py --latency 0.1`` runs it alone, for the benchmarks.
 """
 
 from __future__ import annotations
@@ -50,7 +53,8 @@ LASTING = ("refusal", "content-filter", "content-filter-400", "context-length")
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do with one request: a fault, or the text to answer with (``p_yes`` gives the log-probabilities)."""
+    """What to do with one request: a fault, or the text to answer with (``p_yes`` gives the
+    log-probabilities)."""
 
     fault: str | None = None
     text: str = "Yes"
@@ -65,7 +69,8 @@ class Plan:
 
 @dataclass
 class FaultServer:
-    """The server, in a thread of its own; a context manager. ``paid`` counts usable replies sent, per request body."""
+    """The server, in a thread of its own; a context manager. ``paid`` counts usable replies sent,
+    per request body."""
 
     plan: Callable[[dict[str, Any], int], Plan] = lambda body, attempt: Plan()
     line_plan: Callable[[dict[str, Any], int], Plan] | None = None
@@ -81,7 +86,8 @@ class FaultServer:
     most_in_flight: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Called before an endpoint answers, with "METHOD /path"; may return a Plan that then breaks the connection.
+    #: Called before an endpoint answers, with "METHOD /path"; may return a Plan that then breaks
+    #: the connection.
     hook: Callable[[str], Plan | None] | None = None
 
     def __post_init__(self) -> None:
@@ -123,7 +129,11 @@ class FaultServer:
             plan, answer = await self._chat(request)
         else:
             plan = self.hook(f"{request.method} {request.path}") if self.hook else None
-            file = (await request.post()).get("file") if request.content_type == "multipart/form-data" else None
+            file = (
+                (await request.post()).get("file")
+                if request.content_type == "multipart/form-data"
+                else None
+            )
             data = file.file.read() if isinstance(file, web.FileField) else await request.read()
             answer = self.endpoint(request.method, request.path, data)
         assert request.transport is not None
@@ -133,13 +143,20 @@ class FaultServer:
             case "close":
                 request.transport.close()
             case "reset":
-                head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
+                head = (
+                    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:"
+                    b" 999\r\n\r\n{"
+                )
                 request.transport.write(head)
                 sock = request.transport.get_extra_info("socket")
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close() sends RST
+                sock.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )  # close() sends RST
                 request.transport.abort()
         status, headers, body = answer
-        return web.Response(status=status, headers={"Content-Type": "application/json", **headers}, body=body)
+        return web.Response(
+            status=status, headers={"Content-Type": "application/json", **headers}, body=body
+        )
 
     async def _chat(self, request: web.Request) -> tuple[Plan, tuple[int, dict[str, str], bytes]]:
         body = await request.json()
@@ -153,7 +170,8 @@ class FaultServer:
         self.in_flight -= 1
         return plan, self.respond(plan, body)
 
-    # What one chat request is answered with ------------------------------------------------------------------------
+    # What one chat request is answered with
+    # ------------------------------------------------------------------------
 
     def decide(self, body: dict[str, Any], plan: Callable[[dict[str, Any], int], Plan]) -> Plan:
         key = fingerprint(body)
@@ -165,7 +183,8 @@ class FaultServer:
         return decided
 
     def respond(self, plan: Plan, body: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
-        """Status, extra headers and body for one plan (connection faults are the connection's work)."""
+        """Status, extra headers and body for one plan (connection faults are the connection's
+        work)."""
         match plan.fault:
             case "429":
                 return _error(429, "Rate limit reached", "rate_limit_exceeded")
@@ -185,7 +204,11 @@ class FaultServer:
             case "bad-parameter":
                 return _error(400, "Unsupported parameter: 'logprobs'", "unsupported_parameter")
             case "context-length":
-                return _error(400, "This model's maximum context length is 4096 tokens", "context_length_exceeded")
+                return _error(
+                    400,
+                    "This model's maximum context length is 4096 tokens",
+                    "context_length_exceeded",
+                )
             case "content-filter-400":
                 return _error(400, "The response was filtered", "content_filter")
             case "not-json":
@@ -200,7 +223,8 @@ class FaultServer:
             case _:
                 return 200, {}, json.dumps(completion(plan, body)).encode()
 
-    # Files and batches -----------------------------------------------------------------------------------------------
+    # Files and batches
+    # ------------------------------------------------------------
 
     def endpoint(self, method: str, path: str, data: bytes) -> tuple[int, dict[str, str], bytes]:
         match method, path.removeprefix("/v1").strip("/").split("/"):
@@ -245,8 +269,13 @@ class FaultServer:
             request = json.loads(line)
             plan = self.decide(request["body"], self.line_plan or self.plan)
             if plan.fault == "expired":
-                error = {"code": "batch_expired", "message": "This request could not be executed in time."}
-                errors.append({"id": "r", "custom_id": request["custom_id"], "response": None, "error": error})
+                error = {
+                    "code": "batch_expired",
+                    "message": "This request could not be executed in time.",
+                }
+                errors.append(
+                    {"id": "r", "custom_id": request["custom_id"], "response": None, "error": error}
+                )
                 continue
             if plan.fault == "lost":
                 continue
@@ -255,7 +284,11 @@ class FaultServer:
                 body = json.loads(data)
             except ValueError:
                 body = data.decode()
-            line_out = {"id": "r", "custom_id": request["custom_id"], "response": {"status_code": status, "body": body}}
+            line_out = {
+                "id": "r",
+                "custom_id": request["custom_id"],
+                "response": {"status_code": status, "body": body},
+            }
             (outputs if status == 200 else errors).append({**line_out, "error": None})
         random.Random(self.seed).shuffle(outputs)
         for kind, rows in (("output_file_id", outputs), ("error_file_id", errors)):
@@ -264,13 +297,22 @@ class FaultServer:
                 self.files[name] = "".join(json.dumps(row) + "\n" for row in rows).encode()
                 batch[kind] = name
         batch["status"] = "completed"
-        batch["request_counts"] = {"total": len(lines), "completed": len(outputs), "failed": len(errors)}
+        batch["request_counts"] = {
+            "total": len(lines),
+            "completed": len(outputs),
+            "failed": len(errors),
+        }
 
 
 def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
     """A chat completion with ``plan``'s text; log-probabilities where asked for and known."""
     message: dict[str, Any] = {"role": "assistant", "content": plan.text, "refusal": None}
-    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": plan.finish, "logprobs": None}
+    choice: dict[str, Any] = {
+        "index": 0,
+        "message": message,
+        "finish_reason": plan.finish,
+        "logprobs": None,
+    }
     if plan.fault == "refusal":
         message.update(content=None, refusal="I can't help with that.")
     if plan.fault == "content-filter":
@@ -278,9 +320,15 @@ def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
         choice["finish_reason"] = "content_filter"
     if body.get("logprobs") and plan.p_yes is not None:
         alternatives = [("Yes", plan.p_yes), ("No", 1 - plan.p_yes)]
-        top = [{"token": text, "logprob": math.log(p), "bytes": None} for text, p in alternatives if p > 0]
+        top = [
+            {"token": text, "logprob": math.log(p), "bytes": None}
+            for text, p in alternatives
+            if p > 0
+        ]
         own = next((item["logprob"] for item in top if item["token"] == plan.text), -9.0)
-        choice["logprobs"] = {"content": [{"token": plan.text, "logprob": own, "bytes": None, "top_logprobs": top}]}
+        choice["logprobs"] = {
+            "content": [{"token": plan.text, "logprob": own, "bytes": None, "top_logprobs": top}]
+        }
     answer: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -291,7 +339,11 @@ def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
     }
     if plan.usage:
         prompt = sum(len(message["content"]) for message in body.get("messages", [])) // 4
-        answer["usage"] = {"prompt_tokens": prompt, "completion_tokens": 1, "total_tokens": prompt + 1}
+        answer["usage"] = {
+            "prompt_tokens": prompt,
+            "completion_tokens": 1,
+            "total_tokens": prompt + 1,
+        }
     return answer
 
 
@@ -301,7 +353,11 @@ def fingerprint(body: Mapping[str, Any]) -> str:
 
 
 def _error(status: int, message: str, code: str) -> tuple[int, dict[str, str], bytes]:
-    return status, {}, json.dumps({"error": {"message": message, "type": "error", "code": code}}).encode()
+    return (
+        status,
+        {},
+        json.dumps({"error": {"message": message, "type": "error", "code": code}}).encode(),
+    )
 
 
 def _json(value: Any) -> tuple[int, dict[str, str], bytes]:
@@ -315,7 +371,9 @@ async def _alone(latency: float) -> None:
     await asyncio.Event().wait()
 
 
-def ask(server: FaultServer | str, *requests: ChatRequest, model: str = "m", **options: Any) -> list[ChatReply]:
+def ask(
+    server: FaultServer | str, *requests: ChatRequest, model: str = "m", **options: Any
+) -> list[ChatReply]:
     """The replies of a client to all requests at once, in their order."""
     from factaudit.llm.ask_all import ask_all
     from factaudit.llm.client import LLMClient

@@ -1,9 +1,10 @@
-"""Change one thing of the package at random, and see whether the tests notice: `python tests/mutants.py 100 [SEED]`.
+"""Change one thing of the package at random, and see whether the tests notice:
+`python tests/mutants.py 100 [SEED]`.
 
-A mutant has one comparison, operator, constant, condition or return changed in one module. It is tried in a copy of the
-package, by those fast tests that name the module or its folder. Not part of CI: a hundred take half an hour. A mutant
-that survives is printed as a line of a patch; some change nothing that can be seen (a message's words, a bound that is
-never reached).
+A mutant has one comparison, operator, constant, condition or return changed in one module. It is
+tried in a copy of the package, by those fast tests that name the module or its folder. Not part of
+CI: a hundred take half an hour. A mutant that survives is printed as a line of a patch; some change
+nothing that can be seen (a message's words, a bound that is never reached).
 """
 
 from __future__ import annotations
@@ -24,9 +25,24 @@ ROOT = Path(__file__).resolve().parent.parent
 #: At most so many test files a mutant; those come first that name little else of the package.
 MAX_TEST_FILES = 4
 TIMEOUT_SECONDS = 600
-_COMPARISONS = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)]
-_OPERATORS = [(ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.FloorDiv, ast.Mult), (ast.BitAnd, ast.BitOr)]
-_INSTEAD = {kind: other for one, two in [*_COMPARISONS, *_OPERATORS] for kind, other in ((two, one), (one, two))}
+_COMPARISONS = [
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.In, ast.NotIn),
+    (ast.Is, ast.IsNot),
+]
+_OPERATORS = [
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
+    (ast.FloorDiv, ast.Mult),
+    (ast.BitAnd, ast.BitOr),
+]
+_INSTEAD = {
+    kind: other
+    for one, two in [*_COMPARISONS, *_OPERATORS]
+    for kind, other in ((two, one), (one, two))
+}
 
 
 def change_node(node: ast.AST) -> ast.AST | None:
@@ -53,7 +69,8 @@ def change_node(node: ast.AST) -> ast.AST | None:
 
 
 def list_mutable_nodes(node: ast.AST, is_inside: bool = False) -> Iterator[ast.AST]:
-    """Expressions and returns within functions: not annotations, defaults, messages or docstrings."""
+    """Expressions and returns within functions: not annotations, defaults, messages or
+    docstrings."""
     if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert):
         return
     if is_inside and change_node(node) is not None:
@@ -83,13 +100,23 @@ def make_mutant(source: str, draw: random.Random) -> tuple[str, str] | None:
 
 
 def find_test_files(module: Path) -> list[str]:
-    """The test files that name a module, those of its own name first; where none does, those that run commands."""
-    tests = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+    """The test files that name a module, those of its own name first; where none does, those that
+    run commands."""
+    tests = {
+        path: path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+    }
     name, room = module.stem, module.parent.name
     own = {f"test_{name}", f"test_{name}s", f"test_{room}_{name}", f"test_{room}"}
-    naming = [path for path, text in tests.items() if path.stem in own or re.search(rf"\b{name}\b", text)]
-    naming.sort(key=lambda path: (path.stem not in own, tests[path].count("from factaudit"), path.name))
-    chosen = naming or [ROOT / f"tests/test_{name}.py" for name in ("cli", "python_api", "report", "experiment")]
+    naming = [
+        path for path, text in tests.items() if path.stem in own or re.search(rf"\b{name}\b", text)
+    ]
+    naming.sort(
+        key=lambda path: (path.stem not in own, tests[path].count("from factaudit"), path.name)
+    )
+    chosen = naming or [
+        ROOT / f"tests/test_{name}.py" for name in ("cli", "python_api", "report", "experiment")
+    ]
     return [str(path.relative_to(ROOT)) for path in chosen[:MAX_TEST_FILES]]
 
 
@@ -98,14 +125,34 @@ def is_noticed(copied_root: Path, module: Path, changed: str) -> bool:
     target = copied_root / module.relative_to(ROOT)
     original = target.read_text(encoding="utf-8")
     target.write_text(changed, encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(copied_root), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-x", "-m", "not slow"]
+    environment = os.environ | {
+        "PYTHONPATH": str(copied_root),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "-x",
+        "-m",
+        "not slow",
+    ]
     try:
         files = find_test_files(module)
         done = subprocess.run(
-            [*command, *files], cwd=copied_root, env=environment, capture_output=True, timeout=TIMEOUT_SECONDS
+            [*command, *files],
+            cwd=copied_root,
+            env=environment,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
         )
-        if done.returncode > 2:  # neither passed nor failed, nor broken on import: nothing was tried
+        if (
+            done.returncode > 2
+        ):  # neither passed nor failed, nor broken on import: nothing was tried
             raise RuntimeError(done.stdout.decode())
         return done.returncode > 0
     except subprocess.TimeoutExpired:
@@ -117,7 +164,10 @@ def is_noticed(copied_root: Path, module: Path, changed: str) -> bool:
 def main(n_mutants: int, seed: int = 0) -> None:
     """Try so many mutants, and say which survive."""
     draw = random.Random(seed)
-    sources = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "factaudit").rglob("*.py"))}
+    sources = {
+        path: path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "factaudit").rglob("*.py"))
+    }
     sizes = [len(list(list_mutable_nodes(ast.parse(source)))) for source in sources.values()]
     with tempfile.TemporaryDirectory() as folder:
         copied_root = Path(folder) / "copy"

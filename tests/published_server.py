@@ -1,4 +1,5 @@
-"""A server on loopback in the place of those where data are published, and a MediaWiki's API beside it: fixtures."""
+"""A server on loopback in the place of those where data are published, and a MediaWiki's API beside
+it: fixtures."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ import pytest
 
 
 class PublishedFilesServer:
-    """An HTTP server on loopback: ``answer(path, request)`` says what it does; ``asked`` counts the requests."""
+    """An HTTP server on loopback: ``answer(path, request)`` says what it does; ``asked`` counts the
+    requests."""
 
     def __init__(self, answer: Callable[[str, http.server.BaseHTTPRequestHandler], None]) -> None:
         self.asked: Counter[str] = Counter()
@@ -41,7 +43,9 @@ class PublishedFilesServer:
         self._server.server_close()
 
 
-def send_bytes(request: http.server.BaseHTTPRequestHandler, body: bytes, length: int | None = None) -> None:
+def send_bytes(
+    request: http.server.BaseHTTPRequestHandler, body: bytes, length: int | None = None
+) -> None:
     request.send_response(200)
     request.send_header("Content-Length", str(len(body) if length is None else length))
     request.end_headers()
@@ -62,7 +66,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., PublishedFi
     """Start a server that published files are fetched from."""
     servers = []
 
-    def start(answer: Callable[[str, http.server.BaseHTTPRequestHandler], None]) -> PublishedFilesServer:
+    def start(
+        answer: Callable[[str, http.server.BaseHTTPRequestHandler], None],
+    ) -> PublishedFilesServer:
         servers.append(PublishedFilesServer(answer))
         monkeypatch.setenv("FACTAUDIT_DATA_URL", servers[-1].address)
         return servers[-1]
@@ -76,16 +82,21 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., PublishedFi
 def published(
     shared: Path, serve: Callable[..., PublishedFilesServer], monkeypatch: pytest.MonkeyPatch
 ) -> PublishedFilesServer:
-    """The reference data under the addresses where they were published, and people's pages of Wikipedia."""
+    """The reference data under the addresses where they were published, and people's pages of
+    Wikipedia."""
     with (shared / "SOURCES.csv").open(encoding="utf-8") as stream:
         rows = [row for row in csv.DictReader(stream) if row["here"]]
-    places = {f"/{row['repository']}/{row['commit']}/{row['path']}": shared / row["here"] for row in rows}
+    places = {
+        f"/{row['repository']}/{row['commit']}/{row['path']}": shared / row["here"] for row in rows
+    }
 
     def answer(path: str, request: http.server.BaseHTTPRequestHandler) -> None:
         if path in places:
             send_bytes(request, places[path].read_bytes())
         elif path == "/w/api.php":
-            send_bytes(request, answer_wiki_query(shared, dict(parse_qsl(urlsplit(request.path).query))))
+            send_bytes(
+                request, answer_wiki_query(shared, dict(parse_qsl(urlsplit(request.path).query)))
+            )
         else:
             request.send_error(404)
 
@@ -106,6 +117,8 @@ def answer_wiki_query(shared: Path, query: dict[str, str]) -> bytes:
 @cache
 def read_wiki_pages(shared: Path) -> dict[str, str]:
     """The text of the pages of 157 people, by title."""
-    with (shared / "factscore/knowledge/passages_157_entities.jsonl").open(encoding="utf-8") as lines:
+    with (shared / "factscore/knowledge/passages_157_entities.jsonl").open(
+        encoding="utf-8"
+    ) as lines:
         rows = [json.loads(line) for line in lines]
     return {row["title"]: re.sub("</?s>", " ", " ".join(row["passages"])) for row in rows}

@@ -1,4 +1,5 @@
-"""A plausible ``results.json`` with rows of every audit, made from a seed: what the report's tests render."""
+"""A plausible ``results.json`` with rows of every audit, made from a seed: what the report's tests
+render."""
 
 from __future__ import annotations
 
@@ -43,11 +44,19 @@ EVALUATORS = (
 SYSTEMS = tuple(f"Model-{letter}" for letter in "ABCDEFGHIJ")
 
 
-def _declared_rows(audit: Audit, rng: random.Random, known: dict[str, tuple[str, ...]]) -> Iterator[dict[str, Any]]:
+def _declared_rows(
+    audit: Audit, rng: random.Random, known: dict[str, tuple[str, ...]]
+) -> Iterator[dict[str, Any]]:
     """Rows that have the columns that an audit declares, with figures that may stand in them."""
     ordered = {"bin": (1, 2, 3, 4, 5), "at_least": (0.1, 0.2, 0.3)}
     values = {
-        key: ordered.get(key) or known.get(key) or known.get(key[:-2]) or tuple(column.values) or ("one", "two")
+        key: (
+            ordered.get(key)
+            or known.get(key)
+            or known.get(key[:-2])
+            or tuple(column.values)
+            or ("one", "two")
+        )
         for key, column in audit.columns.items()
         if column.key
     }
@@ -64,8 +73,12 @@ def _declared_rows(audit: Audit, rng: random.Random, known: dict[str, tuple[str,
             if key in row:
                 continue
             figure = rng.uniform(-0.3, 0.3) if column.unit == "points" else rng.uniform(0.2, 0.8)
-            row[key] = {"count": rng.randint(3, 90), "text": next(iter(column.values), "x")}.get(column.unit, figure)
-            for ends in [("low", "high")] * bool(column.interval) + [("min", "max")] * bool(column.bounds):
+            row[key] = {"count": rng.randint(3, 90), "text": next(iter(column.values), "x")}.get(
+                column.unit, figure
+            )
+            for ends in [("low", "high")] * bool(column.interval) + [("min", "max")] * bool(
+                column.bounds
+            ):
                 row |= {f"{key}_{ends[0]}": figure - 0.1, f"{key}_{ends[1]}": figure + 0.1}
         if "n_unscored" in row:
             row["n_unscored"] = 2 if row.get("evaluator") == known["evaluator"][-1] else 0
@@ -81,17 +94,39 @@ def make_results(
     evaluators: tuple[str, ...] = EVALUATORS,
     systems: tuple[str, ...] = SYSTEMS,
 ) -> dict[str, Any]:
-    """The content of a ``results.json``; every audit has rows, and the first of the rates has undefined figures."""
+    """The content of a ``results.json``; every audit has rows, and the first of the rates has
+    undefined figures."""
     rng = random.Random(0)
-    datasets, evaluators, systems = datasets[:n_datasets], evaluators[:n_evaluators], systems[:n_systems]
-    known = {"dataset": datasets, "evaluator": evaluators, "system": systems, "task": TASKS, "level": ("claim",)}
-    audits = {name: list(_declared_rows(audit, rng, known)) for name, audit in list_computable_audits().items()}
-    audits["rates"] += _declared_rows(list_computable_audits()["rates"], rng, known | {"dataset": ("__macro__",)})
+    datasets, evaluators, systems = (
+        datasets[:n_datasets],
+        evaluators[:n_evaluators],
+        systems[:n_systems],
+    )
+    known = {
+        "dataset": datasets,
+        "evaluator": evaluators,
+        "system": systems,
+        "task": TASKS,
+        "level": ("claim",),
+    }
+    audits = {
+        name: list(_declared_rows(audit, rng, known))
+        for name, audit in list_computable_audits().items()
+    }
+    audits["rates"] += _declared_rows(
+        list_computable_audits()["rates"], rng, known | {"dataset": ("__macro__",)}
+    )
     first = audits["rates"][0]
     first |= {key: None for key in first if key.split("_")[0] in ("tnr", "fpr", "bacc", "gap")}
     first["reason"] = "tnr, fpr, bacc, gap: no unattributable claim"
     findings = [
-        {"id": check, "severity": severity, "evaluator": evaluator, "dataset": dataset, "statement": statement}
+        {
+            "id": check,
+            "severity": severity,
+            "evaluator": evaluator,
+            "dataset": dataset,
+            "statement": statement,
+        }
         | {"evidence": evidence}
         for check, severity, evaluator, dataset, statement, evidence in (
             (
@@ -102,24 +137,59 @@ def make_results(
                 "It misses 52 % of the errors.",
                 {"tpr": 0.91},
             ),
-            ("iou", "warn", evaluators[-1], datasets[-1], "Two evaluators agree on few errors.", {"iou": 0.41}),
-            ("unscored", "ok", evaluators[0], None, "No conclusion depends on the unscored claims.", {"n_unscored": 3}),
+            (
+                "iou",
+                "warn",
+                evaluators[-1],
+                datasets[-1],
+                "Two evaluators agree on few errors.",
+                {"iou": 0.41},
+            ),
+            (
+                "unscored",
+                "ok",
+                evaluators[0],
+                None,
+                "No conclusion depends on the unscored claims.",
+                {"n_unscored": 3},
+            ),
         )
     ]
-    counts = {"n_claims": 900, "n_labelled": 880, "n_attributable": 600, "n_systems": n_systems, "n_responses": 120}
+    counts = {
+        "n_claims": 900,
+        "n_labelled": 880,
+        "n_attributable": 600,
+        "n_systems": n_systems,
+        "n_responses": 120,
+    }
     statuses = {"n_ok": 880, "n_unparsed": 12, "n_refused": 5, "n_error": 3, "n_skipped": 0}
-    about = {"title": "Evaluators compared on a made-up benchmark", "factaudit": "0.1.0", "seed": 0, "replicates": 2000}
+    about = {
+        "title": "Evaluators compared on a made-up benchmark",
+        "factaudit": "0.1.0",
+        "seed": 0,
+        "replicates": 2000,
+    }
     about |= {
-        "claims": [{"dataset": name, "task": TASKS[at % 4], **counts} for at, name in enumerate(datasets)],
+        "claims": [
+            {"dataset": name, "task": TASKS[at % 4], **counts} for at, name in enumerate(datasets)
+        ],
         "evaluators": [
-            {"name": name, "signature": f"{name}|threshold:0.5", "n_verdicts": 900, **statuses} for name in evaluators
+            {"name": name, "signature": f"{name}|threshold:0.5", "n_verdicts": 900, **statuses}
+            for name in evaluators
         ],
         "inputs": [{"path": "data/claims.parquet", "checksum": "sha256:" + "ab" * 32}],
     }
-    calls = {"evaluator": evaluators[-1], "calls": 1200, "cached_calls": 300, "prompt_tokens": 912345}
+    calls = {
+        "evaluator": evaluators[-1],
+        "calls": 1200,
+        "cached_calls": 300,
+        "prompt_tokens": 912345,
+    }
     return {
         "schema": "factaudit.results/2",
-        "signature": "factaudit|audits:0123456789abcdef|confidence:0.95|replicates:2000|seed:0|version:0.1.0",
+        "signature": (
+            "factaudit|audits:0123456789abcdef|confidence:0.95|replicates:2000|seed:0|version:0.1.0"
+        ),
         "about": about,
         "audits": audits,
         "findings": findings,
@@ -129,7 +199,8 @@ def make_results(
 
 
 def read_report_text(folder: Path) -> str:
-    """What the report of a run folder says: without styles, scripts, drawings and tags, and with single spaces."""
+    """What the report of a run folder says: without styles, scripts, drawings and tags, and with
+    single spaces."""
     page = (folder / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"<(style|script|svg)\b.*?</\1>", " ", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())

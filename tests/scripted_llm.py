@@ -1,4 +1,5 @@
-"""A language model by script: it answers from a function, records what it was asked, and counts what is under way."""
+"""A language model by script: it answers from a function, records what it was asked, and counts
+what is under way."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ class Killed(BaseException):
 class ScriptedLLM(LLMClient):
     """``answer`` gets the last message's text and returns a reply, or the text of one.
 
-    together: it answers nothing before so many requests are under way, and fails where they are not in half a minute.
+    together: it answers nothing before so many requests are under way, and fails where they are not
+    in half a minute.
     """
 
     def __init__(self, answer: Callable[[str], str | ChatReply], together: int = 1) -> None:
@@ -49,12 +51,16 @@ class ScriptedLLM(LLMClient):
         return answer if isinstance(answer, ChatReply) else ChatReply("ok", answer, "stop")
 
 
-def make_models(settings: type[Any], knowledge: Any, llm: ScriptedLLM | None, npm: Any = None, **given: Any) -> Any:
+def make_models(
+    settings: type[Any], knowledge: Any, llm: ScriptedLLM | None, npm: Any = None, **given: Any
+) -> Any:
     """The pipeline of an engine with a model by script; ``given`` are settings."""
     from factaudit.engines.pipeline import Pipeline
     from factaudit.settings.yaml_file import check_yaml_settings
 
-    return Pipeline(check_yaml_settings(settings, {"responses": ["-"], **given}), knowledge, llm, npm=npm)
+    return Pipeline(
+        check_yaml_settings(settings, {"responses": ["-"], **given}), knowledge, llm, npm=npm
+    )
 
 
 def find_facts_to_group(prompt: str) -> str | None:

@@ -23,7 +23,9 @@ def table(*rows: tuple[str, str, int | None]) -> pd.DataFrame:
 
 
 def test_the_standard_form() -> None:
-    found = validate_annotations(pd.DataFrame({"claim_id": [1, 2], "label": ["1", None], "seconds": ["2.5", "3"]}))
+    found = validate_annotations(
+        pd.DataFrame({"claim_id": [1, 2], "label": ["1", None], "seconds": ["2.5", "3"]})
+    )
     assert tuple(found.columns) == ANNOTATION_COLUMNS
     assert found["claim_id"].tolist() == ["1", "2"]
     assert found["annotator"].tolist() == ["annotator"] * 2
@@ -35,7 +37,12 @@ def test_the_standard_form() -> None:
 def test_round_trip(tmp_path: Path, name: str) -> None:
     claims, _ = tables(World(size=3))
     rows = table(("c000000", "ann", 1), ("c000001", "ann", 0), ("c000002", "ann", None))
-    rows = rows.assign(start=[None, 2, None], end=[None, 5, None], note=["", "a; b", None], seconds=[1.25, 2.0, 3.0])
+    rows = rows.assign(
+        start=[None, 2, None],
+        end=[None, 5, None],
+        note=["", "a; b", None],
+        seconds=[1.25, 2.0, 3.0],
+    )
     found = validate_annotations(rows, claims)
     write_table(found, tmp_path / name)
     again = read_annotations(tmp_path / name, claims=claims)
@@ -73,7 +80,9 @@ def test_an_unknown_claim_and_a_contradiction_between_files(tmp_path: Path) -> N
         write_table(table(("c000000", "ann", label)), tmp_path / f"{at}.csv")
     with pytest.raises(InputError, match=r"1\.csv, row 1.*'ann' has another on 'c000000'"):
         read_annotations(tmp_path / "0.csv", tmp_path / "1.csv")
-    assert len(read_annotations(tmp_path / "0.csv", tmp_path / "0.csv")) == 1, "the same twice is once"
+    assert len(read_annotations(tmp_path / "0.csv", tmp_path / "0.csv")) == 1, (
+        "the same twice is once"
+    )
 
 
 def test_files_without_annotators_are_named_after_their_annotators(tmp_path: Path) -> None:
@@ -111,7 +120,9 @@ def test_rules() -> None:
 
 
 def test_grades() -> None:
-    rows = pd.DataFrame({"claim_id": list("abc"), "grade": ["supported", "partially", "contradicted"]})
+    rows = pd.DataFrame(
+        {"claim_id": list("abc"), "grade": ["supported", "partially", "contradicted"]}
+    )
     judged = list_annotator_judgements(
         validate_annotations(rows), {"supported": 1, "partially": None, "contradicted": 0}
     )

@@ -27,7 +27,12 @@ def random_rows(seed: int, unscored: float = 0.0, ties: bool = False) -> list[di
             label = int(random.random() > errors)
             score = float(np.clip(random.normal(0.35 + 0.3 * label, 0.2), 0, 1))
             score = round(score, 1) if ties else score
-            row = {"system": system, "response_id": f"{number // 3}", "doc_id": f"{number // 6}", "label": label}
+            row = {
+                "system": system,
+                "response_id": f"{number // 3}",
+                "doc_id": f"{number // 6}",
+                "label": label,
+            }
             rows.append(row | {"e": None if random.random() < unscored else score})
     return rows
 
@@ -42,28 +47,43 @@ def best_threshold(scores: list[float], labels: list[int], method: str) -> float
         if method == "zero_bias_threshold":
             loss = abs(said.count(0) - labels.count(0))
         else:
-            true = sum(p == label == 1 for p, label in zip(said, labels, strict=True)) * labels.count(0)
-            loss = -(true + sum(p == label == 0 for p, label in zip(said, labels, strict=True)) * labels.count(1))
+            true = sum(
+                p == label == 1 for p, label in zip(said, labels, strict=True)
+            ) * labels.count(0)
+            loss = -(
+                true
+                + sum(p == label == 0 for p, label in zip(said, labels, strict=True))
+                * labels.count(1)
+            )
         tried.append((loss, abs(threshold - 0.5), threshold))
     return min(tried)[2]
 
 
 def slow(rows: list[dict], calibration: str, method: str) -> tuple[float, float, float | None]:
     """Mean and worst |bias| over the other systems, and the threshold."""
-    of = {s: [(row["label"], row["e"]) for row in rows if row["system"] == s and row["e"] is not None] for s in "abcd"}
+    of = {
+        s: [(row["label"], row["e"]) for row in rows if row["system"] == s and row["e"] is not None]
+        for s in "abcd"
+    }
     threshold = None
     if method in TUNED:
-        threshold = best_threshold([s for _, s in of[calibration]], [label for label, _ in of[calibration]], method)
+        threshold = best_threshold(
+            [s for _, s in of[calibration]], [label for label, _ in of[calibration]], method
+        )
     tnr = np.mean([score <= 0.5 for label, score in of[calibration] if label == 0])
     fnr = np.mean([score <= 0.5 for label, score in of[calibration] if label == 1])
     biases = []
     for system, pairs in of.items():
         if system != calibration:
-            rate = np.mean([score <= (0.5 if threshold is None else threshold) for _, score in pairs])
+            rate = np.mean(
+                [score <= (0.5 if threshold is None else threshold) for _, score in pairs]
+            )
             if method == "adjusted_counts":
                 rate = np.clip((rate - fnr) / (tnr - fnr), 0, 1)
             # What the labels say is over all of them, scored or not.
-            biases.append(abs(rate - np.mean([row["label"] == 0 for row in rows if row["system"] == system])))
+            biases.append(
+                abs(rate - np.mean([row["label"] == 0 for row in rows if row["system"] == system]))
+            )
     return float(np.mean(biases)), max(biases), threshold
 
 
@@ -87,8 +107,16 @@ def test_every_method_agrees_with_the_plain_implementation(seed, ties):
             assert row["worst_abs_bias"] == pytest.approx(worst, abs=1e-12)
             assert row["threshold"] == threshold
             assert (row["n_systems"], row["unidentifiable"]) == (3, 0)
-            mine = [each for each in rows if each["system"] == system and (method == "none" or each["e"] is not None)]
-            assert row["n_calibration_labels"] == sum(each["e"] is not None for each in mine) < row["n"]
+            mine = [
+                each
+                for each in rows
+                if each["system"] == system and (method == "none" or each["e"] is not None)
+            ]
+            assert (
+                row["n_calibration_labels"]
+                == sum(each["e"] is not None for each in mine)
+                < row["n"]
+            )
             assert row["change"] == pytest.approx(mean - slow(rows, system, "none")[0], abs=1e-12)
             assert row["n"] + row["n_unscored"] == len(rows)
             assert row["n_unscored"] == sum(each["e"] is None for each in rows) > 0
@@ -104,17 +132,24 @@ def test_at_response_level_the_score_is_the_least_of_the_claims():
     for row in rows:
         by_response.setdefault((row["system"], row["response_id"]), []).append(row)
     whole = [
-        {"system": system, "label": min(r["label"] for r in claims), "e": min(r["e"] for r in claims)}
+        {
+            "system": system,
+            "label": min(r["label"] for r in claims),
+            "e": min(r["e"] for r in claims),
+        }
         for (system, _), claims in by_response.items()
     ]
     found = compute("adjustment", judged(rows, "e"), levels=["response"])
     expected = compute("adjustment", judged(whole, "e"), levels=["claim"])
     figures = ("mean_abs_bias", "worst_abs_bias", "threshold", "calibration_error_rate", "n")
-    assert [[row[key] for key in figures] for row in found] == [[row[key] for key in figures] for row in expected]
+    assert [[row[key] for key in figures] for row in found] == [
+        [row[key] for key in figures] for row in expected
+    ]
 
 
 def test_adjusted_counts_by_hand():
-    # the error is the positive class: of 10 errors 8 are found (TNR 0.8), of 20 others 3 are taken for errors (FNR)
+    # the error is the positive class: of 10 errors 8 are found (TNR 0.8), of 20 others 3 are taken
+    # for errors (FNR)
     table = np.array([[8, 2], [3, 17]])
     assert adjust_counts(np.array(0.3), table) == pytest.approx((0.3 - 0.15) / (0.8 - 0.15))
     assert adjust_counts(np.array(0.1), table) == 0
@@ -126,27 +161,55 @@ def test_adjusted_counts_by_hand():
 def test_unidentifiable_calibrations_are_counted_and_named():
     rows = [
         *[{"system": "no errors", "label": 1, "e": score} for score in (0.2, 0.7, 0.9)],
-        *[{"system": "equal", "label": label, "e": score} for label in (0, 1) for score in (0.1, 0.9)],
-        *[{"system": "fine", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1) for _ in range(9)],
-        *[{"system": "worse", "label": label, "e": 0.8 - 0.6 * label} for label in (0, 1) for _ in range(9)],
+        *[
+            {"system": "equal", "label": label, "e": score}
+            for label in (0, 1)
+            for score in (0.1, 0.9)
+        ],
+        *[
+            {"system": "fine", "label": label, "e": 0.2 + 0.6 * label}
+            for label in (0, 1, 1)
+            for _ in range(9)
+        ],
+        *[
+            {"system": "worse", "label": label, "e": 0.8 - 0.6 * label}
+            for label in (0, 1)
+            for _ in range(9)
+        ],
         *[{"system": "few", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1)],
         *[{"system": "unscored", "label": label, "e": None} for label in (0, 1)],
     ]
-    found = compute("adjustment", judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
+    found = compute(
+        "adjustment", judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50)
+    )
     row = find(found, method="adjusted_counts", calibration_system="no errors")
     assert (row["unidentifiable"], row["mean_abs_bias"]) == (1, None)
     assert row["reason"].startswith("no labelled error")
-    assert find(found, method="adjusted_counts", calibration_system="equal")["reason"].startswith("TNR = FNR")
-    assert find(found, method="bacc_threshold", calibration_system="no errors")["unidentifiable"] == 1
-    assert find(found, method="zero_bias_threshold", calibration_system="no errors")["unidentifiable"] == 0
+    assert find(found, method="adjusted_counts", calibration_system="equal")["reason"].startswith(
+        "TNR = FNR"
+    )
+    assert (
+        find(found, method="bacc_threshold", calibration_system="no errors")["unidentifiable"] == 1
+    )
+    assert (
+        find(found, method="zero_bias_threshold", calibration_system="no errors")["unidentifiable"]
+        == 0
+    )
     over = find(found, method="adjusted_counts", calibration_system=MEAN_OVER_CALIBRATIONS)
     assert (over["n_systems"], over["unidentifiable"]) == (1, 5)
     worse = find(found, method="adjusted_counts", calibration_system="worse")
     assert (worse["unidentifiable"], worse["mean_abs_bias"]) == (1, None)
-    assert worse["reason"].startswith("TNR < FNR: on its labels the evaluator is no better than chance")
+    assert worse["reason"].startswith(
+        "TNR < FNR: on its labels the evaluator is no better than chance"
+    )
     few = find(found, method="adjusted_counts", calibration_system="few")
-    assert few["reason"].startswith("TNR − FNR is not clear of 0"), "three claims do not show that it beats chance"
-    assert over["mean_abs_bias"] == find(found, method="adjusted_counts", calibration_system="fine")["mean_abs_bias"]
+    assert few["reason"].startswith("TNR − FNR is not clear of 0"), (
+        "three claims do not show that it beats chance"
+    )
+    assert (
+        over["mean_abs_bias"]
+        == find(found, method="adjusted_counts", calibration_system="fine")["mean_abs_bias"]
+    )
     for text in ("no errors: no labelled error", "equal: TNR = FNR", "unscored: no labelled claim"):
         assert text in over["reason"]
 
@@ -159,7 +222,11 @@ def test_each_systems_bias_after_each_calibration():
     for method in CORRECTION_METHODS:
         for system in "abcd":
             row = find(summary, method=method, calibration_system=system)
-            each = [find(found, method=method, calibration_system=system, system=o) for o in "abcd" if o != system]
+            each = [
+                find(found, method=method, calibration_system=system, system=o)
+                for o in "abcd"
+                if o != system
+            ]
             if row["unidentifiable"]:
                 assert all(r["bias"] is None and "clear of 0" in r["reason"] for r in each)
                 continue
@@ -171,7 +238,9 @@ def test_each_systems_bias_after_each_calibration():
             for row in of_a
             if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["bias"] is not None
         ]
-        assert find(of_a, calibration_system=MEAN_OVER_CALIBRATIONS)["bias"] == pytest.approx(np.mean(biases))
+        assert find(of_a, calibration_system=MEAN_OVER_CALIBRATIONS)["bias"] == pytest.approx(
+            np.mean(biases)
+        )
 
 
 def test_an_unknown_method_is_refused():

@@ -1,4 +1,5 @@
-"""The audit of decomposition: its detectors on facts with known faults and on people's edits, rows, sentences."""
+"""The audit of decomposition: its detectors on facts with known faults and on people's edits, rows,
+sentences."""
 
 from __future__ import annotations
 
@@ -28,26 +29,41 @@ def count_hits(found: list[bool], known: list[bool]) -> Counter[str]:
     )
 
 
-def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_authored_facts(root: Path) -> None:
-    demonstrations = [WordVocabulary([sentence, *facts]) for sentence, facts in read_fact_demonstrations().items()]
+def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_authored_facts(
+    root: Path,
+) -> None:
+    demonstrations = [
+        WordVocabulary([sentence, *facts]) for sentence, facts in read_fact_demonstrations().items()
+    ]
     counts = {name: Counter[str]() for name in (*FAULTS, "uncovered")}
     texts = set()
-    for line in (root / "data/decomposition/responses.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (root / "data/decomposition/responses.jsonl").read_text(encoding="utf-8").splitlines()
+    ):
         response = json.loads(line)
         facts = [fact["text"] for fact in response["facts"]]
         texts.update(facts)
         found = find_fact_faults(facts, response["output"], response["topic"], demonstrations)
         for name in FAULTS:
-            if name != "repeated" or response["kind"] != "forms":  # whose facts are said again on purpose
+            if (
+                name != "repeated" or response["kind"] != "forms"
+            ):  # whose facts are said again on purpose
                 known = [name in fact["faults"] for fact in response["facts"]]
                 counts[name] += count_hits(list(getattr(found, name)), known)
         told = WordVocabulary(facts)
-        words = [list_informative_words(one["text"], response["topic"]) for one in response["sentences"]]
+        words = [
+            list_informative_words(one["text"], response["topic"]) for one in response["sentences"]
+        ]
         flags = [is_uncovered_sentence(each, told.list_missing_words(each)) for each in words]
-        counts["uncovered"] += count_hits(flags, [one["uncovered"] for one in response["sentences"]])
+        counts["uncovered"] += count_hits(
+            flags, [one["uncovered"] for one in response["sentences"]]
+        )
     assert len(texts) >= 300
     for name, one in counts.items():
-        precision, recall = one["hit"] / (one["hit"] + one["alarm"]), one["hit"] / (one["hit"] + one["miss"])
+        precision, recall = (
+            one["hit"] / (one["hit"] + one["alarm"]),
+            one["hit"] / (one["hit"] + one["miss"]),
+        )
         line = f"| `{name}` | {one['hit'] + one['miss']} | {precision:.3f} | {recall:.3f} |"
         assert line in (root / "data/decomposition/README.md").read_text(encoding="utf-8"), line
         assert precision >= 0.9, name
@@ -68,17 +84,24 @@ def test_people_take_out_what_is_found_repeated(shared: Path, root: Path, name: 
     flagged are changed than of the others."""
     shares: dict[str, Counter[str]] = {kind: Counter() for kind in ("model", "human")}
     edited = {fault: [Counter[bool](), Counter[bool]()] for fault in ("invented", "repeated")}
-    for line in (shared / f"factscore/labeled/{name}.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (shared / f"factscore/labeled/{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ):
         response = json.loads(line)
         parts = [
-            one for one in response["annotations"] or () if one["model-atomic-facts"] and one["human-atomic-facts"]
+            one
+            for one in response["annotations"] or ()
+            if one["model-atomic-facts"] and one["human-atomic-facts"]
         ]
         facts = {
-            kind: [fact["text"] for one in parts for fact in one[f"{kind}-atomic-facts"]] for kind in ("model", "human")
+            kind: [fact["text"] for one in parts for fact in one[f"{kind}-atomic-facts"]]
+            for kind in ("model", "human")
         }
         for kind, own in facts.items():
             found = find_fact_faults(own, response["output"], response["topic"])
-            shares[kind].update({fault: sum(getattr(found, fault)) for fault in edited} | {"n": len(own)})
+            shares[kind].update(
+                {fault: sum(getattr(found, fault)) for fault in edited} | {"n": len(own)}
+            )
             if kind == "model":
                 for fault, (flagged, others) in edited.items():
                     for text, flag in zip(own, getattr(found, fault), strict=True):
@@ -86,8 +109,14 @@ def test_people_take_out_what_is_found_repeated(shared: Path, root: Path, name: 
     for fault, (flagged, others) in edited.items():
         before, after = (shares[kind][fault] / shares[kind]["n"] for kind in ("model", "human"))
         changed = [one[True] / one.total() for one in (flagged, others)]
-        print(f"{name} {fault}: {before:.1%} of the machine's facts, {after:.1%} of people's; ", end="")
-        print(f"changed {changed[0]:.0%} of {flagged.total()} flagged, {changed[1]:.0%} of {others.total()} others")
+        print(
+            f"{name} {fault}: {before:.1%} of the machine's facts, {after:.1%} of people's; ",
+            end="",
+        )
+        print(
+            f"changed {changed[0]:.0%} of {flagged.total()} flagged, {changed[1]:.0%} of"
+            f" {others.total()} others"
+        )
         if fault != "invented":  # of which 16 and 11 are flagged
             assert after < before / 2
             assert changed[0] > changed[1] + 0.1
@@ -95,7 +124,7 @@ def test_people_take_out_what_is_found_repeated(shared: Path, root: Path, name: 
             assert before < 0.01
 
 
-# --------------------------------------------------------------------------------------------------------- the audit
+# ---- the audit
 
 TEXT = "Ada Fenn was a miller in Ludlow. She sold her mill in 1911."
 OWN = ("Ada Fenn was a miller.", "Ada Fenn lived in Ludlow.", "Ada Fenn sold her mill in 1911.")
@@ -103,25 +132,51 @@ INVENTED = ("Ada Fenn was a composer.", "Maren Oldkirk is a Norlandic glaciologi
 
 
 def make_judgements(responses: list[list[tuple[str, int | None]]], **shared: Any) -> Judgements:
-    """Responses of facts with what the evaluator says of each; every second one is of another system."""
+    """Responses of facts with what the evaluator says of each; every second one is of another
+    system."""
     claims: list[Row] = []
     verdicts: list[Row] = []
     for number, facts in enumerate(responses):
         for place, (fact, prediction) in enumerate(facts):
             key = f"r{number}.{place}"
-            claim = {"claim_id": key, "fact_id": key, "dataset": "d", "system": "ab"[number % 2], "claim": fact}
-            claims.append(claim | {"response_id": f"r{number}", "topic": "Ada Fenn", "response": TEXT} | shared)
+            claim = {
+                "claim_id": key,
+                "fact_id": key,
+                "dataset": "d",
+                "system": "ab"[number % 2],
+                "claim": fact,
+            }
+            claims.append(
+                claim
+                | {"response_id": f"r{number}", "topic": "Ada Fenn", "response": TEXT}
+                | shared
+            )
             status = "ok" if prediction is not None else "error"
-            verdicts.append({"claim_id": key, "evaluator": "e", "prediction": prediction, "status": status})
+            verdicts.append(
+                {"claim_id": key, "evaluator": "e", "prediction": prediction, "status": status}
+            )
         if not facts:
-            claims.append({"claim_id": f"r{number}", "dataset": "d", "system": "ab"[number % 2], "claim": None})
-            claims[-1] |= {"response_id": f"r{number}", "abstained": 1, "response": "I know nothing of it."}
+            claims.append(
+                {
+                    "claim_id": f"r{number}",
+                    "dataset": "d",
+                    "system": "ab"[number % 2],
+                    "claim": None,
+                }
+            )
+            claims[-1] |= {
+                "response_id": f"r{number}",
+                "abstained": 1,
+                "response": "I know nothing of it.",
+            }
     return join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
 
 def test_shares_of_faulty_facts_by_hand() -> None:
     facts = [(fact, 1) for fact in (*OWN, *INVENTED, "Ada Fenn was a person.", OWN[0])]
-    rows = compute("decomposition", make_judgements([facts, [(OWN[2], 1)]]), intervals=ClusterBootstrap(20))
+    rows = compute(
+        "decomposition", make_judgements([facts, [(OWN[2], 1)]]), intervals=ClusterBootstrap(20)
+    )
     first = find(rows, system="a")
     assert {name: round(7 * first[name]) for name in FAULTS} == {
         "invented": 2,
@@ -129,7 +184,12 @@ def test_shares_of_faulty_facts_by_hand() -> None:
         "repeated": 1,
         "trivial": 1,
     }
-    assert (first["coverage"], first["uncovered"], first["n"], first["n_sentences"]) == (1.0, 0.0, 7, 2)
+    assert (first["coverage"], first["uncovered"], first["n"], first["n_sentences"]) == (
+        1.0,
+        0.0,
+        7,
+        2,
+    )
     assert first["reason"].startswith("no interval for invented")  # a single response
     # Ludlow is in no fact of the second response; a miller is found in a mill.
     assert (find(rows, system="b")["coverage"], find(rows, system="b")["uncovered"]) == (0.8, 0.5)
@@ -138,8 +198,10 @@ def test_shares_of_faulty_facts_by_hand() -> None:
     assert every["invented_low"] < 0.25 < every["invented_high"]
 
 
-def test_the_sentences_stand_for_the_text_where_it_is_not_known_and_without_both_nothing_is_said() -> None:
-    told = make_judgements([[(fact, 1) for fact in (*OWN, *INVENTED)]], response=None, sentence=TEXT)
+def test_the_sentences_stand_for_an_unknown_text_and_without_both_nothing_is_said() -> None:
+    told = make_judgements(
+        [[(fact, 1) for fact in (*OWN, *INVENTED)]], response=None, sentence=TEXT
+    )
     assert find(compute("decomposition", told), system="a")["invented"] == 0.4
     assert compute("decomposition", make_judgements([[(OWN[0], 1)]], response=None)) == []
 
@@ -149,4 +211,4 @@ def test_a_system_that_always_abstained_has_no_fact() -> None:
     assert row["reason"] == "no response has an atomic fact"
 
 
-# ------------------------------------------------------------------------------------------------- what is said of it
+# ---- what is said of it

@@ -1,4 +1,5 @@
-"""D-FActScore as an audit: links, scores and bounds by hand, by enumeration, and from tables of claims."""
+"""D-FActScore as an audit: links, scores and bounds by hand, by enumeration, and from tables of
+claims."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
-MATRICES = yaml.safe_load((Path(__file__).parent / "golden/support_matrices.yaml").read_text(encoding="utf-8"))
+MATRICES = yaml.safe_load(
+    (Path(__file__).parent / "golden/support_matrices.yaml").read_text(encoding="utf-8")
+)
 
 
 def figures(one: SupportMatrix, rule: str = "argmax", gamma: float = 0) -> Row:
@@ -41,7 +44,7 @@ def respond(cells: Any, group: Sequence[int], **more: Any) -> Row:
     return figures(SupportMatrix.of(cells, group, **more))
 
 
-# ------------------------------------------------------------------------------------------------- hand-made cases
+# ---- hand-made cases
 
 
 @pytest.mark.parametrize("case", MATRICES, ids=str)
@@ -60,7 +63,9 @@ def test_by_hand(case: Row) -> None:
 def test_the_length_penalty_is_of_the_number_of_facts_and_not_of_groups() -> None:
     for group in ([0, 0, 0, 0], [0, 0, 1, 1]):
         row = figures(SupportMatrix.of([[1], [1], [1], [0]], group), gamma=10)
-        assert (row["init_dfactscore"], row["dfactscore"]) == pytest.approx((0.75, math.exp(1 - 10 / 4) * 0.75))
+        assert (row["init_dfactscore"], row["dfactscore"]) == pytest.approx(
+            (0.75, math.exp(1 - 10 / 4) * 0.75)
+        )
 
 
 def test_links_that_cannot_be() -> None:
@@ -71,14 +76,26 @@ def test_links_that_cannot_be() -> None:
         one.link("hungarain")
 
 
-# ------------------------------------------------------------------------------------------------------ properties
+# ---- properties
 
 
 @st.composite
 def cases(draw: st.DrawFn, most_facts: int = 8) -> SupportMatrix:
     n, m = draw(st.integers(1, most_facts)), draw(st.integers(1, 4))
-    cells = draw(st.lists(st.lists(st.sampled_from((1, 1, 0, 0, -1)), min_size=m, max_size=m), min_size=n, max_size=n))
-    scores = draw(st.lists(st.lists(st.sampled_from((0.1, 0.5, 0.9)), min_size=m, max_size=m), min_size=n, max_size=n))
+    cells = draw(
+        st.lists(
+            st.lists(st.sampled_from((1, 1, 0, 0, -1)), min_size=m, max_size=m),
+            min_size=n,
+            max_size=n,
+        )
+    )
+    scores = draw(
+        st.lists(
+            st.lists(st.sampled_from((0.1, 0.5, 0.9)), min_size=m, max_size=m),
+            min_size=n,
+            max_size=n,
+        )
+    )
     groups = pd.factorize(np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))))[0]
     return SupportMatrix.of(cells, groups, scores, given={0: "A", 1: "ABCD"[m - 1]})
 
@@ -100,7 +117,9 @@ def fill(one: SupportMatrix) -> Iterator[SupportMatrix]:
 
 @given(cases(most_facts=5), RULES, st.integers(0, 31))
 @settings(max_examples=150)
-def test_bounds_hold_all_ways_to_fill_the_matrix(one: SupportMatrix, rule: str, invented: int) -> None:
+def test_bounds_hold_all_ways_to_fill_the_matrix(
+    one: SupportMatrix, rule: str, invented: int
+) -> None:
     if one.unsure.sum() > 8:
         return
     one = replace(one, own=np.array([not invented >> fact & 1 for fact in range(len(one.group))]))
@@ -142,43 +161,61 @@ def test_the_best_assignment_is_found(one: SupportMatrix) -> None:
         sum(supported[group, person] for group, person in enumerate(choice) if person is not None)
         for choice in permutations(slots, one.n_groups)
     )
-    assert figures(one, "hungarian")["n_supported_linked"] == best <= figures(one)["n_supported_linked"]
+    assert (
+        figures(one, "hungarian")["n_supported_linked"]
+        == best
+        <= figures(one)["n_supported_linked"]
+    )
 
 
-# -------------------------------------------------------------------------------------------------- over responses
+# ---- over responses
 
 
 def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged() -> None:
     rows = [respond([[1, 0], cells], [0, 0]) for cells in ([1, 0], [1, 1], [0, 1], [0, -1])]
     assert [row["merged"] for row in rows] == [False, False, True, None]
-    # Of a quarter it is open, mostly of those that may be merged: a share of the others would be too low.
-    expected = {"share_merged": None, "n_undecided": 1, "share_merged_min": 1 / 4, "share_merged_max": 2 / 4}
-    # 1 alone would be said of facts of others, where a linked cell without a verdict leaves one more or none.
+    # Of a quarter it is open, mostly of those that may be merged: a share of the others would be
+    # too low.
+    expected = {
+        "share_merged": None,
+        "n_undecided": 1,
+        "share_merged_min": 1 / 4,
+        "share_merged_max": 2 / 4,
+    }
+    # 1 alone would be said of facts of others, where a linked cell without a verdict leaves one
+    # more or none.
     expected |= {"n_elsewhere": 1, "n_elsewhere_min": 1, "n_elsewhere_max": 2}
     assert summarise_biography_scores(rows).items() >= expected.items()
     few = summarise_biography_scores(rows + 6 * rows[:1])
     assert (few["share_merged"], few["n_undecided"]) == (pytest.approx(1 / 9), 1)
 
 
-# ---------------------------------------------------------------------------------------------- merged beyond noise
+# ---- merged beyond noise
 
 
-def simulate(seed: int, *, n: int = 500, merged: float = 0.0, errs: float = 0.05, decoys: int = 2) -> list[Row]:
-    """Responses of 20 facts with 5 candidates; a share of them really has two facts of the second candidate."""
+def simulate(
+    seed: int, *, n: int = 500, merged: float = 0.0, errs: float = 0.05, decoys: int = 2
+) -> list[Row]:
+    """Responses of 20 facts with 5 candidates; a share of them really has two facts of the second
+    candidate."""
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
         cells = (rng.random((20, 5)) < errs).astype(np.int8)
         owner = np.zeros(20, dtype=int)
         owner[:2] = rng.random() < merged
-        cells[np.arange(20), owner] = rng.random(20) < 0.95  # a true fact is found supported in 95 of 100
+        cells[np.arange(20), owner] = (
+            rng.random(20) < 0.95
+        )  # a true fact is found supported in 95 of 100
         false = {"decoys": (20 * decoys, int((rng.random(20 * decoys) < errs).sum()))}
         rows.append(respond(cells, [0] * 20, false_cells=false))
     return rows
 
 
 def test_the_floor_by_hand() -> None:
-    row = respond([[1, 0, 0, 0], [0, 0, 1, 0]], [0, 0])  # one fact unsupported, with three other candidates
+    row = respond(
+        [[1, 0, 0, 0], [0, 0, 1, 0]], [0, 0]
+    )  # one fact unsupported, with three other candidates
     found = estimate_merged_beyond_noise([row], None, false_positive_rate=0.1)
     assert (found["merged_floor"], found["merged_excess"]) == pytest.approx((1 - 0.9**3, 0.9**3))
     assert (found["false_positives_from"], found["n_false"]) == ("given", 0)
@@ -192,19 +229,29 @@ def test_a_given_rate_has_no_interval_and_the_excess_has() -> None:
     assert 0 < found["merged_excess_low"] < found["merged_excess"] < found["merged_excess_high"]
 
 
-# ------------------------------------------------------------------------------------------------------ from tables
+# ---- from tables
 
 
 def judged(rows: Sequence[Row], *evaluators: str) -> Judgements:
-    """Rows of {response_id, fact_id, entity, group, ...}, with a prediction (or a status) for each evaluator."""
+    """Rows of {response_id, fact_id, entity, group, ...}, with a prediction (or a status) for each
+    evaluator."""
     claims, verdicts = [], []
     for number, row in enumerate(rows):
-        fixed = {"claim_id": str(number), "dataset": "d", "system": "s", "claim": row.get("fact_id"), "group": "1"}
+        fixed = {
+            "claim_id": str(number),
+            "dataset": "d",
+            "system": "s",
+            "claim": row.get("fact_id"),
+            "group": "1",
+        }
         claims.append(fixed | {key: value for key, value in row.items() if key not in evaluators})
         for name in evaluators:
             if name in row:
                 lost = isinstance(row[name], str)
-                verdict = {"prediction": None if lost else row[name], "status": row[name] if lost else "ok"}
+                verdict = {
+                    "prediction": None if lost else row[name],
+                    "status": row[name] if lost else "ok",
+                }
                 verdicts.append({"claim_id": str(number), "evaluator": name} | verdict)
     return join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
@@ -224,7 +271,9 @@ TABLE = [
 
 
 def test_rows_are_of_systems_and_first_of_all_together() -> None:
-    rows = compute("dfactscore", judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100))
+    rows = compute(
+        "dfactscore", judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100)
+    )
     assert [(row["dataset"], row["evaluator"], row["link"], row["system"]) for row in rows] == [
         ("d", "e", "argmax", "__all__"),
         ("d", "e", "argmax", "s"),
@@ -232,16 +281,28 @@ def test_rows_are_of_systems_and_first_of_all_together() -> None:
     ]
     whole, s, t = rows
     assert (s["factscore"], s["dfactscore"], s["share_merged"]) == (1.0, 0.75, 1.0)
-    assert (t["n_responses"], t["n_answered"], t["n_without_candidates"], t["factscore"]) == (3, 2, 1, 1.0)
+    assert (t["n_responses"], t["n_answered"], t["n_without_candidates"], t["factscore"]) == (
+        3,
+        2,
+        1,
+        1.0,
+    )
     assert (whole["n_responses"], whole["dfactscore"], whole["share_merged"]) == (4, 0.875, 0.5)
 
 
 def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other() -> None:
     table = [row | {"f": 1 - row["e"], "given_entity": "B"} for row in TABLE[:8]]
     rows = compute("dfactscore", judged(table, "e", "f"))
-    assert [(row["evaluator"], row["init_dfactscore"]) for row in rows] == [("e", 0.75), ("f", 0.75)]
+    assert [(row["evaluator"], row["init_dfactscore"]) for row in rows] == [
+        ("e", 0.75),
+        ("f", 0.75),
+    ]
     found = compute("dfactscore_linking", judged(table, "e"))
-    assert {row["link"]: row["init_dfactscore"] for row in found} == {"argmax": 0.75, "hungarian": 0.75, "given": 0.25}
+    assert {row["link"]: row["init_dfactscore"] for row in found} == {
+        "argmax": 0.75,
+        "hungarian": 0.75,
+        "given": 0.25,
+    }
     assert "init_dfactscore_max" in found[0]
     assert "init_factscore" not in found[0]
     regrouped = [row | {"other": str(row["fact_id"] == "4")} for row in table]
@@ -253,24 +314,38 @@ def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other(
 
 def test_facts_of_somebody_else_are_listed_and_gaps_counted() -> None:
     (fact,) = compute("dfactscore_elsewhere", judged(TABLE, "e"))
-    assert fact.items() >= {"system": "s", "response_id": "r", "linked": "A", "fact": "4", "about": "B"}.items()
+    assert (
+        fact.items()
+        >= {"system": "s", "response_id": "r", "linked": "A", "fact": "4", "about": "B"}.items()
+    )
     again = [row | {"response_id": f"{row['response_id']}{at}"} for row in TABLE for at in range(5)]
     rows = compute("dfactscore_gap", judged(again, "e"), intervals=ClusterBootstrap(replicates=20))
     mine = [row for row in rows if row["system"] == "s"]
     assert [row["share"] for row in mine] == [1.0] * 5 + [0.0] * 15
-    assert all(0.3 < row["share_low"] < 0.9 for row in mine[:5]), "five of five responses are no certainty"
+    assert all(0.3 < row["share_low"] < 0.9 for row in mine[:5]), (
+        "five of five responses are no certainty"
+    )
 
 
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
         ([], (1 / 3, 1 / 3, 1)),
-        (cells("q", "1", "error", "error"), (1 / 6, 1 / 6, 1)),  # a failed call counts against the score
-        (cells("q", "1", "skipped", "skipped"), (1 / 3, 1 / 6, 1)),  # of a skipped response there is none
+        (
+            cells("q", "1", "error", "error"),
+            (1 / 6, 1 / 6, 1),
+        ),  # a failed call counts against the score
+        (
+            cells("q", "1", "skipped", "skipped"),
+            (1 / 3, 1 / 6, 1),
+        ),  # of a skipped response there is none
     ],
 )
 def test_failed_calls(more: list[Row], expected: tuple[float, float, float]) -> None:
-    failed = [*cells("r", "1", 1, 0), *(row for fact in "23" for row in cells("r", fact, "error", "refused"))]
+    failed = [
+        *cells("r", "1", 1, 0),
+        *(row for fact in "23" for row in cells("r", fact, "error", "refused")),
+    ]
     (row,) = compute("dfactscore", judged([*failed, *more], "e"), gamma=0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == pytest.approx(expected)
 
@@ -286,7 +361,10 @@ def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
     ("rows", "message"),
     [
         ([*cells("r", "1", 1, 0), *cells("r", "1", 1, 0)], "put to the same entity twice"),
-        ([*cells("r", "1", 1, 0)[:1], *cells("r", "1", 1, 0, group="2")[1:]], "in different groups"),
+        (
+            [*cells("r", "1", 1, 0)[:1], *cells("r", "1", 1, 0, group="2")[1:]],
+            "in different groups",
+        ),
     ],
 )
 def test_a_table_that_is_no_matrix_is_refused(rows: list[Row], message: str) -> None:
@@ -302,23 +380,36 @@ def test_a_table_that_is_no_matrix_is_refused(rows: list[Row], message: str) -> 
         ({"1": {"A": 1, "B": 0, "Z": 1}, "2": {"A": 0, "B": 1, "Z": 0}}, (0.5, 2, "decoys")),
         # Labels of whom the group is about.
         (
-            {"1": {"A": (1, 1), "B": (0, 1)}, "2": {"A": (1, 0), "B": (1, 0)}, "3": {"A": (0, 0), "B": (1, 0)}},
+            {
+                "1": {"A": (1, 1), "B": (0, 1)},
+                "2": {"A": (1, 0), "B": (1, 0)},
+                "3": {"A": (0, 0), "B": (1, 0)},
+            },
             (0.5, 2, "labels"),
         ),
-        # Labels of A alone, where B's page is right and another grouper gives B a group of their own.
+        # Labels of A alone, where B's page is right and another grouper gives B a group of their
+        # own.
         (
             {"1": {"A": (1, 1), "B": 0}, "3": {"A": (0, 0), "B": 1}, "4": {"A": (0, 0), "B": 1}},
             (0.0, 2, "labels"),
         ),
     ],
 )
-def test_what_measures_the_verifiers_errors(facts: Row, expected: tuple[float, int, str], other: str) -> None:
+def test_what_measures_the_verifiers_errors(
+    facts: Row, expected: tuple[float, int, str], other: str
+) -> None:
     rows = []
     for fact, people in facts.items():
         for title, cell in people.items():
             value, label = cell if isinstance(cell, tuple) else (cell, None)
-            rows.append({"response_id": "r", "fact_id": fact, "entity": title, "e": value, "label": label})
-            rows[-1] |= {"decoy": int(title == "Z"), "given_entity": "A", "other": str(int(fact) > 2)}
+            rows.append(
+                {"response_id": "r", "fact_id": fact, "entity": title, "e": value, "label": label}
+            )
+            rows[-1] |= {
+                "decoy": int(title == "Z"),
+                "given_entity": "A",
+                "other": str(int(fact) > 2),
+            }
     row = find(compute("dfactscore", judged(rows, "e"), group=other), system="s")
     assert (row["false_positive_rate"], row["n_false"], row["false_positives_from"]) == expected
     assert row["n_candidates"] == 2

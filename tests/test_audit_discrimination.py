@@ -1,4 +1,5 @@
-"""What scores are worth whatever the threshold: against scikit-learn, and what is missing brought to its worst."""
+"""What scores are worth whatever the threshold: against scikit-learn, and what is missing brought
+to its worst."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ def claims(n: int, seed: int = 0, shift: float = 0.0, **names: Any) -> list[Row]
     random = np.random.default_rng(seed)
     label = random.random(n) < 0.7
     score = np.clip(np.round(random.normal(0.3 + 0.25 * label, 0.15) + shift, 2), 0, 1)
-    return [{"doc_id": str(at // 3), "label": int(label[at]), "e": float(score[at]), **names} for at in range(n)]
+    return [
+        {"doc_id": str(at // 3), "label": int(label[at]), "e": float(score[at]), **names}
+        for at in range(n)
+    ]
 
 
 def test_auc_and_average_precision_are_those_of_scikit_learn() -> None:
@@ -37,7 +41,9 @@ def test_auc_and_average_precision_are_those_of_scikit_learn() -> None:
         assert row["average_precision"] == pytest.approx(average_precision_score(1 - label, -score))
         assert row["error_rate"] == pytest.approx((label == 0).mean())
     mean = find(found, dataset=MACRO_MEAN)
-    assert mean["auc"] == pytest.approx(np.mean([row["auc"] for row in found if row["dataset"] != MACRO_MEAN]))
+    assert mean["auc"] == pytest.approx(
+        np.mean([row["auc"] for row in found if row["dataset"] != MACRO_MEAN])
+    )
 
 
 def test_bounds_hold_whatever_the_missing_scores_had_been() -> None:

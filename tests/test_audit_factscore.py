@@ -1,4 +1,5 @@
-"""FActScore as an audit: scores, bounds and failures by hand; people's scores against scipy, scikit-learn, goldens."""
+"""FActScore as an audit: scores, bounds and failures by hand; people's scores against scipy,
+scikit-learn, goldens."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ Row = dict[str, Any]
 Facts = Sequence[int | str] | None
 
 
-def table(responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | None] = (), **shared: Any) -> Judgements:
+def table(
+    responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | None] = (), **shared: Any
+) -> Judgements:
     claims: list[Row] = []
     verdicts: list[Row] = []
     for number, facts in enumerate(responses):
@@ -51,14 +54,16 @@ def table(responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | Non
     if not verdicts:
         claims.append({"claim_id": "x", "dataset": "other", "claim": "c"})
         verdicts.append({"claim_id": "x", "evaluator": "e", "prediction": 1, "status": "ok"})
-    return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    return Judgements.join(
+        validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts))
+    )
 
 
 def scored(responses: Sequence[Facts], gamma: float = 0) -> Row:
     return find(compute_factscore_audit(table(responses), gamma=gamma), dataset="d", system="s")
 
 
-# ---------------------------------------------------------------------------------------------------------- scores
+# ---- scores
 
 
 @pytest.mark.parametrize("gamma", [10, 2.5, 0])
@@ -72,22 +77,51 @@ def test_the_length_penalty(gamma: float) -> None:
 @pytest.mark.parametrize(
     ("responses", "gamma", "expected"),
     [
-        ([[1, 0, 1, 1, 0]], 10, {"init_score": 0.6, "init_score_min": 0.6, "score": 0.6 * math.exp(-1)}),
+        (
+            [[1, 0, 1, 1, 0]],
+            10,
+            {"init_score": 0.6, "init_score_min": 0.6, "score": 0.6 * math.exp(-1)},
+        ),
         # Failures never raise the score.
         ([[1, *["error"] * 9]], 0, {"score": 0.1, "score_min": 0.1, "score_max": 1.0}),
-        # A response of which every call failed answered all the same; one of which nothing was asked has no score.
+        # A response of which every call failed answered all the same; one of which nothing was
+        # asked has no score.
         (
             [[1, 0], ["refused", "unparsed"], ["skipped", "skipped"]],
             0,
-            {"score": 0.25, "n_scored": 2, "n_unscored_responses": 1, "score_min": 0.5 / 3, "score_max": 2.5 / 3},
+            {
+                "score": 0.25,
+                "n_scored": 2,
+                "n_unscored_responses": 1,
+                "score_min": 0.5 / 3,
+                "score_max": 2.5 / 3,
+            },
         ),
         # The mean is over responses, and nothing leaves silently.
         (
             [[1, 1, 0, 0], [1], None, [], ["skipped", "skipped"]],
             0,
-            {"score": 0.75, "score_min": 0.5, "score_max": 2.5 / 3, "respond_ratio": 3 / 5, "score_low": None}
-            | {"n_responses": 5, "n_abstained": 1, "n_without_facts": 1, "n_scored": 2, "n_unscored_responses": 1}
-            | {"n_facts": 7, "n_supported": 3, "n_unscored": 2, "n_failed_sentences": 0, "n_unparsed": 0}
+            {
+                "score": 0.75,
+                "score_min": 0.5,
+                "score_max": 2.5 / 3,
+                "respond_ratio": 3 / 5,
+                "score_low": None,
+            }
+            | {
+                "n_responses": 5,
+                "n_abstained": 1,
+                "n_without_facts": 1,
+                "n_scored": 2,
+                "n_unscored_responses": 1,
+            }
+            | {
+                "n_facts": 7,
+                "n_supported": 3,
+                "n_unscored": 2,
+                "n_failed_sentences": 0,
+                "n_unparsed": 0,
+            }
             | {"num_facts_per_response": 7 / 3},
         ),
         (
@@ -105,12 +139,22 @@ def test_scores_by_hand(responses: Sequence[Facts], gamma: float, expected: Row)
     json.dumps(row, allow_nan=False)
 
 
-@given(st.lists(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=5), min_size=1, max_size=4), st.data())
+@given(
+    st.lists(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=5), min_size=1, max_size=4),
+    st.data(),
+)
 @settings(max_examples=50)
-def test_a_lost_verdict_never_raises_a_score(responses: list[list[int | str]], data: st.DataObject) -> None:
+def test_a_lost_verdict_never_raises_a_score(
+    responses: list[list[int | str]], data: st.DataObject
+) -> None:
     before = scored(responses)["score"]
     lost = data.draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=6))
-    row = scored([["refused" if (r, f) in lost else v for f, v in enumerate(own)] for r, own in enumerate(responses)])
+    row = scored(
+        [
+            ["refused" if (r, f) in lost else v for f, v in enumerate(own)]
+            for r, own in enumerate(responses)
+        ]
+    )
     assert row["score"] <= before + 1e-12
     assert row["score_min"] - 1e-12 <= row["score"] <= row["score_max"] + 1e-12
     assert row["score_max"] >= before - 1e-12
@@ -124,7 +168,8 @@ def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
 
 
 def test_responses_about_one_topic_are_a_cluster() -> None:
-    """The same scores of a second system on the same topics say nothing new of how topics differ."""
+    """The same scores of a second system on the same topics say nothing new of how topics
+    differ."""
     scores = [1, 1, 0, 1, 0, 1, 1, 0]
     rows = [
         {"system": system, "response_id": f"{system}{n}", "topic": f"t{n}", "e": value}
@@ -141,20 +186,28 @@ def test_intervals_are_korn_and_graubards_over_responses() -> None:
     row = average_responses("score", scores, ClusterBootstrap())
     mean, t = 0.625, stats.t.ppf(0.975, 3)
     units = mean * (1 - mean) / (scores.var(ddof=1) / 4) * (stats.norm.ppf(0.975) / t) ** 2
-    assert row["score_low"] == pytest.approx(stats.beta.ppf(0.025, mean * units, (1 - mean) * units + 1))
-    assert row["score_high"] == pytest.approx(stats.beta.ppf(0.975, mean * units + 1, (1 - mean) * units))
+    assert row["score_low"] == pytest.approx(
+        stats.beta.ppf(0.025, mean * units, (1 - mean) * units + 1)
+    )
+    assert row["score_high"] == pytest.approx(
+        stats.beta.ppf(0.975, mean * units + 1, (1 - mean) * units)
+    )
     assert average_responses("score", [0.5], ClusterBootstrap())["score_low"] is None
 
 
-# ----------------------------------------------------------------------------------------------------- with people
+# ---- with people
 
 
 def people(human: Sequence[float | None], predicted: Sequence[float | None]) -> Judgements:
-    """Responses of twenty facts each, with these shares supported by people and by the evaluator (None: not known)."""
+    """Responses of twenty facts each, with these shares supported by people and by the evaluator
+    (None: not known)."""
     facts: list[Facts] = [
-        ["skipped"] * 20 if share is None else [int(n < round(20 * share)) for n in range(20)] for share in predicted
+        ["skipped"] * 20 if share is None else [int(n < round(20 * share)) for n in range(20)]
+        for share in predicted
     ]
-    counts = [None if share is None else (round(20 * share), 20 - round(20 * share), 0) for share in human]
+    counts = [
+        None if share is None else (round(20 * share), 20 - round(20 * share), 0) for share in human
+    ]
     return table(facts, counts)
 
 
@@ -174,7 +227,12 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     predicted = np.round(20 * np.clip(human + rng.normal(0, 0.2, 30), 0, 1)) / 20
     both = people([*human, 0.5, None], [*predicted, None, 0.5])
     found = compute_factscore_agreement(both, intervals=ClusterBootstrap(replicates=500))[0]
-    assert (found["system"], found["figure"], found["n"], found["n_missing"]) == ("s", "init_score", 30, 1)
+    assert (found["system"], found["figure"], found["n"], found["n_missing"]) == (
+        "s",
+        "init_score",
+        30,
+        1,
+    )
     assert (found["n_annotated"], found["human_respond_ratio"]) == (31, 31 / 32)
     assert found["human_annotated"] == pytest.approx((human.sum() + 0.5) / 31)
     assert found["mae"] == pytest.approx(np.abs(predicted - human).mean())
@@ -186,7 +244,9 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
 
 
 @pytest.mark.parametrize("mode", ["strict", "wikipedia"])
-def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, root: Path, mode: str) -> None:
+def test_the_re_implementations_figures_to_the_printed_digit(
+    shared: Path, root: Path, mode: str
+) -> None:
     path = shared / f"factscore/reimplementation/factscore_pipeline_results_{mode}.json"
     printed = json.loads(path.read_text())
     examples = printed["per_example_results"]

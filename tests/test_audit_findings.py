@@ -1,4 +1,5 @@
-"""Findings: tables that set a check off and tables that do not; what a finding says is in its evidence."""
+"""Findings: tables that set a check off and tables that do not; what a finding says is in its
+evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def make_rows(claims: list[Row]) -> list[Row]:
     """The rows of a case, one for each claim."""
     rows = []
     for each in claims:
-        columns = {key: value for key, value in each.items() if key not in ("n", "response", "document")}
+        columns = {
+            key: value for key, value in each.items() if key not in ("n", "response", "document")
+        }
         for at in range(each["n"]):
             row = dict(columns)
             for key in ("response", "document"):
@@ -40,7 +43,9 @@ def audit_rows(rows: list[Row], audits: list[Any], **options: Any) -> factaudit.
     """The results of some audits of such rows."""
     asked = [{each: {"levels": ["claim"]}} if each in WITH_LEVELS else each for each in audits]
     evaluators = sorted({"a", "b", "e"} & set(rows[0]))
-    return factaudit.compare(*tables(rows, evaluators), audits=asked, **({"replicates": 300} | options))
+    return factaudit.compare(
+        *tables(rows, evaluators), audits=asked, **({"replicates": 300} | options)
+    )
 
 
 def cells(tp: int, fn: int, tn: int, fp: int, **columns: Any) -> list[Row]:
@@ -57,11 +62,12 @@ def test_a_check_says_what_is_wrong_and_nothing_else(case: Row) -> None:
         assert_numbers_are_evidence(one)
 
 
-# ---------------------------------------------------------------------------------- what a finding says is its evidence
+# ---- what a finding says is its evidence
 
 
 def assert_numbers_are_evidence(finding: Row) -> None:
-    """Every number of a statement is read again from the evidence, by rules that share nothing with the package."""
+    """Every number of a statement is read again from the evidence, by rules that share nothing with
+    the package."""
     texts = {"0.0"}
     statement = finding["statement"]
     for value in sorted(map(str, finding["evidence"].values()), key=len, reverse=True):
@@ -69,12 +75,24 @@ def assert_numbers_are_evidence(finding: Row) -> None:
             statement = statement.replace(value, "")
     for value in finding["evidence"].values():
         if isinstance(value, int | float):
-            texts |= {f"{value:,}", f"{value:.6g}", f"{value:.2f}", f"{100 * value:.1f}", f"{100 * abs(value):.1f}"}
-            texts |= {f"{100 * value:+.1f}".replace("-", "−"), f"{100 * value:.1f}".removesuffix(".0")}
+            texts |= {
+                f"{value:,}",
+                f"{value:.6g}",
+                f"{value:.2f}",
+                f"{100 * value:.1f}",
+                f"{100 * abs(value):.1f}",
+            }
+            texts |= {
+                f"{100 * value:+.1f}".replace("-", "−"),
+                f"{100 * value:.1f}".removesuffix(".0"),
+            }
     for name in filter(None, (finding["dataset"], *str(finding["evaluator"]).split(" / "))):
         statement = statement.replace(name, "")
     numbers = re.findall(r"[+−]?\d[\d,]*(?:\.\d+)?", statement)
-    assert not [number for number in numbers if number not in texts], (finding["statement"], finding["evidence"])
+    assert not [number for number in numbers if number not in texts], (
+        finding["statement"],
+        finding["evidence"],
+    )
     assert "nan" not in statement
     assert "{" not in statement
 
@@ -86,30 +104,52 @@ def test_every_number_of_a_run_is_of_a_row(world: str) -> None:
     rows = [row for mine in results.audits.values() for row in mine]
     for finding in results.finding_rows:
         assert_numbers_are_evidence(finding)
-        own = {key: value for key, value in finding["evidence"].items() if key in ("tpr", "tnr", "iou", "bacc", "n")}
+        own = {
+            key: value
+            for key, value in finding["evidence"].items()
+            if key in ("tpr", "tnr", "iou", "bacc", "n")
+        }
         assert not own or any(own.items() <= row.items() for row in rows), finding
 
 
 def test_new_names_and_another_order_change_nothing_but_names() -> None:
     claims, verdicts = make_world("whole")
     before = audit_world((claims, verdicts), with_estimates=False)
-    new_names = {"ant": "zebra", "bee": "yak", "cat": "wolf", "quill": "owl", "robin": "lark", "swift": "crane"}
+    new_names = {
+        "ant": "zebra",
+        "bee": "yak",
+        "cat": "wolf",
+        "quill": "owl",
+        "robin": "lark",
+        "swift": "crane",
+    }
     order = np.random.default_rng(1).permutation(len(claims))
     claims = claims.assign(system=claims["system"].map(new_names)).iloc[order]
     verdicts = verdicts.assign(evaluator=verdicts["evaluator"].map(new_names))
     after = audit_world((claims, verdicts), with_estimates=False)
     pattern = re.compile(r"\b(" + "|".join(new_names) + r")\b")
-    renamed = {pattern.sub(lambda name: new_names[name[0]], each["statement"]) for each in before.finding_rows}
+    renamed = {
+        pattern.sub(lambda name: new_names[name[0]], each["statement"])
+        for each in before.finding_rows
+    }
     assert renamed == {each["statement"] for each in after.finding_rows}
     told = [(each["task"], each["may"], each["figure"], each["why"]) for each in before.decisions]
-    assert told == [(each["task"], each["may"], each["figure"], each["why"]) for each in after.decisions]
+    assert told == [
+        (each["task"], each["may"], each["figure"], each["why"]) for each in after.decisions
+    ]
 
 
 def test_the_run_tells_how_many_tests_were_made() -> None:
     results = audit_world(make_world("whole"))
-    of_claims = [row for row in results.audits["quantification"] if row["level"] == "claim" and row["bias_low"]]
+    of_claims = [
+        row
+        for row in results.audits["quantification"]
+        if row["level"] == "claim" and row["bias_low"]
+    ]
     told = results.about["n_tests"]
-    assert told["bias"] == len(of_claims), "each system, and each data set as a whole, by each evaluator"
+    assert told["bias"] == len(of_claims), (
+        "each system, and each data set as a whole, by each evaluator"
+    )
     assert "unscored" not in told, "it counts, and tests nothing"
 
 
@@ -117,7 +157,10 @@ CORRECTIONS = {
     "helped": ([("zero_bias_threshold", 0.005, 0.02)], "ok"),
     "helped, and one is still off": ([("zero_bias_threshold", 0.06, 0.02)], "warn"),
     "harmed": ([("bacc_threshold", 0.2, 0.04)], "fail"),
-    "the better of two": ([("bacc_threshold", 0.2, 0.04), ("zero_bias_threshold", 0.005, 0.02)], "ok"),
+    "the better of two": (
+        [("bacc_threshold", 0.2, 0.04), ("zero_bias_threshold", 0.005, 0.02)],
+        "ok",
+    ),
     "labels that reject nothing": ([("zero_bias_threshold", 0.02, 0.2)], ""),
 }
 
@@ -128,8 +171,20 @@ def test_what_a_calibration_does_to_the_others(case: str) -> None:
 
     def correct(method: str, bias: float, half: float) -> list[Row]:
         return [
-            {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": by, "system": system}
-            | {"method": method, "bias": bias, "bias_low": bias - half, "bias_high": bias + half, "n": 100}
+            {
+                "dataset": "d",
+                "level": "claim",
+                "evaluator": "e",
+                "calibration_system": by,
+                "system": system,
+            }
+            | {
+                "method": method,
+                "bias": bias,
+                "bias_low": bias - half,
+                "bias_high": bias + half,
+                "n": 100,
+            }
             for by, system in itertools.permutations("abcd", 2)
         ]
 
@@ -138,7 +193,10 @@ def test_what_a_calibration_does_to_the_others(case: str) -> None:
     rows = [*before, *(row for method in methods for row in correct(*method))]
     keys = ("dataset", "level", "evaluator", "system", "bias", "bias_low", "bias_high", "n")
     rates = {"labelled_error_rate": 0.2, "predicted_error_rate": 0.4}
-    biases = [rates | {key: row[key] for key in keys} for row in {row["system"]: row for row in before}.values()]
+    biases = [
+        rates | {key: row[key] for key in keys}
+        for row in {row["system"]: row for row in before}.values()
+    ]
     found = collect_findings({"quantification": biases, "adjusted_bias": rows})
     assert [one["severity"] for one in found if one["id"] == "adjustment"] == severity.split()
     assert collect_findings({"adjusted_bias": rows}) == [], "nothing says that a rate was wrong"
@@ -158,6 +216,9 @@ def test_many_unbiased_rates_are_not_called_off():
 
 
 def test_the_p_value_of_a_bias_is_exact_where_few_clusters_are_judged_wrongly():
-    row = find(audit_rows(cells(0, 6, 0, 0, system="s"), ["quantification"]).audits["quantification"], system="s")
+    row = find(
+        audit_rows(cells(0, 6, 0, 0, system="s"), ["quantification"]).audits["quantification"],
+        system="s",
+    )
     assert row["p_bias"] == pytest.approx(2 * 0.5**6)
     assert row["n_clusters"] == 6

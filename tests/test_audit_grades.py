@@ -1,4 +1,5 @@
-"""Grades: figures against other libraries' and published ones, scales, annotators, order, words, and what is read."""
+"""Grades: figures against other libraries' and published ones, scales, annotators, order, words,
+and what is read."""
 
 from __future__ import annotations
 
@@ -24,24 +25,38 @@ NONE = float("nan")
 def draw_graded(
     seed: int, shift: float = 0.0, noise: float = 0.7, n: int = 300
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Claims without labels, three annotators' grades 1 to 5, and two judges: one with grades, one with scores."""
+    """Claims without labels, three annotators' grades 1 to 5, and two judges: one with grades, one
+    with scores."""
     random = np.random.default_rng(seed)
     doc = np.arange(n) // 5
     quality = 0.6 * random.normal(size=n)[doc] + 0.8 * random.normal(size=n)
 
     def grade(size: float, moved: float = 0.0) -> np.ndarray:
-        return np.searchsorted([-1, -0.4, 0.3, 1], quality + moved + size * random.normal(size=n)) + 1
+        return (
+            np.searchsorted([-1, -0.4, 0.3, 1], quality + moved + size * random.normal(size=n)) + 1
+        )
 
     ids = [f"c{at}" for at in range(n)]
-    claims = pd.DataFrame({"claim_id": ids, "dataset": "d", "claim": "a claim", "doc_id": [f"d{at}" for at in doc]})
-    people = [pd.DataFrame({"claim_id": ids, "annotator": who, "grade": grade(0.5).astype(str)}) for who in "abc"]
+    claims = pd.DataFrame(
+        {"claim_id": ids, "dataset": "d", "claim": "a claim", "doc_id": [f"d{at}" for at in doc]}
+    )
+    people = [
+        pd.DataFrame({"claim_id": ids, "annotator": who, "grade": grade(0.5).astype(str)})
+        for who in "abc"
+    ]
     given = grade(noise, shift)
-    judges = [pd.DataFrame({"claim_id": ids, "evaluator": "judge", "grade": given, "score": (given - 1) / 4})]
+    judges = [
+        pd.DataFrame(
+            {"claim_id": ids, "evaluator": "judge", "grade": given, "score": (given - 1) / 4}
+        )
+    ]
     judges += [pd.DataFrame({"claim_id": ids, "evaluator": "scorer", "score": random.random(n)})]
     return claims, pd.concat(judges), pd.concat(people)
 
 
-def join(claims: pd.DataFrame, verdicts: pd.DataFrame, people: pd.DataFrame | None = None) -> Judgements:
+def join(
+    claims: pd.DataFrame, verdicts: pd.DataFrame, people: pd.DataFrame | None = None
+) -> Judgements:
     said = None if people is None else list_annotator_judgements(validate_annotations(people))
     return Judgements.join(validate_claims(claims), validate_verdicts(verdicts), said)
 
@@ -53,11 +68,19 @@ def lower_median(grades: pd.Series) -> float:
 def test_figures_are_those_of_other_libraries():
     claims, verdicts, people = draw_graded(1)
     row, scored = compute_grade_agreement(join(claims, verdicts, people), intervals=INTERVALS)
-    median = people.groupby("claim_id")["grade"].agg(lower_median).reindex(claims["claim_id"]).to_numpy()
-    judge = verdicts[verdicts["evaluator"] == "judge"].set_index("claim_id")["grade"].reindex(claims["claim_id"])
+    median = (
+        people.groupby("claim_id")["grade"].agg(lower_median).reindex(claims["claim_id"]).to_numpy()
+    )
+    judge = (
+        verdicts[verdicts["evaluator"] == "judge"]
+        .set_index("claim_id")["grade"]
+        .reindex(claims["claim_id"])
+    )
     grades = judge.to_numpy(dtype=float)
     assert row["rho"] == pytest.approx(spearmanr(grades, median)[0])
-    kappa = cohen_kappa_score(grades.astype(int), median.astype(int), weights="quadratic", labels=range(1, 6))
+    kappa = cohen_kappa_score(
+        grades.astype(int), median.astype(int), weights="quadratic", labels=range(1, 6)
+    )
     assert row["kappa"] == pytest.approx(kappa)
     assert row["difference"] == pytest.approx((grades - median).mean())
     for key in ("rho", "kappa", "difference"):
@@ -98,10 +121,14 @@ def test_what_is_undefined_is_null_with_its_reason():
     few = claims.assign(grade=[1 + at % 5 for at in range(len(claims))])
     few["doc_id"] = [f"d{at % 19}" for at in range(len(few))]
     row = compute_grade_agreement(join(few, verdicts), intervals=INTERVALS)[0]
-    assert (row["rho"] is None, row["rho_low"], row["difference_low"] is None) == (False, None, False)
+    assert (row["rho"] is None, row["rho_low"], row["difference_low"] is None) == (
+        False,
+        None,
+        False,
+    )
     assert (
-        "no interval for rho, kappa: fewer than 20 clusters (of a difference: 2), or grades agree wholly"
-        in row["reason"]
+        "no interval for rho, kappa: fewer than 20 clusters (of a difference: 2), or grades agree"
+        " wholly" in row["reason"]
     )
     silent = verdicts.assign(score=NONE, grade=NONE, prediction=1)
     for row in compute_grade_agreement(join(few, silent)):
@@ -113,7 +140,9 @@ def test_what_is_undefined_is_null_with_its_reason():
 def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):
     _, verdicts, _ = draw_graded(9, n=40)
     grades = verdicts[verdicts["evaluator"] == "judge"]["grade"].to_numpy()
-    table = pd.DataFrame({"claim": [f"claim {at}" for at in range(40)], "geval": grades[::-1], "human": grades})
+    table = pd.DataFrame(
+        {"claim": [f"claim {at}" for at in range(40)], "geval": grades[::-1], "human": grades}
+    )
     (tmp_path / "t.csv").write_text(table.to_csv(index=False))
     mapping = ColumnMapping.from_source(
         {"columns": {"claim": "claim", "label": "human"}, "threshold": {"human": 2.0}}
@@ -127,7 +156,10 @@ def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):
     results = compare(loaded.claims, loaded.verdicts, replicates=20)
     assert results.rows("grades")[0]["rho"] == pytest.approx(spearmanr(grades, grades[::-1])[0])
     reversed_scale = ColumnMapping.from_source(
-        {"columns": {"claim": "claim", "grade": "human"}, "evaluators": {"e": {"score": "geval", "scale": [5, 1]}}}
+        {
+            "columns": {"claim": "claim", "grade": "human"},
+            "evaluators": {"e": {"score": "geval", "scale": [5, 1]}},
+        }
     )
     turned = load_tables([tmp_path / "t.csv"], reversed_scale)
     assert "grade" not in turned.verdicts  # more is less support: its score is turned, and is used

@@ -1,4 +1,5 @@
-"""Intervals: what is resampled, what has none, what they are computed from. `validity/` simulates that they cover."""
+"""Intervals: what is resampled, what has none, what they are computed from. `validity/` simulates
+that they cover."""
 
 from __future__ import annotations
 
@@ -13,19 +14,33 @@ from scipy.stats import binom
 import factaudit
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions, wilson_interval
+from factaudit.stats.clustered_proportions import (
+    ClusterCounts,
+    estimate_clustered_proportions,
+    wilson_interval,
+)
 
-# What varies together ------------------------------------------------------------------------------------------------
+# What varies together
+# ------------------------------------------------------------
 
 
 def list_clusters(rows: list[dict]) -> list[set[int]]:
     codes = judged([row | {"e": 1} for row in rows], "e").cluster_codes
-    return sorted((set(np.flatnonzero(codes == code).tolist()) for code in set(codes.tolist())), key=min)
+    return sorted(
+        (set(np.flatnonzero(codes == code).tolist()) for code in set(codes.tolist())), key=min
+    )
 
 
 def test_clusters_are_documents_else_responses_else_claims():
     about = [
-        *(("1", "a", "x"), ("1", "b", "x"), ("2", "a", "y"), (None, "a", "z"), (None, "a", "z"), (None, "b", "z")),
+        *(
+            ("1", "a", "x"),
+            ("1", "b", "x"),
+            ("2", "a", "y"),
+            (None, "a", "z"),
+            (None, "a", "z"),
+            (None, "b", "z"),
+        ),
         *((None, "b", None), (None, "b", None), ("1", "b", None), ("1", "a", "x")),
     ]
     rows = [dict(zip(("doc_id", "system", "response_id"), each, strict=True)) for each in about]
@@ -46,7 +61,9 @@ def test_claims_without_a_document_id_are_clustered_by_text_else_by_response(doc
     at = np.arange(n)
     claims = pd.DataFrame({"claim_id": [f"c{i}" for i in at], "claim": [f"claim {i}" for i in at]})
     claims = claims.assign(
-        dataset=np.where(at < 30, "x", "y"), response_id=(at // 5).astype(str), label=(at % 3 > 0) * 1
+        dataset=np.where(at < 30, "x", "y"),
+        response_id=(at // 5).astype(str),
+        label=(at % 3 > 0) * 1,
     )
     number = at // 10 % 3  # the same three documents in both data sets
     if doc == "text":
@@ -54,28 +71,38 @@ def test_claims_without_a_document_id_are_clustered_by_text_else_by_response(doc
     elif doc == "passages":
         claims["doc"] = [[f"passage of {i}", "another"] for i in number]
     named = claims.assign(doc_id=number.astype(str) if doc != "none" else None)
-    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "e", "prediction": (at % 4 > 0) * 1})
+    verdicts = pd.DataFrame(
+        {"claim_id": claims["claim_id"], "evaluator": "e", "prediction": (at % 4 > 0) * 1}
+    )
     verdicts["status"] = "ok"
     found, of_named, shuffled = (
-        factaudit.compare(table, verdicts, replicates=20) for table in (claims, named, claims.sample(frac=1))
+        factaudit.compare(table, verdicts, replicates=20)
+        for table in (claims, named, claims.sample(frac=1))
     )
     assert [row["n_clusters"] for row in found.about["claims"]] == [3 if doc != "none" else 6] * 2
     assert found.audits["rates"] == of_named.audits["rates"] == shuffled.audits["rates"]
 
 
-# What has no interval ------------------------------------------------------------------------------------------------
+# What has no interval
+# ------------------------------------------------------------
 
 
 def test_what_cannot_vary_has_no_interval() -> None:
     claims, verdicts = make_world("whole")
     said = {"swift": ("always-no", 0), "robin": ("always-yes", 1)}
     for name, (constant, value) in said.items():
-        verdicts.loc[verdicts["evaluator"] == name, ["evaluator", "score", "prediction"]] = [constant, value, value]
+        verdicts.loc[verdicts["evaluator"] == name, ["evaluator", "score", "prediction"]] = [
+            constant,
+            value,
+            value,
+        ]
     audits = ["rates", "differences", "discrimination"]
     found = factaudit.compare(claims, verdicts, audits=audits, replicates=50).audits
     for row in found["rates"]:
         is_constant = row["evaluator"] != "quill"
-        assert {row[f"{key}_low"] is None for key in ("tpr", "tnr", "bacc", "gap", "ppr")} == {is_constant}
+        assert {row[f"{key}_low"] is None for key in ("tpr", "tnr", "bacc", "gap", "ppr")} == {
+            is_constant
+        }
         is_told = "it says the same of every claim" in (row["reason"] or "")
         assert row["dataset"] == "__macro__" or is_told == is_constant
         assert not is_constant or row["bacc"] == 0.5
@@ -85,14 +112,21 @@ def test_what_cannot_vary_has_no_interval() -> None:
     for row in found["discrimination"]:
         if row["evaluator"] != "quill":
             assert (row["auc"], row["auc_low"], row["tuned_bacc_low"]) == (0.5, None, None)
-            assert row["average_precision_low"] < row["average_precision"], "it is the share of errors"
+            assert row["average_precision_low"] < row["average_precision"], (
+                "it is the share of errors"
+            )
 
 
 def test_nothing_to_resample_is_no_interval():
     rows = [{"doc_id": "1", "label": i % 2, "e": int(i > 3)} for i in range(8)]
     lone = [{"label": 1, "e": i % 2} for i in range(9)] + [{"label": 0, "e": 0}]
     one_document, one_error = (
-        find(factaudit.compare(*tables(each, ["e"]), audits=["rates"], replicates=50).audits["rates"], dataset="d")
+        find(
+            factaudit.compare(*tables(each, ["e"]), audits=["rates"], replicates=50).audits[
+                "rates"
+            ],
+            dataset="d",
+        )
         for each in (rows, lone)
     )
     assert one_document["bacc"] is not None
@@ -104,7 +138,13 @@ def test_nothing_to_resample_is_no_interval():
 
 def test_responses_that_are_all_alike_have_no_interval() -> None:
     rows = [
-        {"system": "s", "response_id": f"r{i // 4}", "doc_id": f"d{i // 4}", "label": 1, "e": int(i % 4 > 0)}
+        {
+            "system": "s",
+            "response_id": f"r{i // 4}",
+            "doc_id": f"d{i // 4}",
+            "label": 1,
+            "e": int(i % 4 > 0),
+        }
         for i in range(40)
     ]
     unlike = [one | {"e": 1} if one["response_id"] == "r0" else one for one in rows]
@@ -119,13 +159,19 @@ def test_responses_that_are_all_alike_have_no_interval() -> None:
     assert row["reason"] is None
 
 
-# What they are computed from -----------------------------------------------------------------------------------------
+# What they are computed from
+# ------------------------------------------------------------
 
 
 def test_systems_that_tie_are_all_named_and_names_decide_no_interval() -> None:
     random = np.random.default_rng(2)
     rows = [
-        {"system": system, "label": int(i % 4 > 0), "e": int(i % 5 > 0), "doc_id": f"d{random.integers(30)}"}
+        {
+            "system": system,
+            "label": int(i % 4 > 0),
+            "e": int(i % 5 > 0),
+            "doc_id": f"d{random.integers(30)}",
+        }
         for system in ("ant", "bee", "cat")
         for i in range(40)
     ]
@@ -137,16 +183,22 @@ def test_systems_that_tie_are_all_named_and_names_decide_no_interval() -> None:
         for each in (rows, other)
     )
     assert row["predicted_system"] == row["labelled_system"] == "ant, bee, cat"
-    assert (renamed["bias_low"], renamed["bias_high"]) == pytest.approx((row["bias_low"], row["bias_high"]))
+    assert (renamed["bias_low"], renamed["bias_high"]) == pytest.approx(
+        (row["bias_low"], row["bias_high"])
+    )
 
 
 def test_seeds_reproduce_what_is_drawn_and_change_nothing_else():
     claims, verdicts = make_world("unscored")
-    found, again, other = (factaudit.compare(claims, verdicts, replicates=100, seed=seed).audits for seed in (7, 7, 8))
+    found, again, other = (
+        factaudit.compare(claims, verdicts, replicates=100, seed=seed).audits for seed in (7, 7, 8)
+    )
     assert found == again
     changed = {name for name in found if found[name] != other[name]}
     assert "differences" in changed
-    assert not changed & {"rates", "quantification", "headroom", "ranking"}, "their intervals are not resampled"
+    assert not changed & {"rates", "quantification", "headroom", "ranking"}, (
+        "their intervals are not resampled"
+    )
 
 
 @pytest.mark.parametrize("n_clusters", [None, 3, 40])
@@ -162,7 +214,11 @@ def test_percentiles_are_numpys_to_the_last_digit(n_clusters):
         tail = ndtr(-stdtrit(n_clusters - 1, 1 - tail) * np.sqrt(n_clusters / (n_clusters - 1)))
     for place in np.ndindex(4, 6):
         mine = replicates[:, *place]
-        ends = np.nanquantile(mine, [tail, 1 - tail]) if np.isnan(mine).mean() <= 0.5 else [np.nan, np.nan]
+        ends = (
+            np.nanquantile(mine, [tail, 1 - tail])
+            if np.isnan(mine).mean() <= 0.5
+            else [np.nan, np.nan]
+        )
         np.testing.assert_allclose([low[place], high[place]], ends)
 
 
@@ -183,7 +239,11 @@ def test_many_clusters_are_drawn_in_groups_that_vary_as_much(monkeypatch):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"replicates": 0}, "at least 1"), ({"confidence": 95}, "found 95"), ({"seed": -1}, "found -1")],
+    [
+        ({"replicates": 0}, "at least 1"),
+        ({"confidence": 95}, "found 95"),
+        ({"seed": -1}, "found -1"),
+    ],
 )
 def test_impossible_settings_are_refused(arguments, message):
     with pytest.raises(UsageError, match=message):
@@ -195,22 +255,30 @@ def test_rare_shares_are_held_exactly(n: int) -> None:
     """Over all true shares from 0.1 to 30 %: Wilson's own limits hold some in 85 %."""
     hits = np.arange(n + 1)
     low, high = wilson_interval(hits / n, np.full(n + 1, float(n)), np.full(n + 1, n - 1), 0.95)
-    held = [binom.pmf(hits, n, share)[(low <= share) & (share <= high)].sum() for share in np.linspace(0.001, 0.3, 300)]
+    held = [
+        binom.pmf(hits, n, share)[(low <= share) & (share <= high)].sum()
+        for share in np.linspace(0.001, 0.3, 300)
+    ]
     assert min(held) > 0.92
     assert np.mean(held) < 0.975
 
 
 def test_a_large_cluster_counts_for_what_it_moves() -> None:
-    """The variance is that of the jackknife, and unequal clusters are worth fewer degrees of freedom."""
+    """The variance is that of the jackknife, and unequal clusters are worth fewer degrees of
+    freedom."""
     counts = np.array([[9, 20], *[[1, 4], [0, 4], [1, 8], [2, 8]] * 4])
     n = len(counts)
     clusters = ClusterCounts(np.zeros(n, dtype=int), np.ones(n, dtype=int), counts, n_groups=1)
     found = estimate_clustered_proportions(clusters, counts[:, :1], counts[:, 1:])
     left = [np.delete(counts, at, 0).sum(0) for at in range(n)]
     without = np.array([hits / of for hits, of in left])
-    assert found.variance.item() == pytest.approx((n - 1) / n * ((without - found.point.item()) ** 2).sum())
+    assert found.variance.item() == pytest.approx(
+        (n - 1) / n * ((without - found.point.item()) ** 2).sum()
+    )
     size = counts[:, 1]
     alike = (found.n / found.effective_n - 1) / (found.cluster_size - 1)
-    part = (size * (1 + (size - 1) * alike.item())).astype(float)  # of the variance, where units are so much alike
+    part = (size * (1 + (size - 1) * alike.item())).astype(
+        float
+    )  # of the variance, where units are so much alike
     assert found.degrees_of_freedom.item() == pytest.approx(part.sum() ** 2 / (part**2).sum() - 1)
     assert 1 < found.degrees_of_freedom.item() < size.sum() ** 2 / (size**2).sum() - 1

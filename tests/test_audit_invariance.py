@@ -1,4 +1,5 @@
-"""Whether verdicts follow the meaning: by hand, by counting all ways to fill gaps, and where nothing may be said."""
+"""Whether verdicts follow the meaning: by hand, by counting all ways to fill gaps, and where
+nothing may be said."""
 
 from __future__ import annotations
 
@@ -22,14 +23,23 @@ Row = dict[str, Any]
 INTERVALS = ClusterBootstrap(replicates=50, seed=0)
 
 
-def pairs(said: Iterable[tuple[Any, Any]], expected: str, kind: str = "k", label: int | None = None) -> list[Row]:
+def pairs(
+    said: Iterable[tuple[Any, Any]], expected: str, kind: str = "k", label: int | None = None
+) -> list[Row]:
     """Claims and their variants by what ``e`` says of both; each pair has a document of its own."""
     rows = []
     for at, (before, after) in enumerate(said):
         name = f"{expected}-{kind}-{at}"
         rows.append({"claim_id": name, "e": before, "label": label, "doc_id": name})
         rows.append(
-            {"claim_id": f"{name}~", "e": after, "doc_id": name, "variant_of": name, "kind": kind, "expected": expected}
+            {
+                "claim_id": f"{name}~",
+                "e": after,
+                "doc_id": name,
+                "variant_of": name,
+                "kind": kind,
+                "expected": expected,
+            }
         )
     return rows
 
@@ -70,7 +80,9 @@ def test_bounds_hold_every_completion_and_are_reached(expected):
         rates = [compute_invariance(one)[0]["failure_rate"] for one in filled(table)]
         known = [rate for rate in rates if rate is not None]
         ends = (row["failure_rate_min"], row["failure_rate_max"])
-        assert ends == ((pytest.approx(min(known)), pytest.approx(max(known))) if known else (None, None)), said
+        assert ends == (
+            (pytest.approx(min(known)), pytest.approx(max(known))) if known else (None, None)
+        ), said
 
 
 def test_a_guess_is_open_in_the_bounds():
@@ -84,15 +96,17 @@ def test_a_guess_is_open_in_the_bounds():
 def test_variants_are_in_no_other_audit_and_orphans_stay_claims():
     rows = [row | {"label": 1} for row in pairs([(1, 0), (0, 0)], "same")]
     with_them, without = (compare(*tables(one, ["e"]), replicates=0) for one in (rows, rows[::2]))
-    assert {name: list(found) for name, found in with_them.audits.items() if name != "invariance"} == {
-        name: list(found) for name, found in without.audits.items()
-    }
+    assert {
+        name: list(found) for name, found in with_them.audits.items() if name != "invariance"
+    } == {name: list(found) for name, found in without.audits.items()}
     assert with_them.about["claims"] == without.about["claims"]
     table = judged([*rows, {"e": 1, "variant_of": "gone", "kind": "k", "expected": "same"}], "e")
     assert (len(table.claims), table.variants and len(table.variants.claims)) == (3, 2)
 
 
-@pytest.mark.parametrize(("column", "value"), [("expected", "maybe"), ("expected", None), ("kind", None)])
+@pytest.mark.parametrize(
+    ("column", "value"), [("expected", "maybe"), ("expected", None), ("kind", None)]
+)
 def test_a_variant_of_which_it_is_not_known_what_should_happen_is_an_error(column, value):
     rows = pairs([(1, 1)], "same")
     rows[1][column] = value
@@ -100,7 +114,7 @@ def test_a_variant_of_which_it_is_not_known_what_should_happen_is_an_error(colum
         compute_invariance(judged(rows, "e"))
 
 
-# ----------------------------------------------------------------------------------------------------------- findings
+# ---- findings
 
 
 @pytest.mark.parametrize(
@@ -110,7 +124,10 @@ def test_a_variant_of_which_it_is_not_known_what_should_happen_is_an_error(colum
             "same",
             100,
             20,
-            "With passages in another order, e changes 20.0 % of its verdicts although the meaning is the same",
+            (
+                "With passages in another order, e changes 20.0 % of its verdicts although the"
+                " meaning is the same"
+            ),
         ),
         ("same", 100, 5, None),  # at the limit
         ("same", 10, 1, None),  # too few to tell
@@ -118,7 +135,10 @@ def test_a_variant_of_which_it_is_not_known_what_should_happen_is_an_error(colum
             "changed",
             100,
             60,
-            "e still passes 60.0 % of 100 claims with changed numbers, significantly more than 20 %",
+            (
+                "e still passes 60.0 % of 100 claims with changed numbers, significantly more than"
+                " 20 %"
+            ),
         ),
         ("changed", 100, 20, None),
         ("changed", 6, 3, None),
@@ -136,18 +156,25 @@ def test_a_finding_is_said_where_it_is_significant(expected, n, failed, said):
         assert mine[0]["id"] == {"same": "invariance", "changed": "missed_changes"}[expected]
 
 
-# ---------------------------------------------------------------------------------------- first screen, claim browser
+# ---- first screen, claim browser
 
 
 def test_the_first_screen_says_what_each_evaluator_misses_with_no_label():
-    rows = pairs([(1, 1)] * 38 + [(1, 0)] * 62, "changed", "number_changed") + pairs([(1, 1)] * 40, "same", "spelling")
+    rows = pairs([(1, 1)] * 38 + [(1, 0)] * 62, "changed", "number_changed") + pairs(
+        [(1, 1)] * 40, "same", "spelling"
+    )
     screen = compose_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
     assert ("still passes", "after an error") in screen.columns
     assert screen.rows == [["e", "38 %", "0 %"]]
     (line,) = [line for line in screen.advice if "passes" in line.sentence]
-    assert (line.word, line.sentence[:50]) == ("Beware", "e still passes 38.0 % of 100 claims with changed n")
+    assert (line.word, line.sentence[:50]) == (
+        "Beware",
+        "e still passes 38.0 % of 100 claims with changed n",
+    )
     half = pairs([(1, 1)] * 77 + [(1, 0)] * 123, "changed", "number_changed")
-    assert compose_screen(compare(*tables(half, ["e"]), replicates=20).to_dict()).rows == [["e", "39 %"]]  # 38.5
+    assert compose_screen(compare(*tables(half, ["e"]), replicates=20).to_dict()).rows == [
+        ["e", "39 %"]
+    ]  # 38.5
     few = pairs([(1, 1)] * 11 + [(1, 0)], "changed", "number_changed")
     screen = compose_screen(compare(*tables(few, ["e"]), replicates=20).to_dict())
     assert screen.rows == [["e", "92 % (11 of 12)"]]
@@ -155,7 +182,9 @@ def test_the_first_screen_says_what_each_evaluator_misses_with_no_label():
 
 
 def test_the_claim_browser_shows_each_claim_with_its_variants():
-    rows = pairs([(0.9, 0.8), (0.9, 0.1)], "changed", "number_changed") + pairs([(1, 0)], "same", "aside_added")
+    rows = pairs([(0.9, 0.8), (0.9, 0.1)], "changed", "number_changed") + pairs(
+        [(1, 0)], "same", "aside_added"
+    )
     rows[-1]["doc"] = "another document"
     claims, verdicts = tables(rows, ["e"])
     browser = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)

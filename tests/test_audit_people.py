@@ -13,7 +13,10 @@ from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
     compute_human_dfactscores,
 )
-from factaudit.datasets.biography_annotations import BiographyFactAnnotation, read_biography_fact_annotations
+from factaudit.datasets.biography_annotations import (
+    BiographyFactAnnotation,
+    read_biography_fact_annotations,
+)
 from factaudit.errors import InputError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -42,10 +45,21 @@ def test_scores_by_people() -> None:
     )
     # a and e are of the entity's page, b of another; c is not supported, d irrelevant.
     assert (row["factscore"], row["dfactscore"]) == (0.75, 0.5)
-    assert (row["n_facts"], row["n_irrelevant"], row["n_biographies"], row["n_entities"]) == (4, 1, 1, 2)
+    assert (row["n_facts"], row["n_irrelevant"], row["n_biographies"], row["n_entities"]) == (
+        4,
+        1,
+        1,
+        2,
+    )
     # Not supported by the linked page but by another person's (Fig. 3, step 4).
-    (row,) = compute_human_dfactscores([note("a", "S", "A"), note("b", "NS", "B"), note("c", "NS", "A")])
-    assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 2)
+    (row,) = compute_human_dfactscores(
+        [note("a", "S", "A"), note("b", "NS", "B"), note("c", "NS", "A")]
+    )
+    assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (
+        pytest.approx(2 / 3),
+        pytest.approx(1 / 3),
+        2,
+    )
     (row,) = compute_human_dfactscores([note("a", "S"), note("b", "NS", "B")])
     assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (1, 0.5, 2)
     (empty,) = compute_human_dfactscores([note("d", "IR")])
@@ -54,7 +68,9 @@ def test_scores_by_people() -> None:
 
 def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("system,response_id,annotator,biography,entity,fact,label,page\ns,1,x,1,A,He sang.,S,A\n")
+    file.write_text(
+        "system,response_id,annotator,biography,entity,fact,label,page\ns,1,x,1,A,He sang.,S,A\n"
+    )
     (one,) = read_biography_fact_annotations(file)
     assert (one["response_id"], one["label"], one["page"]) == ("1", "S", "A")
     file.write_text("system,response_id,biography,fact,label\ns,1,1,He sang.,yes\n")
@@ -70,16 +86,28 @@ def test_people_beside_the_machine() -> None:
             true = float(np.clip(level + random.normal(0, 0.1), 0, 1))
             key = {"system": system, "response_id": str(n)}
             counts = {"n_biographies": 1 + n % 3, "n_entities": 2}
-            people.append({**key, "annotator": "1", "factscore": true, "dfactscore": true - 0.1, **counts})
-            scores = {"init_factscore": true + 0.02, "init_dfactscore": true - 0.1 + random.normal(0, 0.02)}
-            machine.append({**key, **scores, "n_biographies": 1 + n % 3 + (n == 4), "n_entities": 2 + n % 2})
+            people.append(
+                {**key, "annotator": "1", "factscore": true, "dfactscore": true - 0.1, **counts}
+            )
+            scores = {
+                "init_factscore": true + 0.02,
+                "init_dfactscore": true - 0.1 + random.normal(0, 0.02),
+            }
+            machine.append(
+                {**key, **scores, "n_biographies": 1 + n % 3 + (n == 4), "n_entities": 2 + n % 2}
+            )
     machine.pop()
     rows = {
         row["system"]: row
-        for row in compare_human_and_machine_dfactscores(people, machine, intervals=ClusterBootstrap(500))
+        for row in compare_human_and_machine_dfactscores(
+            people, machine, intervals=ClusterBootstrap(500)
+        )
     }
     assert (rows["__all__"]["n"], rows["__all__"]["n_unmatched"]) == (59, 1)
-    own = [(p["dfactscore"], m["init_dfactscore"]) for p, m in zip(people[:30], machine[:30], strict=True)]
+    own = [
+        (p["dfactscore"], m["init_dfactscore"])
+        for p, m in zip(people[:30], machine[:30], strict=True)
+    ]
     expected = stats.pearsonr(*zip(*own, strict=True)).statistic
     a = rows["a"]
     assert a["dfactscore_pearson_r"] == pytest.approx(expected)
@@ -89,6 +117,8 @@ def test_people_beside_the_machine() -> None:
     assert rows["__all__"]["dfactscore_kendall_tau"] == 1.0
     # Table 5: the numbers of biographies, too.
     numbers = [(1 + n % 3, 1 + n % 3 + (n == 4)) for n in range(30)]
-    assert a["n_biographies_pearson_r"] == pytest.approx(stats.pearsonr(*zip(*numbers, strict=True)).statistic)
+    assert a["n_biographies_pearson_r"] == pytest.approx(
+        stats.pearsonr(*zip(*numbers, strict=True)).statistic
+    )
     assert (a["human_n_biographies"], a["n_biographies"]) == (2.0, pytest.approx(2 + 1 / 30))
     assert (a["human_n_entities"], a["n_entities"], a["n_entities_pearson_r"]) == (2, 2.5, None)

@@ -1,4 +1,5 @@
-"""An audit is one file: adding one adds it everywhere, removing one removes it everywhere, no other file names it."""
+"""An audit is one file: adding one adds it everywhere, removing one removes it everywhere, no other
+file names it."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ FRESH = '''
         dataset, names = judgements.dataset_codes, judgements.dataset_names
         labels = [judgements.label[dataset == at] for at in range(len(names))]
         return [
-            {"dataset": name, "evaluator": evaluator, "n": len(found), "attributable_share": float((found == 1).mean()),
+            {"dataset": name, "evaluator": evaluator, "n": len(found),
+             "attributable_share": float((found == 1).mean()),
              "enough": bool((found == 1).mean() >= least), "reason": None}
             for name, found in zip(names, labels)
             for evaluator in judgements.evaluators
@@ -46,7 +48,9 @@ FRESH = '''
         text="What a fresh audit has to say.",
         columns={
             **pick_shared_columns("dataset", "evaluator", "n", "reason"),
-            "attributable_share": Column("labels of 1", "percent", "share of the labels that are 1"),
+            "attributable_share": Column(
+                "labels of 1", "percent", "share of the labels that are 1"
+            ),
             "enough": Column("enough", "text", "whether there are enough"),
         },
         options={"least": "the least share that is enough"},
@@ -68,8 +72,12 @@ FRESH = '''
 '''
 
 
-@pytest.fixture(params=["a file in the package", "an entry point", "an entry point of a module's attribute"])
-def added(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(
+    params=["a file in the package", "an entry point", "an entry point of a module's attribute"]
+)
+def added(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """The audit `FRESH`, where audits are looked for."""
     source = textwrap.dedent(FRESH).lstrip()
     assert len(source.splitlines()) <= 60
@@ -91,7 +99,8 @@ def added(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 def rows() -> list[dict]:
     return [
-        {"label": int(i % 4 == 0), "system": "xy"[i % 2], "response_id": str(i // 2), "e": i % 2} for i in range(40)
+        {"label": int(i % 4 == 0), "system": "xy"[i % 2], "response_id": str(i // 2), "e": i % 2}
+        for i in range(40)
     ]
 
 
@@ -123,14 +132,18 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
     assert "<path" in found["figures/balance.svg"]
     assert results.figure("balance").axes
     assert "balance: Are the labels of both classes?" in found["list"]
-    (row,) = compare(*tables(rows(), ["e"]), audits=[{"balance": {"least": 0.1}}], replicates=0).rows("balance")
+    (row,) = compare(
+        *tables(rows(), ["e"]), audits=[{"balance": {"least": 0.1}}], replicates=0
+    ).rows("balance")
     assert row["enough"] is True
 
 
 def test_an_audit_that_is_removed_is_nowhere(tmp_path):
     assert "balance" not in load_all_audits()
     found = said_by(tmp_path)
-    assert not [name for name, text in found.items() if "fresh" in text.lower() or "balance.csv" in name]
+    assert not [
+        name for name, text in found.items() if "fresh" in text.lower() or "balance.csv" in name
+    ]
 
 
 def test_rows_of_an_audit_that_is_not_installed_are_shown_all_the_same(tmp_path):
@@ -149,7 +162,10 @@ def test_a_package_whose_audits_do_not_load_is_left_out_with_a_warning(tmp_path,
     (info / "entry_points.txt").write_text("[factaudit.audits]\nbroken = acme_absent\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     load_all_audits.cache_clear()
-    with pytest.warns(UserWarning, match="audits of the package broken are left out: No module named 'acme_absent'"):
+    with pytest.warns(
+        UserWarning,
+        match="audits of the package broken are left out: No module named 'acme_absent'",
+    ):
         assert "rates" in load_all_audits()
     monkeypatch.undo()
     load_all_audits.cache_clear()

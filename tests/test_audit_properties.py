@@ -21,7 +21,8 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
 SMALL = ClusterBootstrap(replicates=20, seed=1)
-#: Without shrinking: an example of these tables is small, and shrinking runs every audit for minutes.
+#: Without shrinking: an example of these tables is small, and shrinking runs every audit for
+#: minutes.
 QUICK = settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])
 ROW = st.fixed_dictionaries(
     {
@@ -62,7 +63,9 @@ def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
 def run(
     table: Judgements, intervals: ClusterBootstrap | None = SMALL, names: Sequence[str] = NAMES
 ) -> dict[str, list[Row]]:
-    return {name: list_computable_audits()[name].compute(table, intervals=intervals) for name in names}
+    return {
+        name: list_computable_audits()[name].compute(table, intervals=intervals) for name in names
+    }
 
 
 def figures(row: Row) -> Iterable[str]:
@@ -75,11 +78,17 @@ def figures(row: Row) -> Iterable[str]:
 def check_rows(audits: dict[str, list[Row]]) -> None:
     for name, rows in audits.items():
         for row in rows:
-            assert all(type(value) in (int, float, str, bool, type(None)) for value in row.values()), (name, row)
+            assert all(
+                type(value) in (int, float, str, bool, type(None)) for value in row.values()
+            ), (name, row)
             for key, value in row.items():
                 assert not isinstance(value, float) or math.isfinite(value), (name, key, row)
                 ends = key.endswith(("_min", "_max", "_low", "_high"))
-                if value is None and not ends and key not in ("reason", "system", "task", "response_id", "name"):
+                if (
+                    value is None
+                    and not ends
+                    and key not in ("reason", "system", "task", "response_id", "name")
+                ):
                     assert row["reason"], (name, key, row)
             for key in figures(row):
                 check_ends(name, key, row)
@@ -95,7 +104,8 @@ def check_rows(audits: dict[str, list[Row]]) -> None:
 
 
 def check_ends(name: str, key: str, row: Row) -> None:
-    """A figure lies in its bounds and in its interval, whose width is 0 only where nothing could vary."""
+    """A figure lies in its bounds and in its interval, whose width is 0 only where nothing could
+    vary."""
     least, most, low, high = (row.get(f"{key}_{end}") for end in ("min", "max", "low", "high"))
     if least is not None and most is not None:
         assert least - 1e-12 <= row[key] <= most + 1e-12, (name, key, row)
@@ -103,14 +113,26 @@ def check_ends(name: str, key: str, row: Row) -> None:
             assert (least, most) == (pytest.approx(row[key], abs=1e-12),) * 2, (name, key, row)
     if low is not None and high is not None:
         assert low - 1e-12 <= row[key] <= high + 1e-12, (name, key, row)
-        # The order of systems is settled or open: tau is made of those that are settled. The best is not behind itself.
-        # (Scores of responses are bootstrapped: their intervals are another file's.)
-        assert low < high or key in ("kendall_tau", "behind") or "factscore" in name, (name, key, row)
+        # The order of systems is settled or open: tau is made of those that are settled. The best
+        # is not behind itself. (Scores of responses are bootstrapped: their intervals are another
+        # file's.)
+        assert low < high or key in ("kendall_tau", "behind") or "factscore" in name, (
+            name,
+            key,
+            row,
+        )
 
 
 def check_biases(row: Row, labelled: str, predicted: str) -> None:
     """A bias is no farther off than both rates could be, each at the end of its own interval."""
-    keys = ("bias_low", "bias_high", f"{labelled}_low", f"{labelled}_high", f"{predicted}_low", f"{predicted}_high")
+    keys = (
+        "bias_low",
+        "bias_high",
+        f"{labelled}_low",
+        f"{labelled}_high",
+        f"{predicted}_low",
+        f"{predicted}_high",
+    )
     ends = [row[key] for key in keys if row.get(key) is not None]
     if len(ends) == len(keys):
         low, high, labelled_low, labelled_high, predicted_low, predicted_high = ends
@@ -119,7 +141,8 @@ def check_biases(row: Row, labelled: str, predicted: str) -> None:
 
 
 def check_labels(table: Judgements, audits: dict[str, list[Row]]) -> None:
-    """What the labels say is over all of them, and the same whichever evaluator stands beside them."""
+    """What the labels say is over all of them, and the same whichever evaluator stands beside
+    them."""
     said: dict[Any, set[Any]] = {}
     labels = (
         "labelled_error_rate",
@@ -131,7 +154,9 @@ def check_labels(table: Judgements, audits: dict[str, list[Row]]) -> None:
     labels += ("p_labelled", "orderable", "detectable_10", "labelled_system")
     for name in ("quantification", "headroom", "ranking_pairs"):
         for row in audits.get(name, ()):
-            about = tuple(row.get(k) for k in ("dataset", "level", "system", "group", "system_a", "system_b"))
+            about = tuple(
+                row.get(k) for k in ("dataset", "level", "system", "group", "system_a", "system_b")
+            )
             for key in labels:
                 if key in row:
                     said.setdefault((name, key, *about), set()).add(row[key])
@@ -143,13 +168,15 @@ def check_labels(table: Judgements, audits: dict[str, list[Row]]) -> None:
             mine = mine if row["system"] == "__all__" else mine[mine["system"] == row["system"]]
             of = mine["label"][mine["label"] >= 0]
             assert row["n_labelled"] == len(of)
-            assert row["labelled_error_rate"] == (pytest.approx((of == 0).mean()) if len(of) else None)
+            assert row["labelled_error_rate"] == (
+                pytest.approx((of == 0).mean()) if len(of) else None
+            )
 
 
 @pytest.mark.slow
 @settings(QUICK, max_examples=25)
 @given(ROWS)
-def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_and_labels_are_all_labels(names, rows):
+def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure(names, rows):
     table = judged(rows, *EVALUATORS)
     audits = run(table, names=names)
     check_rows(audits)
@@ -162,14 +189,22 @@ def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_
 def test_a_dataset_has_the_same_rows_alone_and_beside_one_that_lacks_whole_columns(
     names, mine, others, lacks, they_lack
 ):
-    mine = [row | {"dataset": "x", "claim_id": f"x{at}", "variant_of": None} | lacks for at, row in enumerate(mine)]
+    mine = [
+        row | {"dataset": "x", "claim_id": f"x{at}", "variant_of": None} | lacks
+        for at, row in enumerate(mine)
+    ]
     others = [row | {"dataset": "a", "variant_of": None} | they_lack for row in others]
     alone, both = (run(judged(rows, *EVALUATORS), names=names) for rows in (mine, [*others, *mine]))
     check_rows(both)
     for name in alone:
-        found, expected = ([row for row in of[name] if row.get("dataset") == "x"] for of in (both, alone))
+        found, expected = (
+            [row for row in of[name] if row.get("dataset") == "x"] for of in (both, alone)
+        )
         assert [list(row.values()) for row in found] == [
-            [pytest.approx(value, abs=1e-9) if isinstance(value, float) else value for value in row.values()]
+            [
+                pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
+                for value in row.values()
+            ]
             for row in expected
         ], name
 
@@ -184,7 +219,9 @@ def test_any_permutation_of_rows_gives_the_same_results(names, rows, random):
     order, other = list(range(len(claims))), list(range(len(verdicts)))
     random.shuffle(order)
     random.shuffle(other)
-    shuffled = join(claims.iloc[order].reset_index(drop=True), verdicts.iloc[other].reset_index(drop=True))
+    shuffled = join(
+        claims.iloc[order].reset_index(drop=True), verdicts.iloc[other].reset_index(drop=True)
+    )
     found = run(shuffled, names=names)
     assert found.keys() == expected.keys()
     for name in expected:
@@ -196,12 +233,30 @@ def test_any_permutation_of_rows_gives_the_same_results(names, rows, random):
 @settings(QUICK, max_examples=30)
 @given(ROWS, ROW)
 def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):
-    """And what the labels say, where it has one. Of a dataset and system that are labelled, and in no response."""
+    """And what the labels say, where it has one. Of a dataset and system that are labelled, and in
+    no response."""
     first = next((row for row in rows if row["label"] is not None), rows[0])
-    extra |= {"dataset": first["dataset"], "e": None, "f": None, "chunked-f": None, "response_id": None}
+    extra |= {
+        "dataset": first["dataset"],
+        "e": None,
+        "f": None,
+        "chunked-f": None,
+        "response_id": None,
+    }
     rows, extra = [row | {"variant_of": None} for row in rows], extra | {"variant_of": None}
-    extra |= {"system": first["system"], "task": first["task"], "label": extra["label"] if first["label"] else None}
-    of_labels = {"n_labelled", "labelled", "labelled_system", "labelled_error_rate", "bias", "detectable_10"}
+    extra |= {
+        "system": first["system"],
+        "task": first["task"],
+        "label": extra["label"] if first["label"] else None,
+    }
+    of_labels = {
+        "n_labelled",
+        "labelled",
+        "labelled_system",
+        "labelled_error_rate",
+        "bias",
+        "detectable_10",
+    }
     for audit in (
         "rates",
         "consistency",
@@ -209,14 +264,25 @@ def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):
         "headroom",
         "quantification",
     ):
-        before, after = (compute(audit, judged(each, *EVALUATORS)) for each in (rows, [*rows, extra]))
+        before, after = (
+            compute(audit, judged(each, *EVALUATORS)) for each in (rows, [*rows, extra])
+        )
         assert len(before) == len(after)
         for old, new in zip(before, after, strict=True):
             # Sums over further claims may round otherwise.
-            kept = {key: pytest.approx(old[key]) if isinstance(old[key], float) else old[key] for key in new}
+            kept = {
+                key: pytest.approx(old[key]) if isinstance(old[key], float) else old[key]
+                for key in new
+            }
             changed = {key for key in new if new[key] != kept[key]}
-            allowed = {"n_unscored", "n_unlabelled", "reason"} | (of_labels if extra["label"] is not None else set())
-            assert all(key in allowed or key.endswith(("_min", "_max")) for key in changed), (audit, old, new)
+            allowed = {"n_unscored", "n_unlabelled", "reason"} | (
+                of_labels if extra["label"] is not None else set()
+            )
+            assert all(key in allowed or key.endswith(("_min", "_max")) for key in changed), (
+                audit,
+                old,
+                new,
+            )
 
 
 @settings(QUICK, max_examples=25)
@@ -230,17 +296,17 @@ def test_a_guess_counts_as_unscored_in_the_bounds(rows, guessed):
     for table in (read, none):
         table.loc[table.index[at], "status"] = "unparsed"
     none.loc[none.index[at], ["prediction", "score"]] = None
-    for audit in (
-        "rates",
-        "quantification",
-        "consistency",
-        "differences",
-    ):
-        as_is, as_guess, as_nothing = (compute(audit, join(claims, each)) for each in (verdicts, read, none))
+    for audit in ("rates", "quantification", "consistency", "differences"):
+        as_is, as_guess, as_nothing = (
+            compute(audit, join(claims, each)) for each in (verdicts, read, none)
+        )
         for plain, guess, nothing in zip(as_is, as_guess, as_nothing, strict=True):
-            assert {k: v for k, v in guess.items() if k in figures(plain)} == {k: plain[k] for k in figures(plain)}
+            assert {k: v for k, v in guess.items() if k in figures(plain)} == {
+                k: plain[k] for k in figures(plain)
+            }
             if plain["dataset"] == "__macro__":
-                continue  # a mean over fewer datasets, where one is left without a figure, widens its own bounds
+                # A mean over fewer datasets, where one has no figure, widens its own bounds.
+                continue
             for key in [key for key in guess if key.endswith(("_min", "_max"))]:
                 if guess[key.rpartition("_")[0]] is not None and nothing[key] is not None:
                     assert guess[key] == pytest.approx(nothing[key]), (audit, key, guess, nothing)
@@ -277,7 +343,8 @@ _BOUNDED = (
 
 
 def check_bounds(audit: str, table: Judgements, **options: Any) -> None:
-    """Bounds are the least and the greatest value over all ways to complete what is missing, and have the figure."""
+    """Bounds are the least and the greatest value over all ways to complete what is missing, and
+    have the figure."""
     finished = [compute(audit, each, **options) for each in completions(table)]
     for at, row in enumerate(compute(audit, table, **options)):
         for key in [key[:-4] for key in row if key.endswith("_min")]:
@@ -302,19 +369,36 @@ def test_bounds_hold_every_completion_and_are_reached(rows):
 _WORDS = [f"w{at}" for at in range(11)]
 #: Claims that share 0 to 9 of ten bigrams with the document; four have no verdict.
 _BY_OVERLAP = [
-    {"label": 1, "e": said, "doc": " ".join(_WORDS), "claim": " ".join([*_WORDS[: shared + 1], *"abcdefghij"[shared:]])}
+    {
+        "label": 1,
+        "e": said,
+        "doc": " ".join(_WORDS),
+        "claim": " ".join([*_WORDS[: shared + 1], *"abcdefghij"[shared:]]),
+    }
     for shared, said in zip(
-        (0, 1, 3, 4, 6, 8, 9, 2, 5, 7, 2, 5, 7, 1), (0, None, 1, None, 0, 1, None, 1, 0, 1, 1, 0, 0, 1), strict=True
+        (0, 1, 3, 4, 6, 8, 9, 2, 5, 7, 2, 5, 7, 1),
+        (0, None, 1, None, 0, 1, None, 1, 0, 1, 1, 0, 0, 1),
+        strict=True,
     )
 ]
 _BY_KIND = [
-    {"label": int(at % 3 > 0), "e": None if at in (0, 10, 21) else int(at * 7 % 5 > 1), "kind": "ab"[at % 2]}
+    {
+        "label": int(at % 3 > 0),
+        "e": None if at in (0, 10, 21) else int(at * 7 % 5 > 1),
+        "kind": "ab"[at % 2],
+    }
     | {"number": at % 7}
     for at in range(60)
 ]
 #: All claims need both chunks of their document.
 _OF_CHUNKS = [
-    {"label": 1, "doc": "The cat sat. A dog ran.", "claim": "cat sat a dog", "e": plain, "chunked-e": chunked}
+    {
+        "label": 1,
+        "doc": "The cat sat. A dog ran.",
+        "claim": "cat sat a dog",
+        "e": plain,
+        "chunked-e": chunked,
+    }
     for plain, chunked in ((1, 0), (1, None), (None, 0), (None, None), (0, None), (None, 1), (1, 1))
 ]
 
@@ -330,18 +414,34 @@ _OF_CHUNKS = [
 )
 def test_bounds_hold_every_completion_on_tables_that_an_audit_needs(audit, rows, options):
     table = judged(rows, *(name for name in ("e", "chunked-e") if name in rows[0]))
-    assert any(row[key] is not None for row in compute(audit, table, **options) for key in row if key.endswith("_min"))
+    assert any(
+        row[key] is not None
+        for row in compute(audit, table, **options)
+        for key in row
+        if key.endswith("_min")
+    )
     check_bounds(audit, table, **options)
 
 
 def of(n: int = 12, **columns: Any) -> list[Row]:
-    """n rows: 2 systems, 3 responses each, both classes, scores that differ; columns override, maybe by functions."""
+    """n rows: 2 systems, 3 responses each, both classes, scores that differ; columns override,
+    maybe by functions."""
     rows = []
     for i in range(n):
-        row: Row = {"system": "ab"[i % 2], "response_id": str(i // 4), "doc_id": str(i // 2), "label": i % 3 % 2}
-        row |= {"claim": f"the cat number {i} sat here", "doc": "the cat number 3 sat here . dogs sat here ."}
+        row: Row = {
+            "system": "ab"[i % 2],
+            "response_id": str(i // 4),
+            "doc_id": str(i // 2),
+            "label": i % 3 % 2,
+        }
+        row |= {
+            "claim": f"the cat number {i} sat here",
+            "doc": "the cat number 3 sat here . dogs sat here .",
+        }
         row |= {"e": i % 2, "f": (i + 0.5) / n, "chunked-f": i / n}
-        rows.append(row | {key: value(i) if callable(value) else value for key, value in columns.items()})
+        rows.append(
+            row | {key: value(i) if callable(value) else value for key, value in columns.items()}
+        )
     return rows
 
 
@@ -384,11 +484,23 @@ def test_degenerate_cases_give_nulls_with_reasons(names, case, intervals):
 def test_a_missing_interval_is_told_by_its_own_cause():
     """Not as too few clusters to resample, where nothing is resampled or nothing varies."""
     audits = run(judged(DEGENERATE["one cluster"], *EVALUATORS), names=["rates", "differences"])
-    assert "no interval for tpr, tnr, fpr, fnr, bacc, ppr, gap: fewer than two clusters" in audits["rates"][0]["reason"]
-    assert audits["differences"][0]["reason"] == "no interval for difference: fewer than two clusters of a class"
-    lone = run(judged(of(label=lambda i: int(i > 0)), *EVALUATORS), names=["discrimination"])["discrimination"]
+    assert (
+        "no interval for tpr, tnr, fpr, fnr, bacc, ppr, gap: fewer than two clusters"
+        in audits["rates"][0]["reason"]
+    )
+    assert (
+        audits["differences"][0]["reason"]
+        == "no interval for difference: fewer than two clusters of a class"
+    )
+    lone = run(judged(of(label=lambda i: int(i > 0)), *EVALUATORS), names=["discrimination"])[
+        "discrimination"
+    ]
     assert "all claims of one class are of one document" in lone[0]["reason"]
-    same = [row for row in run(judged(of(24, e=1), *EVALUATORS))["adjusted_bias"] if row["evaluator"] == "e"]
+    same = [
+        row
+        for row in run(judged(of(24, e=1), *EVALUATORS))["adjusted_bias"]
+        if row["evaluator"] == "e"
+    ]
     still = [row for row in same if row["adjusted_error_rate"] == 0 and row["method"] == "none"]
     assert still
     for row in still:
@@ -400,10 +512,15 @@ def test_all_unscored_is_undefined_and_never_0():
     audits = run(judged(DEGENERATE["all claims unscored"], *EVALUATORS))
     for name in ("rates", "consistency", "differences", "quantification", "headroom", "ranking"):
         for row in audits[name]:
-            # What the labels say does not depend on predictions, nor do shares of orders that no data can show.
-            assert not [key for key in figures(row) if not key.startswith(("detectable", "labelled"))], (name, row)
+            # What the labels say does not depend on predictions, nor do shares of orders that no
+            # data can show.
+            assert not [
+                key for key in figures(row) if not key.startswith(("detectable", "labelled"))
+            ], (name, row)
     found = collect_findings(audits)
-    assert {f["evaluator"] for f in found if f["id"] == "unscored" and f["severity"] == "fail"} == set(EVALUATORS)
+    assert {
+        f["evaluator"] for f in found if f["id"] == "unscored" and f["severity"] == "fail"
+    } == set(EVALUATORS)
 
 
 def test_responses_are_labelled_whole_and_predicted_as_soon_as_known_by_brute_force():
@@ -414,10 +531,14 @@ def test_responses_are_labelled_whole_and_predicted_as_soon_as_known_by_brute_fo
         for label, said in zip(*case, strict=True)
     ]
     responses = judged(rows, "e").responses
-    assert responses.claims["response_id"].tolist() == [f"{number:03}" for number in range(len(cases))]
+    assert responses.claims["response_id"].tolist() == [
+        f"{number:03}" for number in range(len(cases))
+    ]
     for number, case in enumerate(cases):
         labels, predictions = case
         assert responses.label[number] == (-1 if None in labels else int(all(labels)))
-        guesses = itertools.product(*[(0, 1) if value is None else (value,) for value in predictions])
+        guesses = itertools.product(
+            *[(0, 1) if value is None else (value,) for value in predictions]
+        )
         outcomes = {int(all(guess)) for guess in guesses}
         assert responses.prediction[0, number] == (outcomes.pop() if len(outcomes) == 1 else -1)

@@ -23,13 +23,19 @@ def test_an_unknown_column_is_named_with_a_hint():
         compute_evaluator_rates(judged([{"label": 0, "e": 0}], "e"), by=["sytem"])
 
 
-def random_rows(seed: int, n: int = 300, evaluators: str = "abc", unscored: float = 0.1) -> list[dict]:
+def random_rows(
+    seed: int, n: int = 300, evaluators: str = "abc", unscored: float = 0.1
+) -> list[dict]:
     random = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
         row = {"dataset": str(random.choice(["x", "y"])), "label": int(random.random() < 0.6)}
         for name in evaluators:
-            row[name] = None if random.random() < unscored else int(random.random() < 0.5 + 0.3 * row["label"])
+            row[name] = (
+                None
+                if random.random() < unscored
+                else int(random.random() < 0.5 + 0.3 * row["label"])
+            )
         rows.append(row)
     return rows
 
@@ -54,12 +60,18 @@ def test_consistency_agrees_with_scikit_learn():
     assert len(found) == 2 * 3 * 2
     for row in found:
         a, b = row["evaluator_a"], row["evaluator_b"]
-        kept = [each for each in rows if each["dataset"] == row["dataset"] and None not in (each[a], each[b])]
+        kept = [
+            each
+            for each in rows
+            if each["dataset"] == row["dataset"] and None not in (each[a], each[b])
+        ]
         total = sum(each["dataset"] == row["dataset"] for each in rows)
         first, second = [each[a] for each in kept], [each[b] for each in kept]
         assert (row["n"], row["n_unscored"]) == (len(kept), total - len(kept))
         positive = 1 if row["class"] == "attributable" else 0
-        assert row["iou"] == pytest.approx(jaccard_score(first, second, pos_label=positive), abs=1e-12)
+        assert row["iou"] == pytest.approx(
+            jaccard_score(first, second, pos_label=positive), abs=1e-12
+        )
         assert row["kappa"] == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
         assert row["iou_min"] <= row["iou"] <= row["iou_max"]
 
@@ -75,7 +87,9 @@ def test_permutation_p_values_agree_with_all_swaps():
         }
         for i in range(32)
     ]
-    found = compute_evaluator_differences(judged(rows, "a", "b"), intervals=ClusterBootstrap(replicates=20_000, seed=5))
+    found = compute_evaluator_differences(
+        judged(rows, "a", "b"), intervals=ClusterBootstrap(replicates=20_000, seed=5)
+    )
     label, first, second = (np.array([row[key] for row in rows]) for key in ("label", "a", "b"))
     response = np.array([int(row["response_id"][1:]) for row in rows])
     for key in ("bacc", "bias"):
@@ -86,7 +100,8 @@ def test_permutation_p_values_agree_with_all_swaps():
             classes = [label == 0, label == 1] if key == "bacc" else [label >= 0]
             mean = [gain[inside].mean() for inside in classes]
             influence = sum(
-                np.where(inside, (gain - m) / inside.sum(), 0) for inside, m in zip(classes, mean, strict=True)
+                np.where(inside, (gain - m) / inside.sum(), 0)
+                for inside, m in zip(classes, mean, strict=True)
             )
             return abs(sum(mean)) / np.sqrt((np.bincount(response, influence) ** 2).sum())
 
@@ -94,7 +109,10 @@ def test_permutation_p_values_agree_with_all_swaps():
         extreme = 0
         for swaps in itertools.product((False, True), repeat=8):
             swap = np.array(swaps)[response]
-            extreme += statistic(np.where(swap, second, first), np.where(swap, first, second)) >= observed - 1e-9
+            extreme += (
+                statistic(np.where(swap, second, first), np.where(swap, first, second))
+                >= observed - 1e-9
+            )
         row = find(found, dataset="d", key=key)
         assert row["p_permutation"] == pytest.approx(extreme / 256, abs=0.015)
 
@@ -102,14 +120,21 @@ def test_permutation_p_values_agree_with_all_swaps():
 def test_differences_are_those_of_the_printed_figures():
     """Of claims that both have judged, evaluator a less evaluator b."""
     claims, verdicts = make_world("whole")
-    found = factaudit.compare(claims, verdicts, audits=["rates", "differences", "quantification"], replicates=50)
-    assert len(found.audits["differences"]) == 18, "three pairs, two figures, two data sets and their mean"
+    found = factaudit.compare(
+        claims, verdicts, audits=["rates", "differences", "quantification"], replicates=50
+    )
+    assert len(found.audits["differences"]) == 18, (
+        "three pairs, two figures, two data sets and their mean"
+    )
     for row in found.audits["differences"]:
         where = {"dataset": row["dataset"]}
         if row["key"] == "bias":
             where |= {"system": "__all__", "level": "claim"}
         if row["dataset"] != "__macro__":
             name = {"bacc": "rates", "bias": "quantification"}[row["key"]]
-            a, b = (find(found.audits[name], evaluator=row[f"evaluator_{x}"], **where)[row["key"]] for x in "ab")
+            a, b = (
+                find(found.audits[name], evaluator=row[f"evaluator_{x}"], **where)[row["key"]]
+                for x in "ab"
+            )
             assert row["difference"] == pytest.approx(a - b, abs=1e-12)
         assert row["difference_low"] < row["difference"] < row["difference_high"]

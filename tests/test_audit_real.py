@@ -1,4 +1,5 @@
-"""Audits on published data: labelled rates as published, and rates as scikit-learn computes them from the raw files."""
+"""Audits on published data: labelled rates as published, and rates as scikit-learn computes them
+from the raw files."""
 
 from __future__ import annotations
 
@@ -15,9 +16,13 @@ from factaudit import Judgements, convert, validate_verdicts
 
 
 def say_yes(claims: pd.DataFrame) -> Judgements:
-    """An evaluator that finds everything attributable, so that labelled rates are over all labelled claims."""
+    """An evaluator that finds everything attributable, so that labelled rates are over all labelled
+    claims."""
     return join(
-        claims, validate_verdicts(pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "yes", "prediction": 1}))
+        claims,
+        validate_verdicts(
+            pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "yes", "prediction": 1})
+        ),
     )
 
 
@@ -39,15 +44,28 @@ def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
         ("TofuEval-MeetingBank", "response"): [35.2, 45.2, 34.6, 26.0, 34.4, 29.8],
     }
     for (dataset, level), figures in expected.items():
-        assert labelled(rows, level, dataset) == dict(zip([*"ABCDE", "Extra"], figures, strict=True))
+        assert labelled(rows, level, dataset) == dict(
+            zip([*"ABCDE", "Extra"], figures, strict=True)
+        )
     sizes = {
-        row["system"]: row["n"] for row in rows if (row["dataset"], row["level"]) == ("TofuEval-MediaSum", "claim")
+        row["system"]: row["n"]
+        for row in rows
+        if (row["dataset"], row["level"]) == ("TofuEval-MediaSum", "claim")
     }
-    assert [sizes[f"Model-{name}"] for name in ("Extra", *"ABCDE")] == [395, 274, 284, 290, 269, 301]
+    assert [sizes[f"Model-{name}"] for name in ("Extra", *"ABCDE")] == [
+        395,
+        274,
+        284,
+        290,
+        269,
+        301,
+    ]
 
 
 def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path):
-    rows = compute("quantification", say_yes(convert("lfqa", [shared / "lfqa"]).claims), levels=["claim"])
+    rows = compute(
+        "quantification", say_yes(convert("lfqa", [shared / "lfqa"]).claims), levels=["claim"]
+    )
     dataset = rows[0]["dataset"]
     assert labelled(rows, "claim", dataset) == {
         "alpaca": 78.6,
@@ -57,7 +75,11 @@ def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path)
         "gpt3_whudoc": 29.0,
         "webgpt": 5.7,
     }
-    rows = compute("quantification", say_yes(convert("wice", [shared / "wice" / "dev.jsonl"]).claims), levels=["claim"])
+    rows = compute(
+        "quantification",
+        say_yes(convert("wice", [shared / "wice" / "dev.jsonl"]).claims),
+        levels=["claim"],
+    )
     assert (rows[0]["n"], round(100 * rows[0]["labelled_error_rate"], 1)) == (349, 67.0)
 
 
@@ -74,18 +96,31 @@ def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judgeme
     figures = {
         row["system"]: round(100 * row["labelled_error_rate"], 1)
         for row in rows
-        if row["dataset"] == question and row["evaluator"] == ragtruth.evaluators[0] and row["system"] != "__all__"
+        if row["dataset"] == question
+        and row["evaluator"] == ragtruth.evaluators[0]
+        and row["system"] != "__all__"
     }
     assert sorted(figures.values()) == [0.7, 3.3, 20.7, 23.3, 24.0, 34.7]
-    raw = pd.DataFrame(map(json.loads, (shared / "ragtruth/responses_test_scores.jsonl").open(encoding="utf-8")))
+    raw = pd.DataFrame(
+        map(json.loads, (shared / "ragtruth/responses_test_scores.jsonl").open(encoding="utf-8"))
+    )
     expected = raw.groupby(["task_type", "system"])["hallucinated"].mean()
     for (task, system), rate in expected.items():
-        found = [row for row in rows if row["system"] == system and task.lower() in row["dataset"].lower()]
+        found = [
+            row
+            for row in rows
+            if row["system"] == system and task.lower() in row["dataset"].lower()
+        ]
         assert len(found) == len(ragtruth.evaluators)
         for row in found:
             assert row["labelled_error_rate"] == pytest.approx(rate, abs=1e-12)
-            said = [scores[row["evaluator"]] for scores in raw[(raw.task_type == task) & (raw.system == system)].scores]
-            assert row["predicted_error_rate"] == pytest.approx(np.mean([not 1 - s > 0.5 for s in said]), abs=1e-12)
+            said = [
+                scores[row["evaluator"]]
+                for scores in raw[(raw.task_type == task) & (raw.system == system)].scores
+            ]
+            assert row["predicted_error_rate"] == pytest.approx(
+                np.mean([not 1 - s > 0.5 for s in said]), abs=1e-12
+            )
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +157,16 @@ def test_aggrefact_consistency_equals_scikit_learns(shared: Path, aggrefact: Jud
     }
     rows = compute("consistency", aggrefact)
     for dataset in raw["factcg-base"]:
-        a, b = ((np.array([pair[1] for pair in raw[name][dataset]]) > 0.5).astype(int) for name in raw)
+        a, b = (
+            (np.array([pair[1] for pair in raw[name][dataset]]) > 0.5).astype(int) for name in raw
+        )
         for cls, positive in (("attributable", 1), ("unattributable", 0)):
-            row = find(rows, dataset=dataset, evaluator_a="factcg-anli", evaluator_b="factcg-base", **{"class": cls})
+            row = find(
+                rows,
+                dataset=dataset,
+                evaluator_a="factcg-anli",
+                evaluator_b="factcg-base",
+                **{"class": cls},
+            )
             assert row["iou"] == pytest.approx(jaccard_score(a, b, pos_label=positive), abs=1e-12)
             assert row["kappa"] == pytest.approx(cohen_kappa_score(a, b), abs=1e-12)

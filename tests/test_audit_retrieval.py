@@ -1,4 +1,5 @@
-"""The audits of retrieval: recall of what the whole page supports, and what "not supported" is, by hand."""
+"""The audits of retrieval: recall of what the whole page supports, and what "not supported" is, by
+hand."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ def make_facts(variant: str, verdicts: str, response: str = "r") -> list[Row]:
     shared = {"system": "a", "response_id": response, "topic": "t", "variant": variant}
     return [
         shared
-        | {"claim_id": f"{variant} {response} {at}", "fact_id": f"{variant} {at}", "claim": f"fact {at}"}
+        | {
+            "claim_id": f"{variant} {response} {at}",
+            "fact_id": f"{variant} {at}",
+            "claim": f"fact {at}",
+        }
         | {"e": {"s": 1, "n": 0, "-": None}[one]}
         for at, one in enumerate(verdicts)
     ]
@@ -37,8 +42,14 @@ def test_recall_and_the_split_of_what_is_not_supported_by_hand() -> None:
     check_rows({"retrieval": found})
     assert [row["variant"] for row in found] == ["base", "k=1"]
     base = find(found, variant="base")
-    # The page supports five of the first response and one of the second; passages find three and none.
-    assert (base["n"], base["n_unscored"], base["n_in_page"], base["n_not_supported"]) == (9, 1, 6, 5)
+    # The page supports five of the first response and one of the second; passages find three and
+    # none.
+    assert (base["n"], base["n_unscored"], base["n_in_page"], base["n_not_supported"]) == (
+        9,
+        1,
+        6,
+        5,
+    )
     assert base["n_only_passages"] == 1
     assert (base["recall"], base["not_in_passages"]) == (3 / 6, 3 / 5)
     assert base["recall_low"] < 0.5 < base["recall_high"]

@@ -1,4 +1,5 @@
-"""The audits of sensitivity: figures by hand, what cannot be told, findings and when they must not be said."""
+"""The audits of sensitivity: figures by hand, what cannot be told, findings and when they must not
+be said."""
 
 from __future__ import annotations
 
@@ -16,11 +17,24 @@ Row = dict[str, Any]
 INTERVALS = ClusterBootstrap(replicates=200, seed=1)
 
 
-def make_facts(variant: str, system: str, topic: str, supported: int, facts: int = 4, **more: Any) -> list[Row]:
+def make_facts(
+    variant: str, system: str, topic: str, supported: int, facts: int = 4, **more: Any
+) -> list[Row]:
     """The facts of one response by one variant."""
-    shared = {"system": system, "response_id": f"{system} {topic}", "topic": topic, "variant": variant, **more}
+    shared = {
+        "system": system,
+        "response_id": f"{system} {topic}",
+        "topic": topic,
+        "variant": variant,
+        **more,
+    }
     return [
-        {"claim_id": f"{variant} {system} {topic} {n}", "fact_id": f"{variant} {n}", "e": int(n < supported), **shared}
+        {
+            "claim_id": f"{variant} {system} {topic} {n}",
+            "fact_id": f"{variant} {n}",
+            "e": int(n < supported),
+            **shared,
+        }
         for n in range(facts)
     ]
 
@@ -54,12 +68,32 @@ def test_scores_changes_and_orders_by_hand() -> None:
     ]
     found = compute("sensitivity", judged(rows, "e"), gamma=0, intervals=INTERVALS)
     assert [(row["variant"], row["system"]) for row in found] == [
-        (variant, system) for variant in ("base", "k=1", "rules") for system in ("__all__", "a", "b")
+        (variant, system)
+        for variant in ("base", "k=1", "rules")
+        for system in ("__all__", "a", "b")
     ]
-    assert [row["score"] for row in found] == [0.5, 0.75, 0.25, 7 / 16, 3 / 8, 1 / 2, 0.75, 0.5, 1.0]
-    assert [row["change"] for row in found] == [None] * 3 + [-1 / 16, -3 / 8, 1 / 4, 1 / 8, -1 / 2, 3 / 4]
+    assert [row["score"] for row in found] == [
+        0.5,
+        0.75,
+        0.25,
+        7 / 16,
+        3 / 8,
+        1 / 2,
+        0.75,
+        0.5,
+        1.0,
+    ]
+    assert [row["change"] for row in found] == [None] * 3 + [
+        -1 / 16,
+        -3 / 8,
+        1 / 4,
+        1 / 8,
+        -1 / 2,
+        3 / 4,
+    ]
     assert [row["n"] for row in found] == [0] * 3 + [4, 2, 2, 2, 1, 1]
-    # Of system a: changes of -2/4 and -1/4, two topics: at least as wide as Student's t of one degree of freedom.
+    # Of system a: changes of -2/4 and -1/4, two topics: at least as wide as Student's t of one
+    # degree of freedom.
     row = find(found, variant="k=1", system="a")
     assert row["change_low"] <= -3 / 8 - 12.706 / 8
     assert row["change_high"] >= -3 / 8 + 12.706 / 8
@@ -78,11 +112,19 @@ def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothi
     rows[-1]["e"] = None
     table = judged([*rows, *make_facts("base", "a", "y", 2), *make_facts("v", "a", "z", 2)], "e")
     row = find(compute("sensitivity", table, gamma=0), variant="v")
-    assert (row["change"], row["change_min"], row["change_max"], row["n_unscored"]) == (0, 0, 0.25, 1)
+    assert (row["change"], row["change_min"], row["change_max"], row["n_unscored"]) == (
+        0,
+        0,
+        0.25,
+        1,
+    )
     (row,) = compute("sensitivity", judged(make_facts("v", "a", "x", 2), "e"), gamma=0)
     assert row["change"] is None
     assert row["reason"].startswith("no response is scored by both a variant and the base")
-    without = [{key: value for key, value in each.items() if key != "variant"} for each in make_facts("v", "a", "x", 2)]
+    without = [
+        {key: value for key, value in each.items() if key != "variant"}
+        for each in make_facts("v", "a", "x", 2)
+    ]
     assert compute("sensitivity", judged(without, "e")) == []
 
 
@@ -107,6 +149,11 @@ def test_findings_are_said_of_what_moves_and_of_nothing_else() -> None:
     )
     found = run_checks(moved)
     assert found == {("moved_score", "turned")}  # of scores the one that moves most
-    assert run_checks(draw({"base": base, "low": {"a": 0.6, "b": 0.4, "c": 0.2}}, 60)) == {("moved_score", "low")}
+    assert run_checks(draw({"base": base, "low": {"a": 0.6, "b": 0.4, "c": 0.2}}, 60)) == {
+        ("moved_score", "low")
+    }
     assert run_checks(draw({"base": base, "same": base, "again": base}, 60, seed=1)) == set()
-    assert run_checks(draw({"base": base, "low": {"a": 0.75, "b": 0.55, "c": 0.35}}, 4, seed=2)) == set()
+    assert (
+        run_checks(draw({"base": base, "low": {"a": 0.75, "b": 0.55, "c": 0.35}}, 4, seed=2))
+        == set()
+    )

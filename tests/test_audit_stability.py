@@ -1,4 +1,5 @@
-"""Repeats of one evaluator on the same claims: by hand, against statsmodels, and by counting all ways to fill gaps."""
+"""Repeats of one evaluator on the same claims: by hand, against statsmodels, and by counting all
+ways to fill gaps."""
 
 from __future__ import annotations
 
@@ -30,9 +31,13 @@ def test_flips_have_an_interval():
 
 
 def test_no_way_to_fill_the_gaps_leads_out_of_the_bounds():
-    rows = [{"label": 1, "e": said} for said in ([1, None, 0], [0, 0, None], [None, 1, None], [1, 1, 1])]
+    rows = [
+        {"label": 1, "e": said} for said in ([1, None, 0], [0, 0, None], [None, 1, None], [1, 1, 1])
+    ]
     (row,) = compute_verdict_stability(judged(rows, "e"))
-    gaps = [(i, k) for i, each in enumerate(rows) for k, value in enumerate(each["e"]) if value is None]
+    gaps = [
+        (i, k) for i, each in enumerate(rows) for k, value in enumerate(each["e"]) if value is None
+    ]
     for filled in itertools.product((0, 1), repeat=len(gaps)):
         full = [list(each["e"]) for each in rows]
         for (i, k), value in zip(gaps, filled, strict=True):
@@ -43,7 +48,13 @@ def test_no_way_to_fill_the_gaps_leads_out_of_the_bounds():
 
 def test_other_audits_read_the_first_repeat():
     again = judged(asked(40, 10, dataset="x") + asked(20, 0, dataset="y"), "e")
-    once = judged([row | {"e": row["e"][0]} for row in asked(40, 10, dataset="x") + asked(20, 0, dataset="y")], "e")
+    once = judged(
+        [
+            row | {"e": row["e"][0]}
+            for row in asked(40, 10, dataset="x") + asked(20, 0, dataset="y")
+        ],
+        "e",
+    )
     assert compute_evaluator_rates(again) == compute_evaluator_rates(once)
     assert [row["dataset"] for row in compute_verdict_stability(again)] == ["x", "y"]
     assert compute_verdict_stability(once) == []

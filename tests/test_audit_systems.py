@@ -22,7 +22,12 @@ from factaudit.stats.rank_correlation import kendall_tau
 def of_systems(errors: dict[str, tuple[int, int, int]], dataset: str = "d") -> list[dict]:
     """Per system (n, labelled errors, predicted errors): the first claims are the errors."""
     return [
-        {"dataset": dataset, "system": system, "label": int(i >= labelled), "e": int(i >= predicted)}
+        {
+            "dataset": dataset,
+            "system": system,
+            "label": int(i >= labelled),
+            "e": int(i >= predicted),
+        }
         for system, (n, labelled, predicted) in errors.items()
         for i in range(n)
     ]
@@ -52,7 +57,9 @@ def test_orders_agree_with_statsmodels(correction):
             assert row[f"{kind}_order"] == ("=" if value >= 0.05 else "<" if lower else ">")
     summary = compute("ranking", table, levels=["claim"], test="z", correction=correction)[0]
     assert summary["error_rate"] == pytest.approx(np.mean([row["error"] for row in pairs]))
-    assert summary["major_error_rate"] == pytest.approx(np.mean([row["major_error"] for row in pairs]))
+    assert summary["major_error_rate"] == pytest.approx(
+        np.mean([row["major_error"] for row in pairs])
+    )
     assert any(row["major_error"] for row in pairs), "the case is meant to hold a reversed pair"
     names = {"<": "lt", "=": "eq", ">": "gt"}
     for true, said in itertools.product(names, repeat=2):
@@ -74,9 +81,9 @@ def test_correlations_agree_with_scipy():
 
 
 def test_both_rates_0_or_1_are_equal_and_no_claim_is_undefined():
-    assert two_proportion_p(np.array([0, 5, 0]), np.array([5, 5, 0]), np.array([0, 3, 2]), np.array([9, 3, 4])) == (
-        pytest.approx([1, 1, np.nan], nan_ok=True)
-    )
+    assert two_proportion_p(
+        np.array([0, 5, 0]), np.array([5, 5, 0]), np.array([0, 3, 2]), np.array([9, 3, 4])
+    ) == (pytest.approx([1, 1, np.nan], nan_ok=True))
     systems = SystemErrors(np.array([0.0, 0.0, 5.0]), np.array([40, 40, 5]))
     p, order = systems.order_pairs(PairTest("z", "none"))
     assert ORDER_SYMBOLS[int(order[0])] == "="
@@ -85,25 +92,36 @@ def test_both_rates_0_or_1_are_equal_and_no_claim_is_undefined():
 
 
 def test_power_agrees_with_statsmodels():
-    for rate, n_a, n_b, difference in itertools.product((0.2, 0.5, 0.9), (30, 400), (50, 1000), (0.05, 0.1)):
+    for rate, n_a, n_b, difference in itertools.product(
+        (0.2, 0.5, 0.9), (30, 400), (50, 1000), (0.05, 0.1)
+    ):
         low = rate - difference / 2
-        expected = power_proportions_2indep(difference, low, nobs1=n_b, ratio=n_a / n_b, return_results=False)
-        assert two_proportion_power(np.array(rate), difference, np.array(n_a), np.array(n_b)) == pytest.approx(
-            expected, abs=1e-9
+        expected = power_proportions_2indep(
+            difference, low, nobs1=n_b, ratio=n_a / n_b, return_results=False
         )
+        assert two_proportion_power(
+            np.array(rate), difference, np.array(n_a), np.array(n_b)
+        ) == pytest.approx(expected, abs=1e-9)
 
 
 def test_orders_by_default_know_clusters_and_the_number_of_pairs():
     """20 documents of 5 claims that are all alike: 100 claims are worth 20."""
     errors = {"a": 3, "b": 9, "c": 10}
     rows = [
-        {"system": system, "doc_id": str(at // 5), "label": int(at // 5 >= wrong), "e": int(at // 5 >= wrong)}
+        {
+            "system": system,
+            "doc_id": str(at // 5),
+            "label": int(at // 5 >= wrong),
+            "e": int(at // 5 >= wrong),
+        }
         for system, wrong in errors.items()
         for at in range(100)
     ]
     table = judged(rows, "e")
     printed = compute("ranking", table, levels=["claim"], test="z", correction="none")[0]
-    assert printed["orderable"] == pytest.approx(2 / 3), "VC's test takes 100 claims for independent"
+    assert printed["orderable"] == pytest.approx(2 / 3), (
+        "VC's test takes 100 claims for independent"
+    )
     assert (printed["n_ordered"], printed["n_reversed"], printed["n_ordered_alike"]) == (0, 0, 0)
     found = compute("ranking", table, levels=["claim"])[0]
     assert (found["orderable"], found["error_rate"], found["n_ordered"]) == (0, 0, 0)
@@ -120,7 +138,12 @@ def test_bounds_of_ranking_hold_every_completion(how):
     options = {"levels": ["claim"], "test": how[0], "correction": how[1]}
     for _ in range(6 if how == ("z", "none") else 3):
         rows = [
-            {"system": system, "label": int(random.random() < p), "e": int(random.random() < q), "doc_id": str(at // 2)}
+            {
+                "system": system,
+                "label": int(random.random() < p),
+                "e": int(random.random() < q),
+                "doc_id": str(at // 2),
+            }
             for system, p, q in (("a", 0.95, 0.3), ("b", 0.5, 0.6), ("c", 0.1, 0.9))
             for at in range(int(random.integers(10, 17)))
         ]

@@ -1,4 +1,5 @@
-"""The audit ``triage``: how much review single verdicts need, and when nothing may be said of it."""
+"""The audit ``triage``: how much review single verdicts need, and when nothing may be said of
+it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def may_find_errors(of: Row, evaluator: str = "e") -> Row:
     return find(decisions, evaluator=evaluator, task="find single errors")
 
 
-def scored_rows(n: int = 900, skill: float = 2.0, rate: float = 0.25, seed: int = 0, **names: Any) -> list[Row]:
+def scored_rows(
+    n: int = 900, skill: float = 2.0, rate: float = 0.25, seed: int = 0, **names: Any
+) -> list[Row]:
     """Claims in documents of three; ``e`` tells errors with this skill, ``useless`` not at all."""
     random = np.random.default_rng(seed)
     error = random.random(n) < rate
@@ -55,11 +58,15 @@ def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
     passes = table.score[0] >= good["threshold"]
     assert passes.mean() == pytest.approx(1 - good["review_share"])
     assert (table.label[passes] == 0).mean() == good["passing_error_share"] < 0.05
-    assert (useless["review_share"], useless["threshold"], useless["passing_error_share"]) == (1, None, None)
-    assert useless["reason"] == (
-        "the labels are too few to promise anything at any threshold; it would take more than 9,000 labels, if "
-        "any number "
-        "is enough"
+    assert (useless["review_share"], useless["threshold"], useless["passing_error_share"]) == (
+        1,
+        None,
+        None,
+    )
+    assert (
+        useless["reason"]
+        == "the labels are too few to promise anything at any threshold; it would take more than"
+        " 9,000 labels, if any number is enough"
     )
     worse = compute("triage", judged([row | {"e": 1 - row["e"]} for row in scored_rows()], "e"))
     assert "it would take more than" in worse[0]["reason"]
@@ -73,13 +80,16 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
     decision = may_find_errors(of)
     assert decision["may"] == "with review"
     said = (
-        f"If people review {100 * review:.1f} % of the claims, at most 5 % of the others are errors (90 % confidence)."
+        f"If people review {100 * review:.1f} % of the claims, at most 5 % of the others are errors"
+        " (90 % confidence)."
     )
     assert decision["why"] == said
     assert may_find_errors(of, "useless")["may"] == "no"
     (line,) = instead(of)
     assert line.startswith("review the lowest scores first: e's lowest 10 % contain ")
-    said = f"If people review the lowest {100 * review:.0f} % of its scores, at most 5 % of the claims"
+    said = (
+        f"If people review the lowest {100 * review:.0f} % of its scores, at most 5 % of the claims"
+    )
     assert said in line
 
 
@@ -93,7 +103,9 @@ def test_few_labels_promise_nothing_and_say_how_many_would_do():
 def test_what_is_unscored_or_guessed_is_reviewed():
     rows = scored_rows(skill=4.0)
     whole = find(compute("triage", judged(rows, "e")), evaluator="e")
-    lacking = judged([row | ({"e": None} if at % 3 == 0 else {}) for at, row in enumerate(rows)], "e")
+    lacking = judged(
+        [row | ({"e": None} if at % 3 == 0 else {}) for at, row in enumerate(rows)], "e"
+    )
     (row,) = compute("triage", lacking)
     assert (row["n"], row["n_unscored"]) == (600, 300)
     assert row["review_share"] > 1 / 3 + whole["review_share"] / 2
@@ -108,7 +120,10 @@ def test_several_evaluators_share_the_level_and_several_datasets_do_not():
     alone = find(compute("triage", judged(rows, "e")), evaluator="e")
     beside = find(compute("triage", judged(rows, "e", "useless")), evaluator="e")
     assert beside["review_share"] > alone["review_share"]
-    other = [row | {"dataset": "x", "claim_id": f"x{at}"} for at, row in enumerate(scored_rows(seed=1, skill=2.5))]
+    other = [
+        row | {"dataset": "x", "claim_id": f"x{at}"}
+        for at, row in enumerate(scored_rows(seed=1, skill=2.5))
+    ]
     both = compute("triage", judged([*rows, *other], "e"))
     assert [row["dataset"] for row in both] == ["d", "x", "__all__"]
     assert both[0] == alone
@@ -117,7 +132,9 @@ def test_several_evaluators_share_the_level_and_several_datasets_do_not():
 def test_documents_that_are_alike_need_more_review():
     rows = scored_rows(skill=2.5)
     by_document = [row | {"doc_id": f"d{row['label']}{at % 40}"} for at, row in enumerate(rows)]
-    apart, alike = (compute("triage", judged(one, "e"))[0]["review_share"] for one in (rows, by_document))
+    apart, alike = (
+        compute("triage", judged(one, "e"))[0]["review_share"] for one in (rows, by_document)
+    )
     assert alike > apart
 
 

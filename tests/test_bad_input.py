@@ -1,7 +1,8 @@
-"""Bad input to every command: what is wrong is said in one message that names the place, and nothing is left behind.
+"""Bad input to every command: what is wrong is said in one message that names the place, and
+nothing is left behind.
 
-A case of golden/bad_input.yaml is a command, its exit code, and what the message says. ``OUT`` is a folder that
-does not exist yet, and must not hold what looks finished afterwards.
+A case of golden/bad_input.yaml is a command, its exit code, and what the message says. ``OUT`` is a
+folder that does not exist yet, and must not hold what looks finished afterwards.
 """
 
 from __future__ import annotations
@@ -19,9 +20,17 @@ from factaudit.cli import main
 
 DEEP = "[" * 100_000
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in zip("abcdefghi", "bcdefghij", strict=True)
+    f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n"
+    for old, new in zip("abcdefghi", "bcdefghij", strict=True)
 )
-CLAIM = {"claim_id": "a", "dataset": "D", "system": "x", "claim": "It rains.", "doc": "Rain.", "label": 1}
+CLAIM = {
+    "claim_id": "a",
+    "dataset": "D",
+    "system": "x",
+    "claim": "It rains.",
+    "doc": "Rain.",
+    "label": 1,
+}
 RESPONSE = {"topic": "Rain", "output": "It rains.", "facts": ["It rains."]}
 
 
@@ -34,7 +43,9 @@ def cut(text: str) -> bytes:
     return whole[: len(whole) // 2]
 
 
-GIVEN = yaml.safe_load((Path(__file__).parent / "golden" / "bad_input.yaml").read_text(encoding="utf-8"))
+GIVEN = yaml.safe_load(
+    (Path(__file__).parent / "golden" / "bad_input.yaml").read_text(encoding="utf-8")
+)
 #: The files that are long, cut off, or no text.
 FILES: dict[str, str | bytes] = GIVEN["files"] | {
     "cut.jsonl.gz": cut(lines(CLAIM)),
@@ -85,11 +96,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
-@pytest.mark.parametrize(("command", "code", "said"), GIVEN["cases"], ids=[case[0] for case in GIVEN["cases"]])
-def test_bad_input_is_said_and_changes_nothing(folder, tmp_path, monkeypatch, capsys, command, code, said):
+@pytest.mark.parametrize(
+    ("command", "code", "said"), GIVEN["cases"], ids=[case[0] for case in GIVEN["cases"]]
+)
+def test_bad_input_is_said_and_changes_nothing(
+    folder, tmp_path, monkeypatch, capsys, command, code, said
+):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
     for name in ("OPENAI_API_KEY", "FACTSCORE_DB_PATH"):
@@ -107,6 +126,14 @@ def test_bad_input_is_said_and_changes_nothing(folder, tmp_path, monkeypatch, ca
     assert not set(err) & {chr(number) for number in range(32) if number not in (9, 10)}
     assert len(err) < 4000
     assert contents(folder) == before
-    # Left is only what a later, right command goes on from; and, of a run whose every verdict failed, what says so.
-    finished = [path for path in tmp_path.rglob("*") if path.suffix in (".parquet", ".html", ".db", ".csv", ".jsonl")]
-    assert all(".work" in path.parts or "journal" in path.parent.name for path in finished) or said in FAILED
+    # Left is only what a later, right command goes on from; and, of a run whose every verdict
+    # failed, what says so.
+    finished = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.suffix in (".parquet", ".html", ".db", ".csv", ".jsonl")
+    ]
+    assert (
+        all(".work" in path.parts or "journal" in path.parent.name for path in finished)
+        or said in FAILED
+    )

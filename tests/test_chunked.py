@@ -37,7 +37,9 @@ def test_a_chunk_that_failed_leaves_the_claim_unscored():
         def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
             for number, claim in enumerate(claims):
                 yield (
-                    Verdict(claim.claim_id, status="error", raw="503") if number == 1 else Verdict(claim.claim_id, 0.9)
+                    Verdict(claim.claim_id, status="error", raw="503")
+                    if number == 1
+                    else Verdict(claim.claim_id, 0.9)
                 )
 
     chunked = ChunkedEvaluator("rouge2", size=40)
@@ -73,7 +75,11 @@ def test_an_ensemble_is_the_mean_or_the_vote():
     claims = [Claim(f"c{n}", f"Sentence {n} tells of the castle.", DOC) for n in range(6)]
     singles = [list(make_evaluator(name).judge(claims)) for name in ("rouge2", "unigram", "tfidf")]
     mean = list(make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf"}).judge(claims))
-    vote = list(make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf", "how": "vote"}).judge(claims))
+    vote = list(
+        make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf", "how": "vote"}).judge(
+            claims
+        )
+    )
     for position in range(6):
         scores = [verdicts[position].score for verdicts in singles]
         assert mean[position].score == pytest.approx(sum(scores) / 3)
@@ -81,7 +87,9 @@ def test_an_ensemble_is_the_mean_or_the_vote():
 
 
 def test_a_member_without_a_score_leaves_the_claim_unscored():
-    (verdict,) = EnsembleEvaluator("rouge2+unigram").judge([Claim("c", "Mill", "A mill.")])  # one token has no bigram
+    (verdict,) = EnsembleEvaluator("rouge2+unigram").judge(
+        [Claim("c", "Mill", "A mill.")]
+    )  # one token has no bigram
     assert verdict.score is None
     assert verdict.status == "skipped"
     with pytest.raises(UsageError, match="at least two"):

@@ -24,15 +24,22 @@ NEAR, FAR = "the cat sat", "cat sat a dog"
 
 
 def judged(rows: list[dict[str, Any]], names: tuple[str, str] = ("e", "chunked-e")) -> Judgements:
-    """Rows of claims with the two evaluators' predictions in ``plain`` and ``chunked`` (None = unscored)."""
+    """Rows of claims with the two evaluators' predictions in ``plain`` and ``chunked`` (None =
+    unscored)."""
     plain, chunked = names
     return judge_rows(
-        [{"doc": LONG, "label": 1, plain: row["plain"], chunked: row["chunked"], **row} for row in rows], *names
+        [
+            {"doc": LONG, "label": 1, plain: row["plain"], chunked: row["chunked"], **row}
+            for row in rows
+        ],
+        *names,
     )
 
 
 def rows_of(claim: str, *pairs: tuple[int | None, int | None], **more: Any) -> list[dict[str, Any]]:
-    return [{"claim": claim, "plain": plain, "chunked": chunked, **more} for plain, chunked in pairs]
+    return [
+        {"claim": claim, "plain": plain, "chunked": chunked, **more} for plain, chunked in pairs
+    ]
 
 
 def test_flips_by_hand() -> None:
@@ -46,11 +53,17 @@ def test_flips_by_hand() -> None:
     zero, positive = compute("chunking", data, size=3)
     assert zero["r2_diff"] == "zero"
     assert (zero["n"], zero["flip_1_to_0"], zero["flip_0_to_1"]) == (4, 0, 0.25)
-    assert (zero["n_one_chunk"], positive["n_one_chunk"]) == (1, 1), "left out: a document that is not cut"
+    assert (zero["n_one_chunk"], positive["n_one_chunk"]) == (1, 1), (
+        "left out: a document that is not cut"
+    )
     assert positive["r2_diff"] == "positive"
     assert (positive["n"], positive["flip_1_to_0"], positive["flip_0_to_1"]) == (5, 0.4, 0.2)
     for row in (zero, positive):
-        assert (row["dataset"], row["evaluator"], row["chunked_evaluator"]) == ("d", "e", "chunked-e")
+        assert (row["dataset"], row["evaluator"], row["chunked_evaluator"]) == (
+            "d",
+            "e",
+            "chunked-e",
+        )
         assert (row["n_no_r2"], row["n_unscored"], row["reason"]) == (2, 0, None)
         assert row["flip_1_to_0_min"] == row["flip_1_to_0"] == row["flip_1_to_0_max"]
 
@@ -101,9 +114,13 @@ def test_rates_are_over_long_documents_alone() -> None:
     )
     for row in found[:4]:
         column = "chunked" if row["evaluator"] == "chunked-e" else "plain"
-        part = table[(table["doc"] != SHORT) & (table["dataset"] == row["dataset"])].dropna(subset=column)
+        part = table[(table["doc"] != SHORT) & (table["dataset"] == row["dataset"])].dropna(
+            subset=column
+        )
         assert row["n"] == len(part)
-        assert row["bacc"] == pytest.approx(balanced_accuracy_score(part["label"], part[column].astype(int)))
+        assert row["bacc"] == pytest.approx(
+            balanced_accuracy_score(part["label"], part[column].astype(int))
+        )
         assert row["ppr"] == pytest.approx(part[column].mean())
     assert compute("chunking_rates", judged(rows), size=100) == []
 
@@ -113,7 +130,13 @@ def judge_chunks_of_documents(changes: list[tuple[int, int, int, int]]) -> Judge
     said = [pair for n, *pair in changes for _ in range(n)]
     return judged(
         [
-            {"claim": FAR, "doc": f"{LONG} Page {at}.", "label": label, "plain": plain, "chunked": chunked}
+            {
+                "claim": FAR,
+                "doc": f"{LONG} Page {at}.",
+                "label": label,
+                "plain": plain,
+                "chunked": chunked,
+            }
             for at, (label, plain, chunked) in enumerate(said)
         ]
     )
@@ -121,7 +144,9 @@ def judge_chunks_of_documents(changes: list[tuple[int, int, int, int]]) -> Judge
 
 def test_what_chunks_change_is_paired() -> None:
     data = judge_chunks_of_documents([(10, 1, 1, 0), (90, 1, 1, 1), (5, 0, 1, 0), (95, 0, 0, 0)])
-    chunked, plain, *_ = compute("chunking_rates", data, size=3, intervals=ClusterBootstrap(replicates=20))
+    chunked, plain, *_ = compute(
+        "chunking_rates", data, size=3, intervals=ClusterBootstrap(replicates=20)
+    )
     assert plain["bacc_change"] is None
     assert "that of a chunked evaluator" in plain["reason"]
     assert chunked["bacc_change"] == pytest.approx((-0.1 + 0.05) / 2)

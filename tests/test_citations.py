@@ -1,4 +1,5 @@
-"""What sentences cite, and judging it: nothing is asked in vain, and nothing malformed is judged."""
+"""What sentences cite, and judging it: nothing is asked in vain, and nothing malformed is
+judged."""
 
 from __future__ import annotations
 
@@ -20,20 +21,43 @@ DOCS = (("A", "He sang in Rome."), ("B", "He danced in Oslo."), ("C", "Bees make
 
 def test_sentences_with_their_citations() -> None:
     output = (
-        "He sang [1][3]. He danced[2][2]. He rested. He slept [9]. He ate [Document 1]. He drank [2, 3]. He ran [1;2]."
+        "He sang [1][3]. He danced[2][2]. He rested. He slept [9]. He ate [Document 1]. He drank"
+        " [2, 3]. He ran [1;2]."
     )
     found = parse_cited_sentences(output, 3)
     assert [one.doc_numbers for one in found] == [(0, 2), (1,), (), (), (), (1, 2), (0, 1)]
-    assert [one.malformed_citations for one in found] == [(), (), (), ("[9]",), ("[Document 1]",), (), ()]
-    assert [one.cites_absent_doc for one in found] == [False, False, False, True, False, False, False]
+    assert [one.malformed_citations for one in found] == [
+        (),
+        (),
+        (),
+        ("[9]",),
+        ("[Document 1]",),
+        (),
+        (),
+    ]
+    assert [one.cites_absent_doc for one in found] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
     assert [found[0].text, found[5].text] == ["He sang.", "He drank."]
     assert parse_cited_sentences("He sang [1][2][3][4].", 4)[0].doc_numbers == (0, 1, 2)
     zero = parse_cited_sentences("He sang [0][1].", 4)[0]
-    assert (zero.doc_numbers, zero.malformed_citations, zero.cites_absent_doc) == ((0,), ("[0]",), True)
+    assert (zero.doc_numbers, zero.malformed_citations, zero.cites_absent_doc) == (
+        (0,),
+        ("[0]",),
+        True,
+    )
 
 
 def cited(output: str) -> dict[str, Any]:
-    (row,) = compute("citations", join(*judge_citations([response(output)], "unigram:threshold=0.9")))
+    (row,) = compute(
+        "citations", join(*judge_citations([response(output)], "unigram:threshold=0.9"))
+    )
     return row
 
 
@@ -43,7 +67,9 @@ def response(output: str) -> Response:
 
 def test_recall_and_precision_of_judged_sentences() -> None:
     # Supported by its one citation; by two, one of which is needless; not supported; not cited.
-    row = cited("He sang in Rome [1]. He danced in Oslo [2][3]. He sang in Paris [1]. Bees make honey.")
+    row = cited(
+        "He sang in Rome [1]. He danced in Oslo [2][3]. He sang in Paris [1]. Bees make honey."
+    )
     assert (row["recall"], row["precision"]) == (pytest.approx(2 / 4), pytest.approx(2 / 4))
     assert (row["n_citations"], row["n_uncited"], row["n_malformed"]) == (4, 1, 0)
     # Needed together: neither is enough, so both citations count.
@@ -53,11 +79,20 @@ def test_recall_and_precision_of_judged_sentences() -> None:
 
 def test_malformed_citations_are_reported_and_not_judged() -> None:
     row = cited("He sang in Rome [1][7]. He danced in Oslo [Document 2]. He sang in Rome [0].")
-    assert (row["recall"], row["precision"], row["n_malformed"], row["n_uncited"]) == (0.0, 0.0, 3, 0)
+    assert (row["recall"], row["precision"], row["n_malformed"], row["n_uncited"]) == (
+        0.0,
+        0.0,
+        3,
+        0,
+    )
 
 
 def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out() -> None:
-    rows = [response("He sang."), Response("q", "N", "", "s", docs=DOCS), Response("p", "N", "No documents.", "s")]
+    rows = [
+        response("He sang."),
+        Response("q", "N", "", "s", docs=DOCS),
+        Response("p", "N", "No documents.", "s"),
+    ]
     (row,) = compute("citations", join(*judge_citations(rows, "unigram")))
     assert (row["recall"], row["n_responses"], row["n_empty"]) == (0, 1, 1)
     with pytest.raises(UsageError, match="no response has documents"):
@@ -71,7 +106,8 @@ def test_a_judgement_without_a_verdict_counts_against_recall() -> None:
 
 
 class Scripted:
-    """Says 1 where the documents' first letters are among ``yes``, nothing where they are among ``silent``."""
+    """Says 1 where the documents' first letters are among ``yes``, nothing where they are among
+    ``silent``."""
 
     signature = "scripted"
 

@@ -1,4 +1,5 @@
-"""The command line: every verb, its help, its exit code and what it says when something is wrong."""
+"""The command line: every verb, its help, its exit code and what it says when something is
+wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ def claims(tmp_path) -> Path:
             "response_id": f"r{i // 2}",
             "label": int(i % 3 > 0),
         }
-        | {"claim": f"The river has {i} bridges.", "doc": f"The river has {i if i % 3 else i + 1} bridges and a ford."}
+        | {
+            "claim": f"The river has {i} bridges.",
+            "doc": f"The river has {i if i % 3 else i + 1} bridges and a ford.",
+        }
         for i in range(24)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -41,7 +45,14 @@ def test_every_command_has_help_with_an_example(call):
 
 
 def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, tmp_path):
-    line = ["judge", claims, "--evaluator", "llm:model=gpt-4o-mini,cache=none", "--out", tmp_path / "v.parquet"]
+    line = [
+        "judge",
+        claims,
+        "--evaluator",
+        "llm:model=gpt-4o-mini,cache=none",
+        "--out",
+        tmp_path / "v.parquet",
+    ]
     _, out, _ = call(*line, "--dry-run")
     assert "24 calls" in out
     assert call(*line, "--dry-run", "--repeats", "2")[1].count("24 calls") == 2
@@ -51,15 +62,29 @@ def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, 
 def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text('{"topic": "Rain", "output": "Rain is water. It falls."}\n', encoding="utf-8")
-    line = ["factscore", path, "--llm", "gpt-4o-mini:cache=none", "--out", tmp_path / "run", "--dry-run"]
+    line = [
+        "factscore",
+        path,
+        "--llm",
+        "gpt-4o-mini:cache=none",
+        "--out",
+        tmp_path / "run",
+        "--dry-run",
+    ]
     code, out, err = call(*line)
     assert code == 0, err
     assert "decompose: at most 2 calls; the cost is not known before the facts are" in out
-    assert "verify: one call for each fact and each page that it is put to; the cost is not known" in out
+    assert (
+        "verify: one call for each fact and each page that it is put to; the cost is not known"
+        in out
+    )
     assert "total: unknown" in out
     assert "decompose: at most 4 calls" in call(*line, "--vary", "k=3")[1]
     assert "group: at most 2 calls" in call("dfactscore", *line[1:])[1]
-    path.write_text('{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n', encoding="utf-8")
+    path.write_text(
+        '{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n',
+        encoding="utf-8",
+    )
     code, out, err = call(*line)
     assert "decompose" not in out
     assert not (tmp_path / "run").exists()
@@ -67,11 +92,16 @@ def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
 
 def test_judge_then_validate_then_audit(call, claims, tmp_path):
     verdicts = tmp_path / "v.parquet"
-    code, out, err = call("judge", claims, "--evaluator", "rouge2", "--evaluator", "random:seed=1", "--out", verdicts)
+    code, out, err = call(
+        "judge", claims, "--evaluator", "rouge2", "--evaluator", "random:seed=1", "--out", verdicts
+    )
     assert code == 0
     assert "rouge2: 24 verdicts, 24 ok" in out
     assert err == ""  # no progress bar where there is no terminal
-    assert set(read_verdicts(verdicts, claims=read_claims(claims))["evaluator"]) == {"rouge2", "random:seed=1"}
+    assert set(read_verdicts(verdicts, claims=read_claims(claims))["evaluator"]) == {
+        "rouge2",
+        "random:seed=1",
+    }
     assert "24: 24 labelled" in call("inspect", claims)[1]
     assert "verdicts  24 of rouge2: 24 with a prediction" in call("inspect", claims, verdicts)[1]
     code, out, _ = call("audit", claims, verdicts, "--out", tmp_path / "run", "--replicates", "20")
@@ -84,7 +114,9 @@ def test_judge_then_validate_then_audit(call, claims, tmp_path):
 def test_what_a_terminal_would_obey_is_shown_and_not_sent(call, claims, tmp_path):
     rows = claims.read_text(encoding="utf-8").replace('"D"', '"D\\u001b]0;owned\\u0007"')
     verdicts = tmp_path / "v\x1b[31m.jsonl"
-    verdicts.write_text('{"claim_id": "c1", "evaluator": "e\\u009b2J\\u202e", "score": 1}\n', encoding="utf-8")
+    verdicts.write_text(
+        '{"claim_id": "c1", "evaluator": "e\\u009b2J\\u202e", "score": 1}\n', encoding="utf-8"
+    )
     claims.write_text(rows, encoding="utf-8")
     shown = [
         call("inspect", verdicts),
@@ -109,11 +141,30 @@ def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
     experiment.write_text(f"claims: {claims}\nevaluators: [{judge}]\nreplicates: 0\n")
     calls = [
         ("run", experiment, "--out", tmp_path / "run"),
-        ("judge", claims, "--evaluator", "llm:model=m,max_retries=0,timeout=2", "--out", tmp_path / "v.csv"),
+        (
+            "judge",
+            claims,
+            "--evaluator",
+            "llm:model=m,max_retries=0,timeout=2",
+            "--out",
+            tmp_path / "v.csv",
+        ),
         ("inspect", f"http://user:{word}@host/claims.csv?api_key={word}"),
         ("inspect", f"{key}.csv"),
-        ("judge", claims, "--evaluator", f"llm:model=m,base_url=https://u:{word}@h/?key={word}", "--out", "v.csv"),
-        ("run", experiment, "--set", f"evaluators=[llm: {{model: m, params: {{api_key: {word}}}}}]"),
+        (
+            "judge",
+            claims,
+            "--evaluator",
+            f"llm:model=m,base_url=https://u:{word}@h/?key={word}",
+            "--out",
+            "v.csv",
+        ),
+        (
+            "run",
+            experiment,
+            "--set",
+            f"evaluators=[llm: {{model: m, params: {{api_key: {word}}}}}]",
+        ),
         ("run", experiment, "--set", f"evaluators=[llm: {{model: m, api_key: {key}}}]"),
     ]
     for arguments in calls:
@@ -146,7 +197,11 @@ def test_bash_completes_verbs_options_and_values(call, monkeypatch):
     monkeypatch.setenv("_FACTAUDIT_COMPLETE", "bash_source")
     assert "complete -o nosort -F _factaudit_completion factaudit" in call()[1]
     monkeypatch.setenv("_FACTAUDIT_COMPLETE", "bash_complete")
-    for words, found in (("ju", "judge"), ("judge --ev", "--evaluator"), ("export run --to la", "latex")):
+    for words, found in (
+        ("ju", "judge"),
+        ("judge --ev", "--evaluator"),
+        ("export run --to la", "latex"),
+    ):
         monkeypatch.setenv("COMP_WORDS", f"factaudit {words}")
         monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
         assert call()[1] == f"plain,{found}\n"

@@ -1,4 +1,5 @@
-"""The engines' verbs on the command line: the commands of the README on the people that ship, and wrong usage."""
+"""The engines' verbs on the command line: the commands of the README on the people that ship, and
+wrong usage."""
 
 from __future__ import annotations
 
@@ -24,16 +25,24 @@ def responses(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (people / "biographies.jsonl").read_text(encoding="utf-8").splitlines()[:4]
     path = tmp_path_factory.mktemp("responses") / "bios.jsonl"
     rows = [
-        {"topic": row["candidates"][0], "output": row["output"], "facts": [fact["text"] for fact in row["facts"]]}
+        {
+            "topic": row["candidates"][0],
+            "output": row["output"],
+            "facts": [fact["text"] for fact in row["facts"]],
+        }
         for row in map(json.loads, lines)
     ]
     path.write_bytes("".join(json.dumps(row) + "\r\n" for row in rows).encode())
     return path
 
 
-def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path, tmp_path: Path) -> None:
+def test_a_knowledge_source_is_built_told_and_looked_up(
+    call: Call, people: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "people.db"
-    code, out, _ = call("knowledge", people / "pages.jsonl", "--out", file, "--passage-tokens", "100")
+    code, out, _ = call(
+        "knowledge", people / "pages.jsonl", "--out", file, "--passage-tokens", "100"
+    )
     assert (code, out) == (0, f"{file}: 14 pages in 28 passages (white space)\n")
     code, out, _ = call("inspect", file)
     assert code == 0
@@ -41,10 +50,28 @@ def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path
     assert "passage_tokens: 100" in out
 
 
-def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses: Path, tmp_path: Path) -> None:
-    arguments = ["factscore", responses, "--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9"]
+def test_score_with_given_facts_needs_no_key(
+    call: Call, people: Path, responses: Path, tmp_path: Path
+) -> None:
+    arguments = [
+        "factscore",
+        responses,
+        "--knowledge",
+        people / "pages.jsonl",
+        "--verifier",
+        "unigram:threshold=0.9",
+    ]
     more = ["--verifier", "rouge2", "--set", "gamma=0", "--set", "seed=3", "--set", "factscore.k=2"]
-    code, out, err = call(*arguments, *more, "--set", "replicates=50", "--set", "title=Mine", "--out", tmp_path / "run")
+    code, out, err = call(
+        *arguments,
+        *more,
+        "--set",
+        "replicates=50",
+        "--set",
+        "title=Mine",
+        "--out",
+        tmp_path / "run",
+    )
     assert (code, err) == (0, "")
     assert "claims           40" in out
     results = json.loads((tmp_path / "run/results.json").read_text())
@@ -56,8 +83,13 @@ def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses
     shares = own.groupby(claims["response_id"].to_numpy())["prediction"].mean()
     (row,) = [one for one in results["audits"]["factscore"] if one["evaluator"] == "unigram@0.9"]
     assert row["score"] == pytest.approx(shares.mean())
-    call(*arguments, *more, "--set", "replicates=50", "--set", "gamma=5", "--out", tmp_path / "other")
-    assert json.loads((tmp_path / "other/results.json").read_text())["signature"] != results["signature"]
+    call(
+        *arguments, *more, "--set", "replicates=50", "--set", "gamma=5", "--out", tmp_path / "other"
+    )
+    assert (
+        json.loads((tmp_path / "other/results.json").read_text())["signature"]
+        != results["signature"]
+    )
 
 
 def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:
@@ -67,7 +99,10 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
             return Plan(text="Elena Varga (cellist)")
         return Plan(text="- She was a cellist." if asked.startswith("Please breakdown") else "True")
 
-    talk = [{"role": "user", "content": "Elena Varga?"}, {"role": "assistant", "content": "Elena was a cellist."}]
+    talk = [
+        {"role": "user", "content": "Elena Varga?"},
+        {"role": "assistant", "content": "Elena was a cellist."},
+    ]
     talks = tmp_path / "talks.jsonl"
     told = [
         {"messages": talk},
@@ -76,18 +111,32 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     talks.write_text("".join(json.dumps(one) + "\n" for one in told))
     with FaultServer(plan=plan) as server:
         llm = f"m:base_url={server.url},cache={tmp_path / 'cache.db'}"
-        arguments = ["--conversation", "--knowledge", people / "pages.jsonl", "--llm", llm, "--set", "gamma=0"]
+        arguments = [
+            "--conversation",
+            "--knowledge",
+            people / "pages.jsonl",
+            "--llm",
+            llm,
+            "--set",
+            "gamma=0",
+        ]
         arguments += ["--set", "decontextualize=true"]
         code, out, _ = call("factscore", talks, *arguments, "--out", tmp_path / "run")
     assert code == 0
     asked = [body["messages"][-1]["content"] for body in server.bodies]
     assert ["decontextualize" in one for one in asked if one.startswith("Please")] == [True]
     assert "talks.jsonl: 1 turn of fewer than 4 words left out" in out
-    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()
+    ]
     scores = [(row["topic"], row["evaluators"]["retrieval+m"]["score"]) for row in rows]
     assert scores == [("Elena Varga (cellist)", 1.0), ("Nobody", None)]
-    code, _, err = call("factscore", talks, "--topic", "x", "--verifier", "unigram", "--out", tmp_path / "other")
+    code, _, err = call(
+        "factscore", talks, "--topic", "x", "--verifier", "unigram", "--out", tmp_path / "other"
+    )
     assert (code, "a topic for all goes with conversation" in err) == (2, True)
     talks.write_text(json.dumps({"messages": [{"role": "assistant", "content": 3}]}) + "\n")
-    code, _, err = call("factscore", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other")
+    code, _, err = call(
+        "factscore", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other"
+    )
     assert (code, "talks.jsonl" in err, "line 1" in err) == (1, True, True)

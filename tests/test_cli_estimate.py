@@ -1,4 +1,5 @@
-"""The verbs ``sample`` (and ``--plan``), ``labels`` and ``estimate``: their whole way, and what they refuse."""
+"""The verbs ``sample`` (and ``--plan``), ``labels`` and ``estimate``: their whole way, and what
+they refuse."""
 
 from __future__ import annotations
 
@@ -39,8 +40,11 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> Run:
     return run
 
 
-def label(folder: Path, name: str, annotator: str = "ann", wrong: int = 0, sample: str = "sample.parquet") -> str:
-    """A file with the labels of all that a sample has drawn so far; the first ``wrong`` of them are wrong."""
+def label(
+    folder: Path, name: str, annotator: str = "ann", wrong: int = 0, sample: str = "sample.parquet"
+) -> str:
+    """A file with the labels of all that a sample has drawn so far; the first ``wrong`` of them are
+    wrong."""
     truth = pd.read_parquet(folder / "truth.parquet")
     rows = annotated(truth, read_sample(folder / sample).rows["claim_id"], annotator)
     rows.loc[: wrong - 1, "label"] = 1 - rows.loc[: wrong - 1, "label"]
@@ -53,11 +57,23 @@ TABLES = ("claims.parquet", "verdicts.parquet")
 
 @pytest.mark.slow
 def test_the_whole_way(folder: Path, run: Run) -> None:
-    said = run("sample", *TABLES, "--budget", "120", "--out", "sample.parquet", "--page", "label.html")
+    said = run(
+        "sample", *TABLES, "--budget", "120", "--out", "sample.parquet", "--page", "label.html"
+    )
     assert "60 of 120 labels remain" in said
     assert (folder / "label.html").is_file()
     pilot = label(folder, "pilot.csv")
-    said = run("sample", *TABLES, "--then", "sample.parquet", "--label-file", pilot, "--out", "sample.parquet", code=2)
+    said = run(
+        "sample",
+        *TABLES,
+        "--then",
+        "sample.parquet",
+        "--label-file",
+        pilot,
+        "--out",
+        "sample.parquet",
+        code=2,
+    )
     assert "would be written over what the command reads" in said
     said = run(
         "sample",
@@ -73,24 +89,56 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     )
     assert "60 claims of 4 systems" in said
     second = label(folder, "second.csv", sample="two.parquet")
-    run("sample", *TABLES, "--then", "two.parquet", "--label-file", second, "--more", "30", "--out", "three.parquet")
+    run(
+        "sample",
+        *TABLES,
+        "--then",
+        "two.parquet",
+        "--label-file",
+        second,
+        "--more",
+        "30",
+        "--out",
+        "three.parquet",
+    )
     assert len(read_sample(folder / "three.parquet").rows) == 150
     done = label(folder, "labels.csv", sample="three.parquet")
     said = run("labels", done, "--claims", "claims.parquet", "--out", "merged.parquet")
     assert "labels by majority" in said
     said = run(
-        "estimate", *TABLES, "--label-file", "merged.parquet", "--sample", "three.parquet", "--out", "runs/rates"
+        "estimate",
+        *TABLES,
+        "--label-file",
+        "merged.parquet",
+        "--sample",
+        "three.parquet",
+        "--out",
+        "runs/rates",
     )
     assert "estimated error" in said
     rates = pd.read_csv(folder / "runs/rates/tables/estimates.csv")
-    columns = ["dataset", "level", "system", "method", "n", "n_unpredicted", "n_labels", "n_undecided"]
+    columns = [
+        "dataset",
+        "level",
+        "system",
+        "method",
+        "n",
+        "n_unpredicted",
+        "n_labels",
+        "n_undecided",
+    ]
     columns += ["rate", "rate_low", "rate_high", "rate_min", "rate_max", "reason"]
     assert rates.columns.tolist() == columns
     truth = pd.read_parquet(folder / "truth.parquet").groupby("system")["label"].mean()
     quoted = rates[rates["method"] == "hierarchical"].set_index("system")
     assert ((quoted["rate_low"] <= 1 - truth) & (1 - truth <= quoted["rate_high"])).sum() >= 3
     audits = json.loads((folder / "runs/rates/results.json").read_text())["audits"]
-    assert list(audits) == ["estimates", "estimate_summary", "estimate_ranks", "estimate_differences"]
+    assert list(audits) == [
+        "estimates",
+        "estimate_summary",
+        "estimate_ranks",
+        "estimate_differences",
+    ]
     report = (folder / "runs/rates/report.html").read_text()
     assert "Error rates from few labels" in report
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
@@ -104,7 +152,16 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     assert "label-1.html" in said
     assert "label-2.html" in said
     files = [label(folder, "a.csv", "ann"), label(folder, "b.csv", "ben", wrong=4)]
-    said = run("labels", *files, "--claims", "claims.parquet", "--out", "all.parquet", "--page", "disagree.html")
+    said = run(
+        "labels",
+        *files,
+        "--claims",
+        "claims.parquet",
+        "--out",
+        "all.parquet",
+        "--page",
+        "disagree.html",
+    )
     assert "agreement 90.0%" in said
     assert "α" in said
     assert "4 claims have both labels" in said
@@ -112,7 +169,17 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     assert "1 claim has both labels" in one
     assert (folder / "disagree.html").read_text().count("Label 4 claims") == 1
     rule = ("--label-rule", "any_unattributable")
-    run("estimate", *TABLES, "--label-file", "all.parquet", "--sample", "sample.parquet", *rule, "--out", "runs/any")
+    run(
+        "estimate",
+        *TABLES,
+        "--label-file",
+        "all.parquet",
+        "--sample",
+        "sample.parquet",
+        *rule,
+        "--out",
+        "runs/any",
+    )
     run(
         "estimate",
         *TABLES,
@@ -133,7 +200,9 @@ def test_labels_of_the_claims_table(folder: Path, run: Run) -> None:
     truth = pd.read_parquet(folder / "truth.parquet")
     truth.loc[100:, "label"] = pd.NA
     write_table(truth, folder / "some.parquet")
-    said = run("estimate", "some.parquet", "verdicts.parquet", "--level", "claim", "--out", "runs/some")
+    said = run(
+        "estimate", "some.parquet", "verdicts.parquet", "--level", "claim", "--out", "runs/some"
+    )
     assert "no sample file: the labels are taken as drawn at random" in said
     assert "no label of its own" in (folder / "runs/some/tables/estimates.csv").read_text()
     said = run("estimate", *TABLES, "--out", "runs/none")
@@ -144,8 +213,9 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
     run("sample", *TABLES, "--budget", "60", "--out", "sample.parquet")
     label(folder, "labels.csv")
     (folder / "rates.yaml").write_text(
-        "claims: claims.parquet\nverdicts: verdicts.parquet\naudits: [quantification]\n"
-        "estimate: {labels: [labels.csv], sample: sample.parquet, levels: [claim], methods: [hierarchical, labels]}\n"
+        "claims: claims.parquet\nverdicts: verdicts.parquet\naudits: [quantification]\nestimate:"
+        " {labels: [labels.csv], sample: sample.parquet, levels: [claim], methods: [hierarchical,"
+        " labels]}\n"
     )
     run("run", "rates.yaml", "--out", "runs/yaml")
     run(
@@ -160,13 +230,19 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
         "--out",
         "runs/cli",
     )
-    by_yaml, by_cli = (pd.read_csv(folder / f"runs/{name}/tables/estimates.csv") for name in ("yaml", "cli"))
+    by_yaml, by_cli = (
+        pd.read_csv(folder / f"runs/{name}/tables/estimates.csv") for name in ("yaml", "cli")
+    )
     both = by_cli[by_cli["method"].isin(["hierarchical", "labels"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(by_yaml.drop(columns="reason"), both.drop(columns="reason"))
     results = json.loads((folder / "runs/yaml/results.json").read_text())
-    assert {Path(one["path"]).name for one in results["about"]["inputs"]} >= {"labels.csv", "sample.parquet"}
+    assert {Path(one["path"]).name for one in results["about"]["inputs"]} >= {
+        "labels.csv",
+        "sample.parquet",
+    }
     (folder / "rates.yaml").write_text(
-        "claims: claims.parquet\nverdicts: verdicts.parquet\nestimate:\n  labels: [nowhere.csv]\n  methods: [labls]\n"
+        "claims: claims.parquet\nverdicts: verdicts.parquet\nestimate:\n  labels: [nowhere.csv]\n "
+        " methods: [labls]\n"
     )
     said = run("run", "rates.yaml", "--out", "runs/bad", code=1)
     assert "nowhere.csv" in said
@@ -181,20 +257,48 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
             2,
             "`factaudit run exp.yaml --dry-run` says what it will cost",
         ),
-        (["sample", *TABLES, "--out", "s.parquet"], 2, "expected --budget for a new sample, or --then"),
-        (["sample", *TABLES, "--budget", "3", "--out", "s.parquet"], 2, "3 labels are too few for 4 systems"),
+        (
+            ["sample", *TABLES, "--out", "s.parquet"],
+            2,
+            "expected --budget for a new sample, or --then",
+        ),
+        (
+            ["sample", *TABLES, "--budget", "3", "--out", "s.parquet"],
+            2,
+            "3 labels are too few for 4 systems",
+        ),
         (["sample", *TABLES, "--budget", "40", "--out", "s.csv"], 1, "ends in .parquet"),
-        (["sample", *TABLES, "--budget", "40", "--overlap", "lots", "--out", "s.parquet"], 2, "is not a valid float"),
-        (["sample", *TABLES, "--budget", "40", "--more", "4", "--out", "s.parquet"], 2, "name the sample with --then"),
-        (["sample", *TABLES, "--budget", "40", "--main", "e9", "--out", "s.parquet"], 2, "no verdicts of 'e9'"),
-        (["estimate", *TABLES, "--method", "magic", "--out", "r"], 2, "'magic' is not one of 'hierarchical'"),
+        (
+            ["sample", *TABLES, "--budget", "40", "--overlap", "lots", "--out", "s.parquet"],
+            2,
+            "is not a valid float",
+        ),
+        (
+            ["sample", *TABLES, "--budget", "40", "--more", "4", "--out", "s.parquet"],
+            2,
+            "name the sample with --then",
+        ),
+        (
+            ["sample", *TABLES, "--budget", "40", "--main", "e9", "--out", "s.parquet"],
+            2,
+            "no verdicts of 'e9'",
+        ),
+        (
+            ["estimate", *TABLES, "--method", "magic", "--out", "r"],
+            2,
+            "'magic' is not one of 'hierarchical'",
+        ),
         (["estimate", *TABLES, "--label-file", "nowhere.csv", "--out", "r"], 1, "no such file"),
         (
             ["estimate", *TABLES, "--sample", "claims.parquet", "--out", "r"],
             1,
             "this is not a sample: expected a file that `factaudit sample` wrote",
         ),
-        (["labels", "claims.parquet", "--out", "o.csv", "--page", "p.html"], 2, "name their file with --claims"),
+        (
+            ["labels", "claims.parquet", "--out", "o.csv", "--page", "p.html"],
+            2,
+            "name their file with --claims",
+        ),
         (["labels", "claims.parquet", "--out", "o.csv", "--grade", "good"], 2, "expected GRADE=1"),
     ],
 )

@@ -1,4 +1,5 @@
-"""A user's own table on the command line: inspect, audit, judge and validate, with and without a mapping."""
+"""A user's own table on the command line: inspect, audit, judge and validate, with and without a
+mapping."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ from factaudit.tables import read_verdicts
 
 HEADER = "question_id\tcontext\tanswer\tmodel\thuman\tjudge_a\tjudge_b\tminutes"
 ROWS = [
-    f"q{i // 3}\tText {i // 3}: the mill by the river burnt down in 18{10 + i // 3}.\tThe mill burnt down in "
-    f"{'18' if i % 4 else '19'}{10 + i // 3}.\t{('gpt', 'claude', 'llama')[i % 3]}\t"
-    f"{'supported' if i % 4 else 'not supported'}\t{5 if i % 5 else 1}\t{0.9 if i % 3 else 0.2}\t{i}"
+    f"q{i // 3}\tText {i // 3}: the mill by the river burnt down in 18{10 + i // 3}.\t"
+    f"The mill burnt down in {'18' if i % 4 else '19'}{10 + i // 3}.\t"
+    f"{('gpt', 'claude', 'llama')[i % 3]}\t{'supported' if i % 4 else 'not supported'}\t"
+    f"{5 if i % 5 else 1}\t{0.9 if i % 3 else 0.2}\t{i}"
     for i in range(60)
 ]
 
@@ -31,7 +33,9 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(table: Path, tmp_path: Path) -> None:
+def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(
+    table: Path, tmp_path: Path
+) -> None:
     mapping = tmp_path / "mapping.yaml"
     done = run("inspect", str(table), "--write", str(mapping))
     assert done.exit_code == 0
@@ -46,10 +50,21 @@ def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(table: Path, 
 def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.yaml"
     run("inspect", str(table), "--write", str(mapping))
-    done = run("audit", str(table), "--columns", str(mapping), "--out", str(tmp_path / "run"), "--replicates", "0")
+    done = run(
+        "audit",
+        str(table),
+        "--columns",
+        str(mapping),
+        "--out",
+        str(tmp_path / "run"),
+        "--replicates",
+        "0",
+    )
     assert done.exit_code == 0
     results = json.loads((tmp_path / "run" / "results.json").read_text())
-    rows = {row["evaluator"]: row for row in results["audits"]["rates"] if row["dataset"] == "answers"}
+    rows = {
+        row["evaluator"]: row for row in results["audits"]["rates"] if row["dataset"] == "answers"
+    }
     # Of 60 claims those with i % 4 are attributable, and judge_a accepts those with i % 5.
     assert rows["judge_a"]["n"] == 60
     assert rows["judge_a"]["tpr"] == pytest.approx(36 / 45)
@@ -60,7 +75,16 @@ def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path)
 
 
 def test_audit_without_a_mapping_tells_what_it_assumed(table: Path, tmp_path: Path) -> None:
-    done = run("audit", str(table), "--evaluator", "judge_b", "--out", str(tmp_path / "run"), "--replicates", "0")
+    done = run(
+        "audit",
+        str(table),
+        "--evaluator",
+        "judge_b",
+        "--out",
+        str(tmp_path / "run"),
+        "--replicates",
+        "0",
+    )
     assert done.exit_code == 0
     assert "doc: context" in done.output
     evaluators = read_verdicts(tmp_path / "run" / "verdicts.parquet")["evaluator"].unique().tolist()
@@ -71,12 +95,16 @@ def test_options_are_added_to_a_mapping_that_is_kept(table: Path, tmp_path: Path
     (tmp_path / "m.yaml").write_text("claim: answer\nignore: judge_a\n")
     done = run("inspect", str(table), "--columns", str(tmp_path / "m.yaml"), "--ignore", "judge_b")
     assert "evaluator judge" not in done.output
-    assert "ignored   judge_a (as you said), judge_b (as you said)" in " ".join(done.output.split("\n"))
+    assert "ignored   judge_a (as you said), judge_b (as you said)" in " ".join(
+        done.output.split("\n")
+    )
 
 
 def test_inspect_says_what_it_has_not_seen_and_what_a_lone_file_lacks(tmp_path: Path) -> None:
     names = [*"abcdefgh", "late"]
-    rows = [f"c{at},{names[-1] if at > 20_005 else names[at % 8]},{at % 2},ok\n" for at in range(20_100)]
+    rows = [
+        f"c{at},{names[-1] if at > 20_005 else names[at % 8]},{at % 2},ok\n" for at in range(20_100)
+    ]
     (tmp_path / "v.csv").write_text("claim_id,evaluator,prediction,status\n" + "".join(rows))
     shown = run("inspect", str(tmp_path / "v.csv")).output
     assert "v.csv: 20,100 rows, 4 columns; of the first 20,000 rows:" in shown
@@ -89,4 +117,7 @@ def test_inspect_says_what_it_has_not_seen_and_what_a_lone_file_lacks(tmp_path: 
     assert "supported, partially, not_supported" in shown
     assert "15 texts of about 2 characters" in shown
     assert "people    60 annotations of 4 people on 15 claims" in shown
-    assert f"next      factaudit labels {tmp_path / 'said.csv'} --claims CLAIMS --out labels.parquet" in shown
+    assert (
+        f"next      factaudit labels {tmp_path / 'said.csv'} --claims CLAIMS --out labels.parquet"
+        in shown
+    )

@@ -1,4 +1,5 @@
-"""`--format json` of every verb: one document on standard output, with the keys that the verb declares, and no more.
+"""`--format json` of every verb: one document on standard output, with the keys that the verb
+declares, and no more.
 
 A verb without a case here fails the first test.
 """
@@ -20,7 +21,8 @@ from factaudit import write_table
 from factaudit.cli import cli
 from factaudit.cli.output import make_json_value
 
-#: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
+#: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet``
+#: by other verbs.
 CASES = {
     "demo": "--out runs/demo",
     "run": "mine.yaml --out runs/b",
@@ -28,7 +30,10 @@ CASES = {
     "perturb": "plain.jsonl --out pairs.parquet",
     "judge": "claims.parquet --evaluator random:seed=1 --out judged.parquet",
     "audit": "claims.parquet verdicts.parquet --out runs/c --replicates 0",
-    "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
+    "sample": (
+        "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page"
+        " label.html"
+    ),
     "labels": "ann.csv ben.csv --claims claims.parquet --out merged.csv --page disagree.html",
     "estimate": "claims.parquet verdicts.parquet --level claim --out runs/rates",
     "triage": "claims.parquet verdicts.parquet --max-error 0.3 --target population --out triage",
@@ -36,9 +41,13 @@ CASES = {
     "export": "runs/a --to jsonl",
     "diff": "runs/a runs/a --out diff.json",
     "convert": "halueval qa_data.json --out converted.parquet",
-    "factscore": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
-    "dfactscore": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given "
-    "--set replicates=0 --out runs/d",
+    "factscore": (
+        "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s"
+    ),
+    "dfactscore": (
+        "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given "
+        "--set replicates=0 --out runs/d"
+    ),
     "knowledge": "pages.jsonl --out built.db",
     "list": "audits",
 }
@@ -60,12 +69,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         labels.loc[: wrong - 1, "label"] = 1 - labels.loc[: wrong - 1, "label"]
         write_table(labels, made / f"{name}.csv")
     files: dict[str, str | list[dict[str, Any]]] = {
-        "mine.yaml": "claims: claims.parquet\nverdicts: verdicts.parquet\naudits: [rates]\nreplicates: 0\n",
+        "mine.yaml": (
+            "claims: claims.parquet\nverdicts: verdicts.parquet\naudits: [rates]\nreplicates: 0\n"
+        ),
         "asked.yaml": "claims: claims.parquet\nevaluators: [llm: {model: gpt-4o-mini}]\n",
-        "wide.csv": "sentence,context,human,gpt4\n"
-        + "".join(f"It rains {n} days.,Rain fell {n} days.,{n % 2},0.{n}\n" for n in range(1, 9)),
+        "wide.csv": (
+            "sentence,context,human,gpt4\n"
+            + "".join(
+                f"It rains {n} days.,Rain fell {n} days.,{n % 2},0.{n}\n" for n in range(1, 9)
+            )
+        ),
         "pages.jsonl": [{"title": "Rain", "text": "Rain is water. It falls."}],
-        "responses.jsonl": [{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}],
+        "responses.jsonl": [
+            {"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}
+        ],
         "groups.jsonl": [
             {
                 "name": "Rain",
@@ -81,7 +98,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
     }
     for name, content in files.items():
-        text = content if isinstance(content, str) else "".join(json.dumps(row) + "\n" for row in content)
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(json.dumps(row) + "\n" for row in content)
+        )
         (made / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
@@ -115,7 +136,9 @@ def document(
     return called
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "demo" else n for n in CASES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "demo" else n for n in CASES]
+)
 def test_a_verb_gives_one_document_and_says_the_rest_beside_it(name, document):
     found, said = document(name)
     assert found["schema"] == f"factaudit.{name}/1"
@@ -130,7 +153,12 @@ def test_what_the_figures_are(document, folder):
     assert {one["may"] for one in ran["decisions"]} <= {"yes", "no", "cannot tell"}
     inspected = document("inspect")[0]
     assert inspected["mapping"]["columns"]["claim"] == "sentence"
-    assert [column["name"] for column in inspected["files"][0]["columns"]] == ["sentence", "context", "human", "gpt4"]
+    assert [column["name"] for column in inspected["files"][0]["columns"]] == [
+        "sentence",
+        "context",
+        "human",
+        "gpt4",
+    ]
     (judged,) = document("judge")[0]["evaluators"]
     assert judged["statuses"] == {"ok": judged["n_verdicts"]}
     merged = document("labels")[0]
@@ -159,5 +187,7 @@ def test_without_it_nothing_changes(folder, monkeypatch, capsys):
 
 
 def test_undefined_figures_are_null_and_keys_are_left_out():
-    found = make_json_value({"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"})
+    found = make_json_value(
+        {"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"}
+    )
     assert found == {"a": None, "b": ["x", [1, None]], "c": "https://***@h/"}

@@ -1,4 +1,5 @@
-"""Judging on a Ray cluster: a real one of two nodes on this machine, of which one is killed in mid-run."""
+"""Judging on a Ray cluster: a real one of two nodes on this machine, of which one is killed in
+mid-run."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ CLAIMS = validate_claims(
         }
     )
 )
-#: An evaluator of the user's own, which no node can import. It notes whom it judged, where, and takes its time.
+#: An evaluator of the user's own, which no node can import. It notes whom it judged, where, and
+#: takes its time.
 MODULE = '''
 import json, os, sys, time
 from dataclasses import dataclass
@@ -66,7 +68,8 @@ class Slow:
             with open(self.notes, "a") as file:
                 file.write(json.dumps([claim.claim_id, self.node(), self.gpu]) + chr(10))
             said = claim.claim.split()[-1] in claim.doc
-            yield Verdict(claim.claim_id, score=0.75 if said else 0.25, raw=f"{claim.topic} {claim.doc[-6:]}")
+            raw = f"{claim.topic} {claim.doc[-6:]}"
+            yield Verdict(claim.claim_id, score=0.75 if said else 0.25, raw=raw)
 
     def node(self):
         ray = sys.modules.get("ray")
@@ -103,7 +106,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """A cluster with a head that judges nothing, and two nodes of one core and one GPU each; it takes long to start."""
+    """A cluster with a head that judges nothing, and two nodes of one core and one GPU each; it
+    takes long to start."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield from start_nodes(monkeypatch)
 
@@ -115,16 +119,26 @@ def start_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setattr(ray_cluster, "CLAIMS_PER_BLOCK", 6)
-    folder = tempfile.mkdtemp(prefix="ray-")  # the path of a socket is bounded: pytest's own folders are too deep
+    folder = tempfile.mkdtemp(
+        prefix="ray-"
+    )  # the path of a socket is bounded: pytest's own folders are too deep
     monkeypatch.setenv("RAY_TMPDIR", folder)
-    monkeypatch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "180")  # two busy cores need more than Ray's 30 s
+    monkeypatch.setenv(
+        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "180"
+    )  # two busy cores need more than Ray's 30 s
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = {"object_store_memory": 80_000_000, "include_dashboard": False}
-    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "ray_client_server_port": port, **options})
+    started = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "ray_client_server_port": port, **options},
+    )
     try:
-        started.judges = [started.add_node(num_cpus=1, num_gpus=1, object_store_memory=80_000_000) for _ in range(2)]
+        started.judges = [
+            started.add_node(num_cpus=1, num_gpus=1, object_store_memory=80_000_000)
+            for _ in range(2)
+        ]
         started.wait_for_nodes()
         started.client = f"ray://127.0.0.1:{port}"
         monkeypatch.setenv("RAY_ADDRESS", started.address)
@@ -135,8 +149,8 @@ def start_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-#: Ray ends the process of a driver whose node is lost, and its client has ended its own by a fault in gRPC, for either
-#: of which pytest-xdist waits for ever: they have a process of their own.
+#: Ray ends the process of a driver whose node is lost, and its client has ended its own by a fault
+#: in gRPC, for either of which pytest-xdist waits for ever: they have a process of their own.
 DRIVER = """
 import json, sys
 import pandas as pd
@@ -159,10 +173,13 @@ Asked = tuple[str, str, dict[str, Any]]
 def judge_in_a_process(
     claims: pd.DataFrame, folder: Path, address: str, *evaluators: Asked
 ) -> tuple[pd.DataFrame | None, subprocess.CompletedProcess[str]]:
-    """The verdicts (None where the process failed), and how it ended; each evaluator's notes stand under its name."""
+    """The verdicts (None where the process failed), and how it ended; each evaluator's notes stand
+    under its name."""
     given, out = folder / "claims.parquet", folder / "verdicts.parquet"
     claims.to_parquet(given)
-    paths = os.pathsep.join([str(folder), *sys.path])  # the evaluator's module, and what is tested here
+    paths = os.pathsep.join(
+        [str(folder), *sys.path]
+    )  # the evaluator's module, and what is tested here
     arguments = [str(given), str(folder), address, str(out), json.dumps(evaluators)]
     ran = subprocess.run(
         [sys.executable, "-c", DRIVER, *arguments],
@@ -176,16 +193,24 @@ def judge_in_a_process(
 
 def noted(path: Path) -> list[tuple[str, str]]:
     """The claims that were judged, in turn, each with its node (none: this process)."""
-    return [(claim_id, node) for claim_id, node, _ in map(json.loads, path.read_text().splitlines())]
+    return [
+        (claim_id, node) for claim_id, node, _ in map(json.loads, path.read_text().splitlines())
+    ]
 
 
 def journaled(folder: Path) -> set[str]:
-    lines = [json.loads(line) for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for path in folder.glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
     return {line["claim_id"] for line in lines if "claim_id" in line}
 
 
 @pytest.mark.slow
-def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
+def test_a_node_that_is_killed_costs_what_it_had_in_flight(
+    own: Any, nodes: Any, tmp_path: Path
+) -> None:
     journal = tmp_path / "journal"
     kept: set[str] = set()
 
@@ -197,9 +222,12 @@ def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any,
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    # Where the driver's own node is the one that is killed, Ray ends it: the next one goes on with the journal.
+    # Where the driver's own node is the one that is killed, Ray ends it: the next one goes on with
+    # the journal.
     for _ in range(2):
-        found, ran = judge_in_a_process(CLAIMS, tmp_path, "ray", ("slow", "Slow", {"seconds": 0.05, "nodes": 2}))
+        found, ran = judge_in_a_process(
+            CLAIMS, tmp_path, "ray", ("slow", "Slow", {"seconds": 0.05, "nodes": 2})
+        )
         if found is not None:
             break
     assert found is not None, ran.stderr[-2000:]
@@ -207,7 +235,11 @@ def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any,
     assert len(kept) >= 30
     judged = noted(tmp_path / "slow")
     assert len({node for _, node in judged}) == 2
-    twice = {claim_id for claim_id, times in Counter(claim_id for claim_id, _ in judged).items() if times > 1}
+    twice = {
+        claim_id
+        for claim_id, times in Counter(claim_id for claim_id, _ in judged).items()
+        if times > 1
+    }
     assert not twice & kept
     assert len(twice) <= 3 * ray_cluster.CLAIMS_PER_BLOCK
     # The same as in one process.
@@ -220,12 +252,18 @@ def test_a_language_model_is_asked_from_here() -> None:
         LLMJudge(model="m", cache="none"),
         make_named_evaluator("chunked:evaluator=llm:model=m,cache=none").evaluator,
     ]
-    assert [ray_cluster.has_language_model(part for part, _ in walk_evaluator_members(one)) for one in judges] == [
+    assert [
+        ray_cluster.has_language_model(part for part, _ in walk_evaluator_members(one))
+        for one in judges
+    ] == [
         True,
         True,
     ]
     assert not ray_cluster.has_language_model(
-        part for part, _ in walk_evaluator_members(make_named_evaluator("chunked:evaluator=rouge2").evaluator)
+        part
+        for part, _ in walk_evaluator_members(
+            make_named_evaluator("chunked:evaluator=rouge2").evaluator
+        )
     )
 
 

@@ -1,8 +1,10 @@
-"""Every format on small files of its form: the tables that they become, what notes say, and how bad files are refused.
+"""Every format on small files of its form: the tables that they become, what notes say, and how bad
+files are refused.
 
-A case of `golden/conversions.yaml` has files (or those of `logs/`), a format with its options, and what comes of it.
-``detected``: the format that the first source is known as. After a change that is meant, write what comes of them now:
-``python tests/test_conversions.py``, and read the difference.
+A case of `golden/conversions.yaml` has files (or those of `logs/`), a format with its options, and
+what comes of it.
+``detected``: the format that the first source is known as. After a change that is meant, write what
+comes of them now: ``python tests/test_conversions.py``, and read the difference.
 """
 
 from __future__ import annotations
@@ -32,7 +34,11 @@ def place(value: Any, folder: Path) -> Any:
     """A source or an option with the folders that it stands for."""
     if isinstance(value, list):
         return [place(one, folder) for one in value]
-    return value.replace("FOLDER", str(folder)).replace("LOGS", str(LOGS)) if isinstance(value, str) else value
+    return (
+        value.replace("FOLDER", str(folder)).replace("LOGS", str(LOGS))
+        if isinstance(value, str)
+        else value
+    )
 
 
 def list_rows(table: pd.DataFrame | None) -> list[dict[str, Any]]:
@@ -45,7 +51,9 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     for name, content in case.get("files", {}).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else base64.b64decode(content["base64"]))
+        path.write_bytes(
+            content.encode() if isinstance(content, str) else base64.b64decode(content["base64"])
+        )
     sources = place(case["sources"], folder)
     options = {key: place(value, folder) for key, value in case.get("options", {}).items()}
     try:
@@ -55,7 +63,9 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     except FactauditError as error:
         return {"error": str(error).replace(str(folder), "FOLDER").replace(str(LOGS), "LOGS")}
     tables = {"claims": found.claims, "verdicts": found.verdicts, "annotations": found.annotations}
-    said: dict[str, Any] = {name: rows for name, table in tables.items() if (rows := list_rows(table))}
+    said: dict[str, Any] = {
+        name: rows for name, table in tables.items() if (rows := list_rows(table))
+    }
     if not FORMATS[case["format"]].is_log and found.notes:
         said["notes"] = [note.replace(str(folder), "FOLDER") for note in found.notes]
     if "detected" in case:
@@ -67,7 +77,9 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
 def test_a_conversion_is_as_it_was(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     found = run_case(case, tmp_path)
-    expected = {key: case[key] for key in case if key not in ("files", "format", "sources", "options")}
+    expected = {
+        key: case[key] for key in case if key not in ("files", "format", "sources", "options")
+    }
     if "claims" in found:
         for key in ("claims", "verdicts", "annotations"):
             assert found.pop(key, []) == [pytest.approx(row) for row in expected.pop(key, [])]
@@ -76,7 +88,9 @@ def test_a_conversion_is_as_it_was(name: str, tmp_path: Path) -> None:
 
 def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     """Texts of several lines as they are."""
-    style = "|" if "\n" in text and not any(line.endswith(" ") for line in text.split("\n")) else None
+    style = (
+        "|" if "\n" in text and not any(line.endswith(" ") for line in text.split("\n")) else None
+    )
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -85,10 +99,14 @@ def write_golden() -> None:
     for case in CASES.values():
         with tempfile.TemporaryDirectory() as folder:
             found = run_case(case, Path(folder))
-        inputs = {key: case[key] for key in ("files", "format", "sources", "options") if key in case}
+        inputs = {
+            key: case[key] for key in ("files", "format", "sources", "options") if key in case
+        }
         case.clear()
         case.update(inputs | found)
-    GOLDEN.write_text(yaml.safe_dump(CASES, sort_keys=False, allow_unicode=True, width=120), encoding="utf-8")
+    GOLDEN.write_text(
+        yaml.safe_dump(CASES, sort_keys=False, allow_unicode=True, width=120), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Counts tables: what is read, what is refused, and that audits compute on them as on the claims that they count."""
+"""Counts tables: what is read, what is refused, and that audits compute on them as on the claims
+that they count."""
 
 from __future__ import annotations
 
@@ -15,9 +16,21 @@ from factaudit.audit import list_computable_audits
 from factaudit.cli import main
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment
-from factaudit.tables.counts_table import COUNT_COLUMNS, is_counts_table, read_counts, validate_counts
+from factaudit.tables.counts_table import (
+    COUNT_COLUMNS,
+    is_counts_table,
+    read_counts,
+    validate_counts,
+)
 
-ROW = {"dataset": "d", "system": "a", "evaluator": "e", "n": 40, "labelled_errors": 10, "predicted_errors": 12}
+ROW = {
+    "dataset": "d",
+    "system": "a",
+    "evaluator": "e",
+    "n": 40,
+    "labelled_errors": 10,
+    "predicted_errors": 12,
+}
 
 
 def rows(*changes: dict[str, Any]) -> pd.DataFrame:
@@ -36,7 +49,9 @@ def test_defaults_and_standard_form() -> None:
     assert found["level"].tolist() == ["claim", "claim"]
     assert found["errors_found"].isna().tolist() == [True, False]
     assert found["n"].dtype == "int64"
-    alone = validate_counts(pd.DataFrame([{key: value for key, value in ROW.items() if key != "system"}]))
+    alone = validate_counts(
+        pd.DataFrame([{key: value for key, value in ROW.items() if key != "system"}])
+    )
     assert alone["system"].isna().all()
 
 
@@ -56,22 +71,36 @@ def test_rates_become_the_nearest_numbers_of_claims(tmp_path: Path) -> None:
         ({"n": 0}, "row 1, column 'n': expected a whole number from 1 on, found 0"),
         ({"n": 2.5}, "row 1, column 'n': expected a whole number from 1 on, found 2.5"),
         ({"n_known": 2}, "row 1, column 'n_known': expected 1 or 0, found 2"),
-        ({"level": "sentence"}, "row 1, column 'level': expected claim or response, found 'sentence'"),
+        (
+            {"level": "sentence"},
+            "row 1, column 'level': expected claim or response, found 'sentence'",
+        ),
         ({"dataset": None}, "row 1, column 'dataset': expected text, found none"),
-        ({"labelled_errors": 41}, "row 1, column 'labelled_errors': expected a whole number from 0 to n, found 41"),
-        ({"predicted_errors": -1}, "row 1, column 'predicted_errors': expected a whole number from 0 to n, found -1"),
+        (
+            {"labelled_errors": 41},
+            "row 1, column 'labelled_errors': expected a whole number from 0 to n, found 41",
+        ),
+        (
+            {"predicted_errors": -1},
+            "row 1, column 'predicted_errors': expected a whole number from 0 to n, found -1",
+        ),
         (
             {"predicted_errors": None},
             "row 1, column 'predicted_errors': expected a whole number from 0 to n, found none",
         ),
         (
             {"errors_found": 11},
-            "row 1, column 'errors_found': expected a whole number from 0 to 10 (10 labelled errors, 12 predicted "
-            "errors, n 40), found 11",
+            (
+                "row 1, column 'errors_found': expected a whole number from 0 to 10 (10 labelled"
+                " errors, 12 predicted errors, n 40), found 11"
+            ),
         ),
         (
             {"predicted_errors": 35, "errors_found": 4},
-            "expected a whole number from 5 to 10 (10 labelled errors, 35 predicted errors, n 40), found 4",
+            (
+                "expected a whole number from 5 to 10 (10 labelled errors, 35 predicted errors, n"
+                " 40), found 4"
+            ),
         ),
     ],
 )
@@ -81,9 +110,13 @@ def test_what_is_wrong_with_a_cell_is_said(change: dict[str, Any], said: str) ->
 
 def test_rates_are_shares() -> None:
     table = pd.DataFrame([{**ROW, "labelled_errors": None, "labelled_error_rate": 19.2}])
-    with pytest.raises(InputError, match=r"expected a share from 0 to 1 \(12.5 % is 0.125\), found 19.2"):
+    with pytest.raises(
+        InputError, match=r"expected a share from 0 to 1 \(12.5 % is 0.125\), found 19.2"
+    ):
         validate_counts(table)
-    with pytest.raises(InputError, match="expected a column 'predicted_errors' or a column 'predicted_error_rate'"):
+    with pytest.raises(
+        InputError, match="expected a column 'predicted_errors' or a column 'predicted_error_rate'"
+    ):
         validate_counts(pd.DataFrame([{**ROW}]).drop(columns="predicted_errors"))
 
 
@@ -96,14 +129,25 @@ def test_rows_of_the_same_claims_must_agree() -> None:
     assert "row 2, column 'system': expected a system" in fails({}, {"system": None})
     # Another level, and another dataset, are other claims.
     validate_counts(
-        rows({}, {"level": "response", "system": None, "n": 9, "labelled_errors": 1, "predicted_errors": 2})
+        rows(
+            {},
+            {
+                "level": "response",
+                "system": None,
+                "n": 9,
+                "labelled_errors": 1,
+                "predicted_errors": 2,
+            },
+        )
     )
 
 
 def test_a_counts_table_is_told_by_its_columns() -> None:
     assert is_counts_table(rows({}))
     assert not is_counts_table(pd.DataFrame([{"claim_id": "1", "evaluator": "e", "prediction": 1}]))
-    assert not is_counts_table(pd.DataFrame([{"dataset": "d", "claim": "c", "evaluator": "e", "n": 1}]))
+    assert not is_counts_table(
+        pd.DataFrame([{"dataset": "d", "claim": "c", "evaluator": "e", "n": 1}])
+    )
 
 
 @pytest.fixture
@@ -115,7 +159,8 @@ def claims() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def counts_of(claims: pd.DataFrame, verdicts: pd.DataFrame, joint: bool) -> pd.DataFrame:
-    """The counts of claims and verdicts, by pandas alone, at both levels (a response has one claim)."""
+    """The counts of claims and verdicts, by pandas alone, at both levels (a response has one
+    claim)."""
     table = verdicts.merge(claims, on="claim_id")
     table["found"] = (table["label"] == 0) & (table["prediction"] == 0)
     grouped = table.groupby(["dataset", "system", "evaluator"])
@@ -130,10 +175,21 @@ def counts_of(claims: pd.DataFrame, verdicts: pd.DataFrame, joint: bool) -> pd.D
 
 
 @pytest.mark.parametrize("joint", [True, False])
-def test_audits_give_the_same_on_counts_as_on_claims(claims: tuple[pd.DataFrame, pd.DataFrame], joint: bool) -> None:
+def test_audits_give_the_same_on_counts_as_on_claims(
+    claims: tuple[pd.DataFrame, pd.DataFrame], joint: bool
+) -> None:
     counts = counts_of(*claims, joint=joint)
-    names = ["quantification", "headroom", "ranking", "ranking_pairs", *(["rates", "adjustment"] if joint else [])]
-    plain, counted = compare(*claims, audits=names, replicates=50), compare_counts(counts, replicates=50)
+    names = [
+        "quantification",
+        "headroom",
+        "ranking",
+        "ranking_pairs",
+        *(["rates", "adjustment"] if joint else []),
+    ]
+    plain, counted = (
+        compare(*claims, audits=names, replicates=50),
+        compare_counts(counts, replicates=50),
+    )
     assert set(names) <= set(counted.audits)
     for name in names:
         left, right = plain.audits[name], counted.audits[name]
@@ -156,40 +212,65 @@ def test_the_interval_of_the_bias_is_the_widest_where_the_joint_count_is_not_kno
 ) -> None:
     widths = {}
     for joint in (True, False):
-        rows = compare_counts(counts_of(*claims, joint=joint), audits=["quantification"]).audits["quantification"]
+        rows = compare_counts(counts_of(*claims, joint=joint), audits=["quantification"]).audits[
+            "quantification"
+        ]
         widths[joint] = [row["bias_high"] - row["bias_low"] for row in rows]
     assert all(loose > tight for loose, tight in zip(widths[False], widths[True], strict=True))
 
 
 def test_nothing_is_concluded_from_numbers_of_claims_that_are_not_published() -> None:
-    """Their rates, orders and corrections are shown; numbers of claims, tests, intervals and findings are not."""
+    """Their rates, orders and corrections are shown; numbers of claims, tests, intervals and
+    findings are not."""
     systems = [("a", 10, 12), ("b", 12, 15), ("c", 20, 14), ("d", 25, 24)]
     table = rows(
-        *({"system": s, "labelled_errors": x, "predicted_errors": y, "errors_found": x // 2} for s, x, y in systems)
+        *(
+            {"system": s, "labelled_errors": x, "predicted_errors": y, "errors_found": x // 2}
+            for s, x, y in systems
+        )
     )
-    known, unknown = (compare_counts(validate_counts(table.assign(n_known=k)), replicates=50) for k in (1, 0))
+    known, unknown = (
+        compare_counts(validate_counts(table.assign(n_known=k)), replicates=50) for k in (1, 0)
+    )
     assert known.finding_rows
     assert not unknown.finding_rows
     assert known.rows("quantification")[0]["n"] == 40
     shown = {"bias", "error_rate", "kendall_tau", "mean_abs_bias", "bacc", "n_systems", "n_pairs"}
     for name in known.audits:
         for row, other in zip(known.rows(name), unknown.rows(name), strict=True):
-            assert {key: row[key] for key in shown & row.keys()} == {key: other[key] for key in shown & row.keys()}
-            hidden = [key for key in other if key == "n" or key.startswith("p_") or key.endswith(("_low", "_max"))]
+            assert {key: row[key] for key in shown & row.keys()} == {
+                key: other[key] for key in shown & row.keys()
+            }
+            hidden = [
+                key
+                for key in other
+                if key == "n" or key.startswith("p_") or key.endswith(("_low", "_max"))
+            ]
             assert {other[key] for key in hidden} <= {None}, name
             assert "numbers of claims are not published" in other["reason"]
 
 
 def test_an_audit_that_needs_claims_is_refused() -> None:
-    with pytest.raises(UsageError, match="audit 'consistency' needs claims: of a counts table can be computed rates, "):
+    with pytest.raises(
+        UsageError,
+        match="audit 'consistency' needs claims: of a counts table can be computed rates, ",
+    ):
         compare_counts(validate_counts(rows({})), audits=["consistency"])
 
 
-def test_the_command_line_audits_a_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_audits_a_leaderboard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, out = tmp_path / "leaderboard.csv", tmp_path / "run"
     pd.DataFrame(
         [
-            {"dataset": "d", "system": system, "evaluator": "judge", "n": 400, "labelled_error_rate": true}
+            {
+                "dataset": "d",
+                "system": system,
+                "evaluator": "judge",
+                "n": 400,
+                "labelled_error_rate": true,
+            }
             | {"predicted_error_rate": said}
             for system, true, said in (("a", 0.05, 0.10), ("b", 0.15, 0.16), ("c", 0.30, 0.22))
         ]

@@ -1,4 +1,5 @@
-"""Is being right associated with X: slopes and groups by hand, by statsmodels and by every completion."""
+"""Is being right associated with X: slopes and groups by hand, by statsmodels and by every
+completion."""
 
 from __future__ import annotations
 
@@ -19,14 +20,27 @@ INTERVALS = ClusterBootstrap(replicates=20)
 
 
 def draw_rows(seed: int, slope: float, n: int = 400) -> list[Row]:
-    """Claims with a number, a kind and a family; "e" misses errors of kind "a" and the more the greater the number."""
+    """Claims with a number, a kind and a family; "e" misses errors of kind "a" and the more the
+    greater the number."""
     random = np.random.default_rng(seed)
     rows = []
     for at in range(n):
-        label, number, kind = int(at % 2), float(random.uniform(0, 10)), "abc"[int(random.integers(3))]
-        right = random.random() < 0.9 - slope * number / 10 - (0.5 * slope) * (kind == "a") * (label == 0)
+        label, number, kind = (
+            int(at % 2),
+            float(random.uniform(0, 10)),
+            "abc"[int(random.integers(3))],
+        )
+        right = random.random() < 0.9 - slope * number / 10 - (0.5 * slope) * (kind == "a") * (
+            label == 0
+        )
         rows.append(
-            {"label": label, "doc_id": str(at // 4), "number": number, "kind": kind, "family": "XY"[at % 3 == 0]}
+            {
+                "label": label,
+                "doc_id": str(at // 4),
+                "number": number,
+                "kind": kind,
+                "family": "XY"[at % 3 == 0],
+            }
             | {"e": label if right else 1 - label}
         )
     return rows
@@ -48,7 +62,9 @@ def test_a_slope_is_that_of_statsmodels_from_the_10th_to_the_90th_percentile() -
         assert width == pytest.approx(2 * 1.96 * fit.bse["number"] * (high - low), rel=0.25)
         bins = [each for each in found if each["rate"] == rate and each["value"] != "slope"]
         assert (len(bins), sum(each["n"] for each in bins)) == (4, len(part))
-        assert sum(each["n"] * each["right"] for each in bins) == pytest.approx((part["e"] == label).sum())
+        assert sum(each["n"] * each["right"] for each in bins) == pytest.approx(
+            (part["e"] == label).sum()
+        )
 
 
 def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
@@ -79,7 +95,9 @@ def test_findings_are_of_what_matters_and_of_nothing_else() -> None:
     def find_covariates(slope: float) -> set[str]:
         options = {"columns": ["number", "kind"], "intervals": INTERVALS}
         rows = compute_covariates(judged(draw_rows(6, slope, 1600), "e"), **options)
-        found = [each for each in collect_findings({"covariates": rows}) if each["id"] == "covariate"]
+        found = [
+            each for each in collect_findings({"covariates": rows}) if each["id"] == "covariate"
+        ]
         return {each["evidence"]["covariate"] for each in found}
 
     assert find_covariates(0.5) == {"number", "kind"}

@@ -1,4 +1,5 @@
-"""The converters on small files of each format: what they make of them, and what they say of bad ones."""
+"""The converters on small files of each format: what they make of them, and what they say of bad
+ones."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ Write = Callable[[str, Any], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write a value as the file's suffix says (JSONL and CSV from a list of rows) and give its path."""
+    """Write a value as the file's suffix says (JSONL and CSV from a list of rows) and give its
+    path."""
 
     def make(name: str, value: Any) -> Path:
         path = tmp_path / name
@@ -46,7 +48,7 @@ def fails(format: str, sources: Sequence[Path], **options: Any) -> str:
     return str(caught.value)
 
 
-# ------------------------------------------------------------------------------------------------ the registry
+# ---- the registry
 
 
 def test_every_format_has_a_module_an_example_and_the_options_its_function_takes() -> None:
@@ -64,7 +66,10 @@ def test_every_format_has_a_module_an_example_and_the_options_its_function_takes
 
 def test_listing_the_formats_is_light() -> None:
     heavy = ("nltk", "huggingface_hub", "datasets")
-    code = f"import sys; from factaudit.datasets import FORMATS; print([m for m in {heavy} if m in sys.modules])"
+    code = (
+        f"import sys; from factaudit.datasets import FORMATS; print([m for m in {heavy} if m in"
+        " sys.modules])"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
 
@@ -72,7 +77,9 @@ def test_listing_the_formats_is_light() -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_missing_file_and_an_empty_folder_are_named(name: str, tmp_path: Path) -> None:
     options = {"dataset": "d"} if "dataset" in FORMATS[name].options else {}
-    assert f"{tmp_path / 'none.csv'}: no such file" == fails(name, [tmp_path / "none.csv"], **options)
+    assert f"{tmp_path / 'none.csv'}: no such file" == fails(
+        name, [tmp_path / "none.csv"], **options
+    )
     assert f"{tmp_path}: the folder holds no file named " in fails(name, [tmp_path], **options)
 
 
@@ -89,7 +96,8 @@ def test_the_subsets_are_the_benchmarks_datasets(subsets: dict[str, dict[str, st
     assert len(whole) == 11
     assert sum(int(row["test_claims"] or 0) for row in whole) == 29320
     assert {name for name, row in subsets.items() if row["part_of"]} == {
-        f"RAGTruth-{part}" for part in ("Summary", "QA", "Data2txt", "CNN/DM", "News", "MARCO", "Yelp")
+        f"RAGTruth-{part}"
+        for part in ("Summary", "QA", "Data2txt", "CNN/DM", "News", "MARCO", "Yelp")
     }
     for name, row in subsets.items():
         for alias in (name, *filter(None, row["aliases"].split(";"))):
@@ -115,8 +123,12 @@ def test_the_subsets_have_table_2_of_vc(subsets: dict[str, dict[str, str]]) -> N
     assert [row["dataset"] for row in rows if not row["systems"]] == ["WiCE", "FactCheck-GPT"]
     alone = [row["dataset"] for row in rows if row["longer_responses"] != "yes"]
     assert alone == ["AggreFact-CNN", "AggreFact-XSum", "WiCE", "FactCheck-GPT"]
-    with (Path(__file__).parents[1] / "data" / "published" / "vc_tables.csv").open(encoding="utf-8") as file:
-        names = {row["dataset"] for row in csv.DictReader(file) if not row["dataset"].startswith("__")}
+    with (Path(__file__).parents[1] / "data" / "published" / "vc_tables.csv").open(
+        encoding="utf-8"
+    ) as file:
+        names = {
+            row["dataset"] for row in csv.DictReader(file) if not row["dataset"].startswith("__")
+        }
     assert {find_dataset_name(name) for name in names} == {row["dataset"] for row in rows}
 
 
@@ -132,11 +144,18 @@ def test_a_subset_is_part_of_a_whole() -> None:
     assert aggrefact_subsets.find_whole_aggrefact_dataset("mine") == "mine"
 
 
-# The Hugging Face hub -----------------------------------------------------------------------------------------------
+# The Hugging Face hub
+# ------------------------------------------------------------
 
 
 def claim(dataset: str, text: str, label: int = 1) -> dict[str, Any]:
-    return {"dataset": dataset, "doc": "D.", "claim": text, "label": label, "contamination_identifier": "x" * 64}
+    return {
+        "dataset": dataset,
+        "doc": "D.",
+        "claim": text,
+        "label": label,
+        "contamination_identifier": "x" * 64,
+    }
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -171,17 +190,26 @@ def test_aggrefact_from_the_hub_pins_the_revision(hub: SimpleNamespace) -> None:
     converted = convert("aggrefact", ["lytang/LLM-AggreFact"])
     assert converted.claims["claim"].tolist() == ["A.", "B."]
     assert converted.claims["split"].eq("test").all()
-    assert converted.provenance == {"repository": aggrefact.HUB_REPOSITORY, "split": "test", "revision": COMMIT}
+    assert converted.provenance == {
+        "repository": aggrefact.HUB_REPOSITORY,
+        "split": "test",
+        "revision": COMMIT,
+    }
     assert hub.asked == [(aggrefact.HUB_REPOSITORY, None)]
     assert hub.downloads == [(aggrefact.HUB_REPOSITORY, "dataset", COMMIT, "data/test-*.parquet")]
     # A whole commit is not asked about again.
-    assert convert("aggrefact", [aggrefact.HUB_REPOSITORY], revision=COMMIT).provenance == converted.provenance
+    assert (
+        convert("aggrefact", [aggrefact.HUB_REPOSITORY], revision=COMMIT).provenance
+        == converted.provenance
+    )
     assert len(hub.asked) == 1
     with pytest.raises(FactauditError, match="has no split 'train'; it has dev and test"):
         convert("aggrefact", [aggrefact.HUB_REPOSITORY], split="train")
 
 
-def test_aggrefact_hub_errors_say_what_to_do(hub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aggrefact_hub_errors_say_what_to_do(
+    hub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from huggingface_hub.errors import GatedRepoError, RevisionNotFoundError
 
     def refusal(kind: type[Exception]) -> Exception:
@@ -196,8 +224,12 @@ def test_aggrefact_hub_errors_say_what_to_do(hub: SimpleNamespace, monkeypatch: 
         convert("aggrefact", [aggrefact.HUB_REPOSITORY], revision="v9")
     # The client lets its HTTP library's own errors through.
     hub.fail = type("ConnectError", (Exception,), {})("connection refused")
-    with pytest.raises(FactauditError, match=r"could not be read from the hub \(connection refused\)"):
+    with pytest.raises(
+        FactauditError, match=r"could not be read from the hub \(connection refused\)"
+    ):
         convert("aggrefact", [aggrefact.HUB_REPOSITORY])
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(FactauditError, match=r"needs the extra \[hub\]: pip install 'factaudit\[hub\]'"):
+    with pytest.raises(
+        FactauditError, match=r"needs the extra \[hub\]: pip install 'factaudit\[hub\]'"
+    ):
         convert("aggrefact", [aggrefact.HUB_REPOSITORY])

@@ -1,4 +1,5 @@
-"""Logs of evaluation frameworks, read from files that the frameworks themselves wrote (tests/logs/README.md)."""
+"""Logs of evaluation frameworks, read from files that the frameworks themselves wrote
+(tests/logs/README.md)."""
 
 from __future__ import annotations
 
@@ -22,10 +23,16 @@ LOGS = Path(__file__).parent / "logs"
 def test_an_inspect_archive_without_zstandard_is_read_alike(tmp_path: Path) -> None:
     log = json.loads((LOGS / "inspect.json").read_text())
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", json.dumps({key: value for key, value in log.items() if key != "samples"}))
+        archive.writestr(
+            "header.json",
+            json.dumps({key: value for key, value in log.items() if key != "samples"}),
+        )
         for sample in log["samples"]:
             archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
-    found, expected = convert("inspect", [tmp_path / "log.eval"]), convert("inspect", [LOGS / "inspect.eval"])
+    found, expected = (
+        convert("inspect", [tmp_path / "log.eval"]),
+        convert("inspect", [LOGS / "inspect.eval"]),
+    )
     pd.testing.assert_frame_equal(found.claims, expected.claims)
     assert found.verdicts is not None
     pd.testing.assert_frame_equal(found.verdicts, expected.verdicts)
@@ -33,18 +40,33 @@ def test_an_inspect_archive_without_zstandard_is_read_alike(tmp_path: Path) -> N
 
 def test_an_option_of_the_command_line_is_text(tmp_path: Path) -> None:
     path = tmp_path / "samples_mine.jsonl"
-    rows = [{"doc_id": at, "doc": {"claim": "c"}, "target": target} for at, target in enumerate(["yes", "maybe"])]
+    rows = [
+        {"doc_id": at, "doc": {"claim": "c"}, "target": target}
+        for at, target in enumerate(["yes", "maybe"])
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "claims.csv"
     with pytest.raises(SystemExit) as stop:
-        main(["convert", "lm-eval", str(path), "--option", "mapping={labels: {'yes': 1, maybe: 0}}", "--out", str(out)])
+        main(
+            [
+                "convert",
+                "lm-eval",
+                str(path),
+                "--option",
+                "mapping={labels: {'yes': 1, maybe: 0}}",
+                "--out",
+                str(out),
+            ]
+        )
     assert stop.value.code == 0
     assert read_claims(out)["label"].tolist() == [1, 0]
 
 
 def test_a_log_without_labels_of_people_says_so(tmp_path: Path) -> None:
     log = json.loads((LOGS / "promptfoo.json").read_text())
-    assert not any("labels    none" in note for note in convert("promptfoo", [LOGS / "promptfoo.json"]).notes)
+    assert not any(
+        "labels    none" in note for note in convert("promptfoo", [LOGS / "promptfoo.json"]).notes
+    )
     for result in log["results"]["results"]:
         del result["vars"]["human"]
     (tmp_path / "log.json").write_text(json.dumps(log))
@@ -70,9 +92,12 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
         ("BUMP", {"reference_summary": "a", "edited_summary": "b", "article": "c"}),
     ],
 )
-def test_a_file_that_is_told_and_not_read_says_what_to_give(tool: str, row: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_that_is_told_and_not_read_says_what_to_give(
+    tool: str, row: dict[str, Any], tmp_path: Path
+) -> None:
     path = write_lines(tmp_path / "log.jsonl", [row])
     with pytest.raises(
-        InputError, match=f"a file of {tool}, which is not read: save a table with a row for each claim"
+        InputError,
+        match=f"a file of {tool}, which is not read: save a table with a row for each claim",
     ):
         load_input_tables([path])

@@ -1,4 +1,5 @@
-"""The converters on the files that their authors publish: labelled error rates to the printed digit."""
+"""The converters on the files that their authors publish: labelled error rates to the printed
+digit."""
 
 from __future__ import annotations
 
@@ -52,12 +53,18 @@ def test_tofueval_keeps_documents_topics_and_error_types(tofueval: pd.DataFrame)
 def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:
     folder = shared / "ragtruth"
     texts = convert("ragtruth", [folder / "qa_test_text.jsonl"]).claims
-    scored = convert("ragtruth-scores", [folder / "responses_test_scores.jsonl"], text=folder / "qa_test_text.jsonl")
+    scored = convert(
+        "ragtruth-scores",
+        [folder / "responses_test_scores.jsonl"],
+        text=folder / "qa_test_text.jsonl",
+    )
     both = texts.merge(scored.claims, on="claim_id", suffixes=("", "_scored"))
     assert len(both) == 600
     for column in ("label", "claim", "doc", "system", "doc_id", "dataset", "response_id"):
         assert (both[column] == both[f"{column}_scored"]).all(), column
-    assert any(note.startswith("1,200 claims with scores but without a text") for note in scored.notes)
+    assert any(
+        note.startswith("1,200 claims with scores but without a text") for note in scored.notes
+    )
 
 
 def test_ragtruth_sentences_add_up_to_their_response(shared: Path) -> None:
@@ -70,12 +77,17 @@ def test_ragtruth_sentences_add_up_to_their_response(shared: Path) -> None:
     assert len(worst) == 600
     assert len(sentences) > 4000
     # Nothing but white space lies between the sentences.
-    joined = sentences.groupby("response_id")["claim"].agg("".join).str.replace(r"\s", "", regex=True)
-    assert (joined == responses["claim"].str.replace(r"\s", "", regex=True).reindex(joined.index)).all()
+    joined = (
+        sentences.groupby("response_id")["claim"].agg("".join).str.replace(r"\s", "", regex=True)
+    )
+    assert (
+        joined == responses["claim"].str.replace(r"\s", "", regex=True).reindex(joined.index)
+    ).all()
 
 
 def test_every_marked_span_lies_in_unattributable_sentences(shared: Path) -> None:
-    """Independently of the converter: by text, each marked span's words are in sentences with label 0."""
+    """Independently of the converter: by text, each marked span's words are in sentences with label
+    0."""
     path = shared / "ragtruth" / "qa_test_text.jsonl"
     sentences = convert("ragtruth", [path], level="sentence").claims
     bad = sentences[sentences["label"] == 0].groupby("response_id")["claim"].agg("".join)
@@ -98,7 +110,9 @@ def test_aggrefact_scores_rows_labels_and_scores(shared: Path) -> None:
     assert len(claims) == 29320
     for path in folder.glob("*.json"):
         published = json.loads(path.read_text("utf-8"))
-        mine = verdicts[verdicts["evaluator"] == path.stem].merge(claims[["claim_id", "dataset", "label"]])
+        mine = verdicts[verdicts["evaluator"] == path.stem].merge(
+            claims[["claim_id", "dataset", "label"]]
+        )
         for dataset, rows in mine.groupby("dataset"):
             labels, scores = zip(*published[dataset], strict=True)
             assert rows["label"].tolist() == list(labels)
@@ -107,10 +121,13 @@ def test_aggrefact_scores_rows_labels_and_scores(shared: Path) -> None:
 
 @pytest.mark.slow
 def test_aggrefact_joins_recover_systems_from_the_originals(shared: Path, tmp_path: Path) -> None:
-    """LLM-AggreFact's own columns, made of the originals' text, get their systems and responses back."""
+    """LLM-AggreFact's own columns, made of the originals' text, get their systems and responses
+    back."""
     tofueval = convert("tofueval", [shared / "tofueval"]).claims.assign(doc="a dialogue")
     lfqa = convert("lfqa", [shared / "lfqa"]).claims
-    ragtruth = convert("ragtruth", [shared / "ragtruth" / "qa_test_text.jsonl"], level="sentence").claims
+    ragtruth = convert(
+        "ragtruth", [shared / "ragtruth" / "qa_test_text.jsonl"], level="sentence"
+    ).claims
     names = {
         "TofuEval-MediaSum": "TofuEval-MediaS",
         "TofuEval-MeetingBank": "TofuEval-MeetB",
@@ -121,7 +138,11 @@ def test_aggrefact_joins_recover_systems_from_the_originals(shared: Path, tmp_pa
     table = originals[["dataset", "doc", "claim", "label"]].replace({"dataset": names})
     table["claim"] = table["claim"].str.replace(" ", "  ") + "\n"
     table.to_parquet(tmp_path / "test-00000-of-00001.parquet")
-    specs = [f"tofueval:{shared}/tofueval", f"lfqa:{shared}/lfqa", f"ragtruth:{shared}/ragtruth/qa_test_text.jsonl"]
+    specs = [
+        f"tofueval:{shared}/tofueval",
+        f"lfqa:{shared}/lfqa",
+        f"ragtruth:{shared}/ragtruth/qa_test_text.jsonl",
+    ]
     joined = convert("aggrefact", [tmp_path], join=specs)
     claims = joined.claims
     known = claims["system"].notna().to_numpy()
@@ -144,4 +165,6 @@ def test_aggrefact_joins_recover_systems_from_the_originals(shared: Path, tmp_pa
         note = next(note for note in joined.notes if note.startswith(f"join {name}:"))
         assert f" {matched:,} matched (" in note
         assert f" {ambiguous:,} ambiguous (several systems wrote the text), 0 not matched" in note
-    assert claims["claim_id"].tolist() == convert("aggrefact", [tmp_path]).claims["claim_id"].tolist()
+    assert (
+        claims["claim_id"].tolist() == convert("aggrefact", [tmp_path]).claims["claim_id"].tolist()
+    )

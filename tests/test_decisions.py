@@ -19,29 +19,47 @@ AUDITS = ("rates", "differences", "quantification", "ranking", "discrimination")
 SYSTEMS = {"a": 0.05, "b": 0.2, "c": 0.4, "d": 0.6}
 
 
-def claims(errors: dict[str, float], n: int = 1000, tpr: float = 0.98, tnr: float = 0.98, **names: Any) -> list[Row]:
-    """Of each system n claims with these error rates, and e that is right so often; shuffled evenly over documents."""
+def claims(
+    errors: dict[str, float], n: int = 1000, tpr: float = 0.98, tnr: float = 0.98, **names: Any
+) -> list[Row]:
+    """Of each system n claims with these error rates, and e that is right so often; shuffled evenly
+    over documents."""
     rows = []
     for system, rate in errors.items():
         for at in range(n):
             label = int(at >= rate * n)
             first, size = (rate * n, n - rate * n) if label else (0, rate * n)
             right = (at - first + 0.5) / max(size, 1) < (tpr if label else tnr)
-            rows.append({"system": system, "label": label, "e": float(label if right else 1 - label)} | names)
+            rows.append(
+                {"system": system, "label": label, "e": float(label if right else 1 - label)}
+                | names
+            )
     return rows
 
 
-def decide(rows: list[Row], *evaluators: str, about: Row | None = None, has_intervals: bool = True) -> list[Row]:
+def decide(
+    rows: list[Row], *evaluators: str, about: Row | None = None, has_intervals: bool = True
+) -> list[Row]:
     table, declared = judged(rows, *evaluators), load_all_audits()
-    chosen = [declared[name] for name in AUDITS if declared[name].applies is None or declared[name].applies(table)]
-    found = {audit.name: audit.compute(table, intervals=INTERVALS if has_intervals else None) for audit in chosen}
+    chosen = [
+        declared[name]
+        for name in AUDITS
+        if declared[name].applies is None or declared[name].applies(table)
+    ]
+    found = {
+        audit.name: audit.compute(table, intervals=INTERVALS if has_intervals else None)
+        for audit in chosen
+    }
     told = {"evaluators": [{"name": name, "floor": name == "always-yes"} for name in evaluators]}
     return Results("s", told | (about or {}), found).decisions
 
 
 def alternate(systems: tuple[str, ...]) -> list[Row]:
     """Predictions of these systems that say nothing."""
-    return [row | ({"e": float(at % 2)} if row["system"] in systems else {}) for at, row in enumerate(claims(SYSTEMS))]
+    return [
+        row | ({"e": float(at % 2)} if row["system"] in systems else {})
+        for at, row in enumerate(claims(SYSTEMS))
+    ]
 
 
 UNSCORED = [{"system": system, "label": 1, "e": None} for system in SYSTEMS for _ in range(700)]
@@ -51,12 +69,18 @@ CASES: dict[str, tuple[list[Row], tuple[str, ...]]] = {
     "a good one": (claims(SYSTEMS), ("yes", "yes", "yes")),
     "few labels": (claims(dict.fromkeys("abcd", 0.2), n=15), (CANNOT, CANNOT, CANNOT)),
     "a bad one": (claims(SYSTEMS, tpr=0.6, tnr=0.55), ("no", "no", CANNOT)),
-    "all reversed": ([row | {"e": float(1 - row["label"])} for row in claims(SYSTEMS)], ("no", "no", "no")),
+    "all reversed": (
+        [row | {"e": float(1 - row["label"])} for row in claims(SYSTEMS)],
+        ("no", "no", "no"),
+    ),
     "all systems alike": (alternate(("a", "b", "c", "d")), ("no", "no", "no")),
     "three systems alike": (alternate(("b", "c", "d")), ("no", "no", CANNOT)),
     "many unscored": (claims(SYSTEMS) + UNSCORED, (CANNOT, CANNOT, CANNOT)),
     "a shifted score": (
-        [row | {"e": 0.6 + 0.3 * row["e"], "doc_id": str(at // 5)} for at, row in enumerate(claims(SYSTEMS))],
+        [
+            row | {"e": 0.6 + 0.3 * row["e"], "doc_id": str(at // 5)}
+            for at, row in enumerate(claims(SYSTEMS))
+        ],
         ("with a correction", "no", "no"),
     ),
 }
@@ -66,9 +90,15 @@ CASES: dict[str, tuple[list[Row], tuple[str, ...]]] = {
 def test_what_an_evaluator_may_be_used_for(case: str) -> None:
     rows, expected = CASES[case]
     found = decide(rows, "e")
-    assert [row["task"] for row in found] == ["find single errors", "report a system's error rate", "rank systems"]
+    assert [row["task"] for row in found] == [
+        "find single errors",
+        "report a system's error rate",
+        "rank systems",
+    ]
     assert tuple(row["may"] for row in found) == expected
-    assert all(row["figure"] and row["why"].startswith(("Required: ", "With a threshold")) for row in found)
+    assert all(
+        row["figure"] and row["why"].startswith(("Required: ", "With a threshold")) for row in found
+    )
 
 
 def test_without_intervals_nothing_is_decided() -> None:
@@ -89,6 +119,8 @@ def test_limits_can_be_set_and_are_checked() -> None:
 
 
 def test_what_is_not_scored_cannot_be_told_of_and_floors_are_no_candidates() -> None:
-    found = decide([row | {"e": None, "always-yes": 1.0} for row in claims(SYSTEMS, n=50)], "e", "always-yes")
+    found = decide(
+        [row | {"e": None, "always-yes": 1.0} for row in claims(SYSTEMS, n=50)], "e", "always-yes"
+    )
     assert {row["evaluator"] for row in found} == {"e"}
     assert (found[0]["may"], found[0]["figure"]) == (CANNOT, "0 scored claims")

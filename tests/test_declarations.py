@@ -37,9 +37,12 @@ def facts():
 
 
 def vary(rows: Iterable[Row], other: str) -> list[Row]:
-    """The rows as they are, and once more as another variant, of which evaluators say more often that it is true."""
+    """The rows as they are, and once more as another variant, of which evaluators say more often
+    that it is true."""
     return [
-        row | {"variant": variant, "claim_id": f"{row['claim_id']} {variant}"} | ({"e": 1} if is_kind else {})
+        row
+        | {"variant": variant, "claim_id": f"{row['claim_id']} {variant}"}
+        | ({"e": 1} if is_kind else {})
         for variant in ("base", other)
         for at, row in enumerate(rows)
         for is_kind in [variant != "base" and (at % 3 == 0 or "=" in other)]
@@ -48,17 +51,27 @@ def vary(rows: Iterable[Row], other: str) -> list[Row]:
 
 def make_rows(name: str) -> list[Row]:
     """Claims that give an audit something to say."""
-    rows: list[Row] = [{"claim_id": f"c{at}"} | row | {"e": [row["e"], row["e"]]} for at, row in enumerate(of())]
+    rows: list[Row] = [
+        {"claim_id": f"c{at}"} | row | {"e": [row["e"], row["e"]]} for at, row in enumerate(of())
+    ]
     if "factscore" in name or name == "citations" or "decomposition" in name:
         return list(facts())
     if name == "retrieval":
-        return vary([row | {"claim": f"fact {row['claim_id']}"} for row in facts()], "retrieval=all")
+        return vary(
+            [row | {"claim": f"fact {row['claim_id']}"} for row in facts()], "retrieval=all"
+        )
     if name.startswith("sensitivity"):
         return vary(list(facts()), "other")
     if name == "invariance":
         return rows + [
             row
-            | {"claim_id": f"v{at}", "variant_of": f"c{at}", "label": None, "e": 1 - at % 3 % 2, "f": 1 - row["f"]}
+            | {
+                "claim_id": f"v{at}",
+                "variant_of": f"c{at}",
+                "label": None,
+                "e": 1 - at % 3 % 2,
+                "f": 1 - row["f"],
+            }
             | {"kind": "kc"[at % 2], "expected": ["same", "changed"][at % 2]}
             for at, row in enumerate(rows)
         ]
@@ -77,14 +90,18 @@ def rows_of(name: str, replicates: int, is_turned: bool = False) -> list[Row]:
     """The rows of an audit; with the tables turned upside down on request."""
     rows = make_rows(name)
     table = judged(reversed(rows) if is_turned else rows, *EVALUATORS)
-    said = [(row["claim_id"], who, at % (4 + who)) for at, row in enumerate(rows) for who in range(3)]
+    said = [
+        (row["claim_id"], who, at % (4 + who)) for at, row in enumerate(rows) for who in range(3)
+    ]
     people = pd.DataFrame(said, columns=["claim_id", "annotator", "grade"])
     people = people.assign(label=(people["grade"] > 0).astype("Int8"), grade=people["grade"] % 5)
     if not name.startswith("grade"):
         people = people.drop(columns="grade")
     table = replace(table, annotations=people)
     intervals = ClusterBootstrap(replicates)
-    return list_computable_audits()[name].compute(table, intervals=intervals, **OPTIONS.get(name, {}))
+    return list_computable_audits()[name].compute(
+        table, intervals=intervals, **OPTIONS.get(name, {})
+    )
 
 
 @pytest.mark.parametrize("name", list_computable_audits())
@@ -96,18 +113,25 @@ def test_rows_are_flat_and_do_not_depend_on_the_order_of_the_tables(name):
 
 @pytest.mark.parametrize("name", list_computable_audits())
 def test_intervals_that_move_with_the_replicates_and_no_others_are_called_bootstrap(name):
-    """No audit says True for the way its intervals are made, and captions name a bootstrap only where one draws."""
+    """No audit says True for the way its intervals are made, and captions name a bootstrap only
+    where one draws."""
     columns = list_computable_audits()[name].columns
     few, many = rows_of(name, 5), rows_of(name, 60)
     for key, column in columns.items():
         if column.interval:
             assert isinstance(column.interval, str), key
-            ends = [[(row[f"{key}_low"], row[f"{key}_high"]) for row in rows] for rows in (few, many)]
+            ends = [
+                [(row[f"{key}_low"], row[f"{key}_high"]) for row in rows] for rows in (few, many)
+            ]
             known = [pair for pair in zip(*ends, strict=True) if None not in (*pair[0], *pair[1])]
             varied = [pair for pair in known if pair[0][0] < pair[0][1] or pair[1][0] < pair[1][1]]
             moves = any(one != other for one, other in known)
-            assert moves <= is_random_interval_method(column.interval), f"{key} is drawn, and called {column.interval}"
-            assert moves or not varied or not is_random_interval_method(column.interval), f"{key} is called a bootstrap"
+            assert moves <= is_random_interval_method(column.interval), (
+                f"{key} is drawn, and called {column.interval}"
+            )
+            assert moves or not varied or not is_random_interval_method(column.interval), (
+                f"{key} is called a bootstrap"
+            )
 
 
 @pytest.mark.parametrize("name", list_computable_audits())
@@ -118,7 +142,11 @@ def test_every_key_of_real_rows_is_declared_and_no_other(name):
     declared = {
         key + end
         for key, column in audit.columns.items()
-        for end in ("", *ENDS["bounds"] * bool(column.bounds), *ENDS["interval"] * bool(column.interval))
+        for end in (
+            "",
+            *ENDS["bounds"] * bool(column.bounds),
+            *ENDS["interval"] * bool(column.interval),
+        )
     }
     assert {key for row in rows for key in row} == declared
 

@@ -1,4 +1,5 @@
-"""D-FActScore over a scripted LLM and in a run folder: groups, candidates, both scores, failures, and its report."""
+"""D-FActScore over a scripted LLM and in a run folder: groups, candidates, both scores, failures,
+and its report."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply
 
 PAGES = {
-    "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",
+    "Ann Lee (painter)": (
+        "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours."
+    ),
     "Ann Lee (diver)": "Ann Lee is a diver. She was born in Perth in 1980. She dived in Oslo.",
 }
 MERGED = "Ann Lee was a painter. She painted harbours. She dived in Oslo."
@@ -39,7 +42,9 @@ def write(path: Path, *rows: object) -> Path:
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Path:
-    return write(tmp_path / "pages.jsonl", *({"title": title, "text": text} for title, text in PAGES.items()))
+    return write(
+        tmp_path / "pages.jsonl", *({"title": title, "text": text} for title, text in PAGES.items())
+    )
 
 
 @pytest.fixture
@@ -62,10 +67,15 @@ def bios(*outputs: str, **more: Any) -> list[Response]:
 
 
 def score(
-    knowledge: TopicLookup, llm: Callable[[str], str | ChatReply], given: list[Response], **options: Any
+    knowledge: TopicLookup,
+    llm: Callable[[str], str | ChatReply],
+    given: list[Response],
+    **options: Any,
 ) -> tuple[ScoredFacts, list[Row]]:
     """The tables, and the rows of the responses."""
-    scored = dfactscore(given, make_models(DFactScoreSettings, knowledge, ScriptedLLM(llm), **options))
+    scored = dfactscore(
+        given, make_models(DFactScoreSettings, knowledge, ScriptedLLM(llm), **options)
+    )
     return scored, responses_of(scored)
 
 
@@ -77,7 +87,9 @@ def responses_of(scored: ScoredFacts) -> list[Row]:
 def audit(scored: ScoredFacts) -> Row:
     """The audit's row of all responses."""
     options: dict[str, object] = {"dfactscore": {"gamma": 0}}
-    return factaudit.compare(scored.claims, scored.verdicts, audits=[options], replicates=0).audits["dfactscore"][0]
+    return factaudit.compare(scored.claims, scored.verdicts, audits=[options], replicates=0).audits[
+        "dfactscore"
+    ][0]
 
 
 def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
@@ -86,16 +98,25 @@ def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     (row,) = responses_of(scored)
     assert (row["factscore"], row["dfactscore"]) == (1.0, pytest.approx(2 / 3))
     assert (row["category"], row["merged"], row["n_elsewhere"]) == ("one bio, N entities", True, 1)
-    assert [fact["about"] for fact in row["facts"]] == ["Ann Lee (painter)"] * 2 + ["Ann Lee (diver)"]
+    assert [fact["about"] for fact in row["facts"]] == ["Ann Lee (painter)"] * 2 + [
+        "Ann Lee (diver)"
+    ]
     # 3 sentences, 1 paragraph, 3 facts x 2 entities: nothing is asked twice.
     assert len(llm.requests) == len(set(llm.prompts)) == 3 + 1 + 6
     asked = [prompt for prompt in llm.prompts if "True or False?" in prompt]
-    assert all(prompt.startswith("Answer the question about Ann Lee based on the given context.") for prompt in asked)
+    assert all(
+        prompt.startswith("Answer the question about Ann Lee based on the given context.")
+        for prompt in asked
+    )
     # A claim is a fact put to an entity.
     claims = scored.claims
     assert claims["group"].tolist() == ["1"] * 6
     assert claims["fact_id"].tolist() == [f"r0.{n // 2}" for n in range(6)]
-    assert claims["entity"].tolist() == claims["doc_id"].tolist() == ["Ann Lee (diver)", "Ann Lee (painter)"] * 3
+    assert (
+        claims["entity"].tolist()
+        == claims["doc_id"].tolist()
+        == ["Ann Lee (diver)", "Ann Lee (painter)"] * 3
+    )
     assert claims["doc"].str.contains("painted harbours").tolist() == [False, True] * 3
     assert scored.verdicts["prediction"].tolist() == [0, 1, 0, 1, 1, 0]
 
@@ -124,15 +145,22 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup)
         return answer(prompt.replace("Input: Another Ann Lee", "Input: Ann Lee"))
 
     _, (row,) = score(knowledge, told, bios(TOLD_APART))
-    assert (row["factscore"], row["dfactscore"], row["category"]) == (1.0, 1.0, "N bios, N entities")
+    assert (row["factscore"], row["dfactscore"], row["category"]) == (
+        1.0,
+        1.0,
+        "N bios, N entities",
+    )
     _, (one_group,) = score(knowledge, told, bios(TOLD_APART), grouper="one-group")
     assert (one_group["factscore"], one_group["dfactscore"]) == (1.0, 0.5)
 
 
 def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:
-    given = bios("Ann Lee was a painter. She flew.", candidates=("Ann Lee (painter)", "Ann Lee (ghost)"))
+    given = bios(
+        "Ann Lee was a painter. She flew.", candidates=("Ann Lee (painter)", "Ann Lee (ghost)")
+    )
     scored, (row,) = score(knowledge, answer, given)
-    # The painter's page supports the first fact; what the ghost's would have said of the second is not known.
+    # The painter's page supports the first fact; what the ghost's would have said of the second is
+    # not known.
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (0.5, 0.5, 1.0)
     # The ghost's page might have supported both: the group would then be linked to the ghost.
@@ -144,7 +172,11 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup
 
 def test_candidates_are_given_or_the_pages_of_the_name(knowledge: TopicLookup) -> None:
     given = bios(MERGED, TOLD_APART)
-    given = [given[0], *bios("x", TOLD_APART, candidates=("Ann Lee (diver)",))[1:], Response("z", "Zoe", "Zoe sang.")]
+    given = [
+        given[0],
+        *bios("x", TOLD_APART, candidates=("Ann Lee (diver)",))[1:],
+        Response("z", "Zoe", "Zoe sang."),
+    ]
     scored, _ = score(knowledge, answer, given, max_candidates=1)
     entities = scored.claims.groupby("response_id")["entity"].first()
     assert entities[:2].tolist() == ["Ann Lee (diver)"] * 2
@@ -154,23 +186,35 @@ def test_candidates_are_given_or_the_pages_of_the_name(knowledge: TopicLookup) -
     assert (pd.isna(entities["z"]), last["status"], last["raw"]) == (True, "skipped", reason)
     assert scored.notes == [reason, "left out: 1 pages of a name beyond max_candidates"]
     with pytest.raises(InputError, match="no page for the topic 'Nan of Leith'"):
-        score(TopicLookup(knowledge.db, "error"), answer, [Response("r", "Nan of Leith", "She was born.", "s")])
+        score(
+            TopicLookup(knowledge.db, "error"),
+            answer,
+            [Response("r", "Nan of Leith", "She was born.", "s")],
+        )
 
 
 def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> None:
     def failing(task: Callable[[str], bool]) -> Callable[[str], str | ChatReply]:
-        return lambda prompt: ChatReply("error", error="gave up") if task(prompt) else answer(prompt)
+        return lambda prompt: (
+            ChatReply("error", error="gave up") if task(prompt) else answer(prompt)
+        )
 
-    grouping, (row,) = score(knowledge, failing(lambda p: find_facts_to_group(p) is not None), bios(MERGED))
+    grouping, (row,) = score(
+        knowledge, failing(lambda p: find_facts_to_group(p) is not None), bios(MERGED)
+    )
     assert (row["factscore"], row["dfactscore"]) == (1.0, None)
     # One group for all the facts is the worst that the grouping might have said.
     assert (row["dfactscore_min"], row["dfactscore_max"]) == (pytest.approx(2 / 3), 1.0)
-    assert grouping.notes == ["not grouped: the facts of 1 responses, as the model's replies could not be read"]
+    assert grouping.notes == [
+        "not grouped: the facts of 1 responses, as the model's replies could not be read"
+    ]
     _, (row,) = score(knowledge, failing(lambda p: "Input: She dived" in p), bios(MERGED))
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 1)
     assert row["dfactscore"] == row["dfactscore_min"] == pytest.approx(2 / 3)
     assert row["dfactscore_max"] == 1.0
-    _, (row,) = score(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n")), bios(MERGED))
+    _, (row,) = score(
+        knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n")), bios(MERGED)
+    )
     # The sentence that failed stands for its facts.
     assert (row["n_facts"], row["n_unscored"]) == (3, 1)
     assert row["dfactscore_max"] == 1.0 > row["dfactscore"]
@@ -186,14 +230,20 @@ def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_sa
 ) -> None:
     def told(entity: str) -> list[Response]:
         facts = (AtomicFact("Ann Lee was a painter.", group="a", entity=entity),)
-        return bios("Ann Lee was a painter.", facts=facts, candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"))
+        return bios(
+            "Ann Lee was a painter.",
+            facts=facts,
+            candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"),
+        )
 
     llm = ScriptedLLM(answer)
     models = make_models(DFactScoreSettings, knowledge, llm, grouper="given", rule="given")
     scored = dfactscore(told("Ann_Lee_(painter)"), models)
     assert scored.claims["given_entity"].tolist() == ["Ann Lee (painter)"] * 2
     asked = len(llm.prompts)
-    with pytest.raises(UsageError, match=r"'r0': the given entity 'Ann Lee \(ghost\)' is not among its candidates"):
+    with pytest.raises(
+        UsageError, match=r"'r0': the given entity 'Ann Lee \(ghost\)' is not among its candidates"
+    ):
         dfactscore(told("Ann Lee (ghost)"), models)
     assert len(llm.prompts) == asked
 
@@ -209,9 +259,15 @@ def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup) -> 
     [
         ({}, "the verifier 'retrieval' needs an LLM"),
         ({"verifiers": ["unigram"]}, "the grouper 'llm' needs an LLM"),
-        ({"verifiers": ["unigram"], "grouper": "gven"}, "grouper: expected 'llm', 'given' or 'one-group'"),
+        (
+            {"verifiers": ["unigram"], "grouper": "gven"},
+            "grouper: expected 'llm', 'given' or 'one-group'",
+        ),
         ({"verifiers": ["unigran"], "grouper": "one-group"}, "unigram"),
-        ({"verifiers": ["unigram"], "grouper": "one-group", "rule": "best"}, "rule: expected 'argmax'"),
+        (
+            {"verifiers": ["unigram"], "grouper": "one-group", "rule": "best"},
+            "rule: expected 'argmax'",
+        ),
         ({"verifiers": ["unigram"], "max_candidates": 0}, "max_candidates: expected greater than"),
     ],
 )
@@ -220,12 +276,19 @@ def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) 
         make_models(DFactScoreSettings, None, None, **options)
 
 
-# ------------------------------------------------------------------------------------------------- run folders
+# ---- run folders
 
 
 def run(file: Path, out: Path, **settings: Any) -> Results:
-    block = {"responses": [str(file)], "verifiers": ["unigram:threshold=0.9"], "grouper": "one-group", "gamma": 0}
-    experiment = DFactScoreExperiment.model_validate({"dfactscore": block | settings, "replicates": 50})
+    block = {
+        "responses": [str(file)],
+        "verifiers": ["unigram:threshold=0.9"],
+        "grouper": "one-group",
+        "gamma": 0,
+    }
+    experiment = DFactScoreExperiment.model_validate(
+        {"dfactscore": block | settings, "replicates": 50}
+    )
     return factaudit.run(experiment, out)
 
 
@@ -237,7 +300,10 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
         "system": evil,
         "output": f"Ann {evil} sang. She swam.",
         "docs": [{"title": title, "text": text} for title, text in pages.items()],
-        "facts": [{"text": f"Ann {evil} sang.", "sentence": 0}, {"text": f"{evil} swam.", "sentence": 1}],
+        "facts": [
+            {"text": f"Ann {evil} sang.", "sentence": 0},
+            {"text": f"{evil} swam.", "sentence": 1},
+        ],
     }
     run(write(tmp_path / "bios.jsonl", line), tmp_path / "run")
     report = (tmp_path / "run" / "report.html").read_text()
@@ -275,7 +341,9 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
         for a in "xy"
         for f, p in zip(facts, pages, strict=True)
     ]
-    notes.write_text("system,response_id,annotator,biography,entity,fact,label,page\n" + "".join(rows))
+    notes.write_text(
+        "system,response_id,annotator,biography,entity,fact,label,page\n" + "".join(rows)
+    )
     more = {"citation_judge": "unigram:threshold=0.9", "annotations": str(notes)}
     results = run(write(tmp_path / "bios.jsonl", *lines), tmp_path / "run", **more)
     (citations,) = results.audits["citations"]
@@ -287,6 +355,11 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
 
 
 def test_responses_that_all_abstain_make_a_report(tmp_path: Path) -> None:
-    line = {"name": "Ann Lee", "output": "I'm sorry.", "facts": [], "docs": [{"title": "Ann Lee", "text": "She sang."}]}
+    line = {
+        "name": "Ann Lee",
+        "output": "I'm sorry.",
+        "facts": [],
+        "docs": [{"title": "Ann Lee", "text": "She sang."}],
+    }
     run(write(tmp_path / "bios.jsonl", line), tmp_path / "run")
     assert (tmp_path / "run/report.html").is_file()

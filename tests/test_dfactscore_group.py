@@ -10,11 +10,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.grouping import GroupingPrompt, ask_for_groups, match_facts, number_groups, split_groups
+from factaudit.engines.grouping import (
+    GroupingPrompt,
+    ask_for_groups,
+    match_facts,
+    number_groups,
+    split_groups,
+)
 from factaudit.errors import InputError
 from factaudit.llm.chat_types import ChatReply
 
-FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "She rows.", "She won in Poznań."]
+FACTS = [
+    "He was born in Kribi.",
+    "He was born in 1958.",
+    "He is a luthier.",
+    "She rows.",
+    "She won in Poznań.",
+]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +48,9 @@ FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "S
         ('[["One."], ["Two."]]', None),
     ],
 )
-def test_a_reply_is_read_in_the_layout_of_the_prompt_alone(reply: str, groups: list[list[str]] | None) -> None:
+def test_a_reply_is_read_in_the_layout_of_the_prompt_alone(
+    reply: str, groups: list[list[str]] | None
+) -> None:
     assert split_groups(reply) == groups
 
 
@@ -61,7 +75,9 @@ def test_every_fact_has_at_most_one_group_for_any_reply(facts: list[str], reply:
 
 @given(st.lists(st.sampled_from(FACTS), min_size=1, max_size=8), st.data())
 def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataObject) -> None:
-    groups = data.draw(st.lists(st.integers(0, 2), min_size=len(facts), max_size=len(facts)).map(sorted))
+    groups = data.draw(
+        st.lists(st.integers(0, 2), min_size=len(facts), max_size=len(facts)).map(sorted)
+    )
     blocks = [
         "\n".join(f"- {fact}" for fact, group in zip(facts, groups, strict=True) if group == number)
         for number in sorted(set(groups))
@@ -73,22 +89,28 @@ def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataOb
 def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
     shown = GroupingPrompt.load()
     assert [len(groups) for _, _, groups in shown.examples] == [1, 3, 1, 3]
-    assert [text[:13] for text, *_ in shown.examples[:2]] == ["Park Chan-woo", "Gavin Hamilto"]  # as Table 8 prints
+    assert [text[:13] for text, *_ in shown.examples[:2]] == [
+        "Park Chan-woo",
+        "Gavin Hamilto",
+    ]  # as Table 8 prints
 
 
 def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
-    shown = GroupingPrompt((("A. B.", ("A1.", "B1."), (("A1.",), ("B1.",))), ("C.", ("C1.",), (("C1.",),))))
-    task = (
-        "Next, refer to the paragraph again and see if it explicitly states that it contains the biographies of "
-        "multiple individuals. If there are multiple biographies, split the independent facts from different biography "
-        'using "====". If the paragraph does not contain multiple biographies from different individuals, repeat the '
-        "independent facts.\n"
+    shown = GroupingPrompt(
+        (("A. B.", ("A1.", "B1."), (("A1.",), ("B1.",))), ("C.", ("C1.",), (("C1.",),)))
     )
-    assert shown.make_text("He was born.", ["He was.", "Born."]) == (
-        "Please breakdown the following sentence into independent facts: A. B.\n- A1.\n- B1.\n"
-        f"{task}- A1.\n- =====\n- B1.\n\n"
-        f"Please breakdown the following sentence into independent facts: C.\n- C1.\n{task}- C1.\n\n"
-        f"Please breakdown the following sentence into independent facts: He was born.\n- He was.\n- Born.\n{task}"
+    task = (
+        "Next, refer to the paragraph again and see if it explicitly states that it contains the"
+        " biographies of multiple individuals. If there are multiple biographies, split the"
+        ' independent facts from different biography using "====". If the paragraph does not'
+        " contain multiple biographies from different individuals, repeat the independent facts.\n"
+    )
+    assert (
+        shown.make_text("He was born.", ["He was.", "Born."])
+        == "Please breakdown the following sentence into independent facts: A. B.\n- A1.\n-"
+        f" B1.\n{task}- A1.\n- =====\n- B1.\n\nPlease breakdown the following sentence into"
+        f" independent facts: C.\n- C1.\n{task}- C1.\n\nPlease breakdown the following sentence"
+        f" into independent facts: He was born.\n- He was.\n- Born.\n{task}"
     )
     assert shown.make_request("x", ["fact"] * 500).params["max_tokens"] > 4000
 

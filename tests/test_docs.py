@@ -1,6 +1,8 @@
-"""The pages of docs/: tutorials, commands and notebooks run, links lead somewhere, the site loads nothing from afar.
+"""The pages of docs/: tutorials, commands and notebooks run, links lead somewhere, the site loads
+nothing from afar.
 
-A model is the scripted server of tests/llm_server.py. ``python tests/doc_pages.py --write`` writes shown output anew.
+A model is the scripted server of tests/llm_server.py. ``python tests/doc_pages.py --write`` writes
+shown output anew.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ from factaudit.cli import cli
 from factaudit.evaluators import registry
 
 ROOT = Path(__file__).resolve().parents[1]
-TUTORIALS = [page for page in sorted((ROOT / "docs/tutorials").glob("*.md")) if "```python" in page.read_text("utf-8")]
+TUTORIALS = [
+    page
+    for page in sorted((ROOT / "docs/tutorials").glob("*.md"))
+    if "```python" in page.read_text("utf-8")
+]
 #: Pages that `make docs` writes.
 GENERATED = {
     f"reference/{name}.md": f"{script}.py"
@@ -35,7 +41,14 @@ GENERATED = {
 }
 LINKING_PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "data/**/*.md", "experiments/*.md", "factaudit/**/*.md", "tests/**/*.md")
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "data/**/*.md",
+        "experiments/*.md",
+        "factaudit/**/*.md",
+        "tests/**/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 
@@ -51,19 +64,26 @@ def test_a_tutorial_runs_as_it_stands(page, tmp_path, monkeypatch, capsys):
 
 
 def test_every_page_is_in_the_navigation():
-    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} | {*GENERATED}
-    assert set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)) == pages
+    pages = {
+        path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")
+    } | {*GENERATED}
+    assert (
+        set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)) == pages
+    )
 
 
 def find_broken_links(page: Path) -> list[str]:
-    """The links of a page to a file that is not there; building the site looks for headings, too."""
+    """The links of a page to a file that is not there; building the site looks for headings,
+    too."""
     broken = []
     text = re.sub(r"^```.*?^```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"[a-z]+:", link):
             continue
         name = link.partition("#")[0]
-        if name.endswith(tuple(GENERATED)) or Path(name).name in {Path(one).name for one in GENERATED}:
+        if name.endswith(tuple(GENERATED)) or Path(name).name in {
+            Path(one).name for one in GENERATED
+        }:
             continue
         if not (page.parent / name).resolve().exists():
             broken.append(link)
@@ -76,7 +96,9 @@ def test_every_link_of_a_page_leads_to_a_file(page):
 
 
 def test_the_page_on_python_has_all_that_the_package_gives():
-    shown = re.findall(r"^::: ([\w.]+)$", (ROOT / "docs/reference/python.md").read_text("utf-8"), re.M)
+    shown = re.findall(
+        r"^::: ([\w.]+)$", (ROOT / "docs/reference/python.md").read_text("utf-8"), re.M
+    )
     assert {name.rpartition(".")[2] for name in shown} >= set(factaudit.__all__) - {"__version__"}
     for name in shown:
         module, _, attribute = name.rpartition(".")
@@ -91,13 +113,36 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     docs = tmp_path / "docs"
     shutil.copytree(ROOT / "docs", docs)
     for name, script in GENERATED.items():
-        subprocess.run([sys.executable, str(docs / "generate" / script), str(docs / name)], check=True, cwd=ROOT)
+        subprocess.run(
+            [sys.executable, str(docs / "generate" / script), str(docs / name)],
+            check=True,
+            cwd=ROOT,
+        )
     config = (ROOT / "mkdocs.yml").read_text("utf-8").replace("docs_dir: docs", f"docs_dir: {docs}")
-    (tmp_path / "mkdocs.yml").write_text(config.replace("hooks: [docs/hooks.py]", f"hooks: [{docs / 'hooks.py'}]"))
-    for name in ("experiments", "notebooks", "data", "factaudit", "tests", *(path.name for path in ROOT.glob("*.md"))):
+    (tmp_path / "mkdocs.yml").write_text(
+        config.replace("hooks: [docs/hooks.py]", f"hooks: [{docs / 'hooks.py'}]")
+    )
+    for name in (
+        "experiments",
+        "notebooks",
+        "data",
+        "factaudit",
+        "tests",
+        *(path.name for path in ROOT.glob("*.md")),
+    ):
         (tmp_path / name).symlink_to(ROOT / name)
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(tmp_path / "mkdocs.yml")]
-    done = subprocess.run([*command, "-d", str(tmp_path / "site")], capture_output=True, text=True, cwd=tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "-f",
+        str(tmp_path / "mkdocs.yml"),
+    ]
+    done = subprocess.run(
+        [*command, "-d", str(tmp_path / "site")], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     return tmp_path / "site"
 
@@ -109,13 +154,17 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     assert "TPR" in (site / "reference" / "audits.html").read_text(encoding="utf-8")
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//', text), page.name
+        assert not re.search(
+            r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//', text
+        ), page.name
 
 
 @browser_test
 @pytest.mark.slow
 def test_the_site_has_no_fault_of_accessibility(site: Path, tmp_path: Path) -> None:
-    axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
+    axe = pytest.importorskip(
+        "axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)"
+    )
     driver = Page(tmp_path / "profile", tmp_path).driver
     driver.set_script_timeout(120)
     try:
@@ -130,7 +179,8 @@ def test_the_site_has_no_fault_of_accessibility(site: Path, tmp_path: Path) -> N
         driver.quit()
 
 
-# Notebooks ----------------------------------------------------------------------------------------------------------
+# Notebooks
+# ------------------------------------------------------------
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
@@ -146,11 +196,14 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     assert all(cell.get("execution_count") for cell in done.cells if cell.cell_type == "code")
 
 
-# Commands of the pages ----------------------------------------------------------------------------------------------
+# Commands of the pages
+# ------------------------------------------------------------
 
 COMMANDS = {(name,): command for name, command in cli.commands.items()}
 RUN_PAGES = [
-    page for page in PAGES if any(not any(part in one.line for part in NOT_RUN) for one in list_commands(page))
+    page
+    for page in PAGES
+    if any(not any(part in one.line for part in NOT_RUN) for one in list_commands(page))
 ]
 
 
@@ -171,28 +224,37 @@ def test_commands_of_a_page_are_understood(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_commands_within_the_text_of_a_page_are_understood(page):
-    """``factaudit VERB`` alone names a verb; with more words it is a command as one would type it."""
+    """``factaudit VERB`` alone names a verb; with more words it is a command as one would type
+    it."""
     text = re.sub(r"^```.*?^```|^### .*?$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for line in re.findall(r"`(factaudit [^`]+)`", text):
         words = line.split()[1:]
         if words[0].startswith("-"):
             continue
-        assert any(tuple(words[: len(path)]) == path or (words[0],) == path[:1] for path in COMMANDS), line
+        assert any(
+            tuple(words[: len(path)]) == path or (words[0],) == path[:1] for path in COMMANDS
+        ), line
         if "--" in line and "..." not in line and "…" not in line:
             check_command_is_understood(re.sub(r"\s+", " ", line))
 
 
 @pytest.mark.parametrize(
     "page",
-    # The README's commands are what a newcomer types first; those of the other pages take a minute together.
-    [page if page.name == "README.md" else pytest.param(page, marks=pytest.mark.slow) for page in RUN_PAGES],
+    # The README's commands are what a newcomer types first; those of the other pages take a minute
+    # together.
+    [
+        page if page.name == "README.md" else pytest.param(page, marks=pytest.mark.slow)
+        for page in RUN_PAGES
+    ],
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_commands_of_a_page_work_as_they_stand_and_print_what_it_shows(page, tmp_path):
     for command, code, told in run_page(page, tmp_path):
         assert code == 0, f"{command.line}\n{told}"
         difference = describe_difference(command, told)
-        assert not difference, f"{command.line}\n{difference}\nrun: python tests/doc_pages.py --write {page.name}"
+        assert not difference, (
+            f"{command.line}\n{difference}\nrun: python tests/doc_pages.py --write {page.name}"
+        )
 
 
 @pytest.mark.parametrize("page", APPROVED_PAGES, ids=lambda path: path.stem)
@@ -202,7 +264,8 @@ def test_the_outputs_are_those_that_were_approved(page, tmp_path):
         assert not difference, f"{command.line}\n{difference}\nrun: make approve"
 
 
-# The README ---------------------------------------------------------------------------------------------------------
+# The README
+# ------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +274,11 @@ def readme(root: Path) -> str:
 
 
 def block(readme: str, holds: str) -> str:
-    (found,) = [code for code in re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL) if holds in code]
+    (found,) = [
+        code
+        for code in re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+        if holds in code
+    ]
     return found
 
 
@@ -223,7 +290,11 @@ def test_the_function_and_the_class_of_ones_own_run_as_shown_and_agree(root, tmp
     monkeypatch.setattr(
         registry,
         "entry_points",
-        lambda group: [EntryPoint("numbers", "my_metric:Numbers", group)] if group == registry.ENTRY_POINTS else [],
+        lambda group: (
+            [EntryPoint("numbers", "my_metric:Numbers", group)]
+            if group == registry.ENTRY_POINTS
+            else []
+        ),
     )
     try:
         assert isinstance(registry.make_evaluator("numbers"), Evaluator)
@@ -235,10 +306,14 @@ def test_the_function_and_the_class_of_ones_own_run_as_shown_and_agree(root, tmp
         sys.modules.pop("my_metric", None)
     (rates,) = [
         row
-        for row in factaudit.compare(claims, verdicts, audits=["rates"], replicates=0).audits["rates"]
+        for row in factaudit.compare(claims, verdicts, audits=["rates"], replicates=0).audits[
+            "rates"
+        ]
         if row["evaluator"] == "numbers" and row["dataset"] == "__macro__"
     ]
-    assert list(of_function["score"]) == list(verdicts.loc[verdicts["evaluator"] == "numbers", "score"])
+    assert list(of_function["score"]) == list(
+        verdicts.loc[verdicts["evaluator"] == "numbers", "score"]
+    )
     assert rates["n_unscored"] == 0
     assert 0.5 < rates["bacc"] < 1  # a swapped number is found out, the rest is not
 
@@ -259,9 +334,14 @@ def test_its_first_sentence_is_what_the_demo_finds(readme, root):
     found = factaudit.compare(
         converted.claims, converted.verdicts, audits=["rates", "quantification"], replicates=0
     ).audits
-    best = max((row for row in found["rates"] if row["dataset"] == "__macro__"), key=lambda row: row["bacc"])
+    best = max(
+        (row for row in found["rates"] if row["dataset"] == "__macro__"),
+        key=lambda row: row["bacc"],
+    )
     rates = [
-        row for row in found["quantification"] if row["evaluator"] == best["evaluator"] and row["level"] == "claim"
+        row
+        for row in found["quantification"]
+        if row["evaluator"] == best["evaluator"] and row["level"] == "claim"
     ]
     worst = max(rates, key=lambda row: abs(row["bias"]))
     assert (worst["dataset"], worst["system"]) == ("RAGTruth-Summary", "mistral-7B-instruct")
@@ -272,6 +352,10 @@ def test_its_first_sentence_is_what_the_demo_finds(readme, root):
 
 
 def test_every_extra_is_told_of(root):
-    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    table = (root / "docs/index.md").read_text("utf-8").partition("## Install")[2].partition("## ")[0]
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    table = (
+        (root / "docs/index.md").read_text("utf-8").partition("## Install")[2].partition("## ")[0]
+    )
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == set(extras)

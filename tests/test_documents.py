@@ -22,13 +22,20 @@ def make_long(monkeypatch):
 
 
 def table(n: int = 60) -> pd.DataFrame:
-    texts = ["the cat sat on the mat, é", "a dog\nbarks at the moon", "", None, "no \U0001f600 end " * 9]
+    texts = [
+        "the cat sat on the mat, é",
+        "a dog\nbarks at the moon",
+        "",
+        None,
+        "no \U0001f600 end " * 9,
+    ]
     return pd.DataFrame(
         {
             "claim_id": [f"c{i}" for i in range(n)],
             "dataset": [f"d{i % 2}" for i in range(n)],
             "system": [f"s{i % 3}" for i in range(n)],
-            "claim": ["the cat sat", "a dog barks at", "no \U0001f600 end no", "the moon"] * (n // 4),
+            "claim": ["the cat sat", "a dog barks at", "no \U0001f600 end no", "the moon"]
+            * (n // 4),
             "doc": [texts[i // 3 % 5] for i in range(n)],
             "label": [i % 2 for i in range(n)],
             "note": [f"n{i}" for i in range(n)],
@@ -71,7 +78,10 @@ def test_parts_of_any_kind_are_one_column(monkeypatch):
         found |= dict(zip(rows.tolist(), read, strict=True))
     assert list(found.values()) == wanted
     # What pandas puts together itself has several dictionaries.
-    assert documents.list_shared_texts(pd.concat([column, column], ignore_index=True)) == [*wanted, *wanted]
+    assert documents.list_shared_texts(pd.concat([column, column], ignore_index=True)) == [
+        *wanted,
+        *wanted,
+    ]
 
 
 def test_figures_and_verdicts_are_the_same(tmp_path, monkeypatch):
@@ -79,13 +89,22 @@ def test_figures_and_verdicts_are_the_same(tmp_path, monkeypatch):
     write_table(table(), path)
     random = np.random.default_rng(0)
     for name in ("x", "chunked-x"):
-        verdicts = pd.DataFrame({"claim_id": table()["claim_id"], "evaluator": name, "score": random.random(60)})
+        verdicts = pd.DataFrame(
+            {"claim_id": table()["claim_id"], "evaluator": name, "score": random.random(60)}
+        )
         write_table(verdicts, tmp_path / f"{name}.parquet")
 
     def figures():
         claims = read_claims(path)
-        verdicts = read_verdicts(tmp_path / "x.parquet", tmp_path / "chunked-x.parquet", claims=claims)
-        audits = ["surface_bias", {"chunking": {"size": 3}}, {"chunking_rates": {"size": 3}}, "rates"]
+        verdicts = read_verdicts(
+            tmp_path / "x.parquet", tmp_path / "chunked-x.parquet", claims=claims
+        )
+        audits = [
+            "surface_bias",
+            {"chunking": {"size": 3}},
+            {"chunking_rates": {"size": 3}},
+            "rates",
+        ]
         found = compare(claims, verdicts, audits=audits, replicates=50)
         judged = judge(claims, [make_named_evaluator("rouge2")])
         return found.to_dict(), judged.to_dict("list")
@@ -112,6 +131,9 @@ def test_rows_of_json_may_change_their_minds(tmp_path, monkeypatch):
     assert claims["label"].tolist() == [pd.NA, 1, 0]
     assert documents.list_shared_texts(claims["doc"]) == ["one", None, "one"]
     path.write_text(
-        "".join(json.dumps(row) + "\n" for row in [*rows, {**rows[0], "claim_id": "d", "doc": ["one", "two"]}])
+        "".join(
+            json.dumps(row) + "\n"
+            for row in [*rows, {**rows[0], "claim_id": "d", "doc": ["one", "two"]}]
+        )
     )
     assert read_claims(path)["doc"].tolist()[-1] == "one\n\ntwo"

@@ -1,4 +1,5 @@
-"""Tables past memory: what DuckDB loads gives the rows that tables in memory give, and is refused alike."""
+"""Tables past memory: what DuckDB loads gives the rows that tables in memory give, and is refused
+alike."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ duckdb = pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
 
 
 def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Claims with and without documents, responses, systems and labels; verdicts with gaps, guesses and repeats."""
+    """Claims with and without documents, responses, systems and labels; verdicts with gaps, guesses
+    and repeats."""
     random = np.random.default_rng(seed)
 
     def some(values: np.ndarray, share: float) -> np.ndarray:
@@ -36,7 +38,12 @@ def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
             "system": [None if r % 11 == 0 else f"s{r % 4}" for r in response],
             "response_id": [None if r % 7 == 0 else str(r) for r in response],
             # Mostly one document to a response; some name several, some none.
-            "doc_id": some(np.where(random.random(n) < 0.1, random.integers(0, 9, n), response // 3).astype(str), 0.1),
+            "doc_id": some(
+                np.where(random.random(n) < 0.1, random.integers(0, 9, n), response // 3).astype(
+                    str
+                ),
+                0.1,
+            ),
             "task": some(np.array(["x", "y"])[random.integers(0, 2, n)], 0.2),
             "topic": [f"t{r % 5}" for r in response],
             "claim": "text",
@@ -44,12 +51,21 @@ def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
             "abstained": None,
         }
     )
-    lone = {"claim_id": "lone", "dataset": "a", "system": "s1", "response_id": "silent", "abstained": 1, "topic": "t0"}
+    lone = {
+        "claim_id": "lone",
+        "dataset": "a",
+        "system": "s1",
+        "response_id": "silent",
+        "abstained": 1,
+        "topic": "t0",
+    }
     claims = pd.concat([claims, pd.DataFrame([lone])], ignore_index=True)
     parts = []
     for name in ("e2", "e1", "e3"):
         score = np.round(random.random(n), 2)
-        status = np.array(STATUSES, dtype=object)[random.choice(5, n, p=[0.8, 0.08, 0.04, 0.04, 0.04])]
+        status = np.array(STATUSES, dtype=object)[
+            random.choice(5, n, p=[0.8, 0.08, 0.04, 0.04, 0.04])
+        ]
         guessed = (status == "unparsed") & (random.random(n) < 0.5) & (name != "e3")
         parts.append(
             pd.DataFrame(
@@ -67,24 +83,31 @@ def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
     return claims, pd.concat(parts, ignore_index=True)
 
 
-def written(folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame) -> duckdb_tables.DuckDBTables:
+def written(
+    folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame
+) -> duckdb_tables.DuckDBTables:
     claims.to_parquet(folder / "claims.parquet")
     half = len(verdicts) // 2
     verdicts[:half].to_parquet(folder / "verdicts-1.parquet")
     verdicts[half:].to_parquet(folder / "verdicts-2.parquet")
-    return duckdb_tables.find_parquet_tables([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
+    return duckdb_tables.find_parquet_tables(
+        [str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")]
+    )
 
 
 def as_numbers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
     """Whole numbers for ids, as text in one of the tables; no claim has a system."""
     number = {name: at * 37 % 1009 for at, name in enumerate(claims["claim_id"])}
-    claims["claim_id"], verdicts["claim_id"] = (table["claim_id"].map(number) for table in (claims, verdicts))
+    claims["claim_id"], verdicts["claim_id"] = (
+        table["claim_id"].map(number) for table in (claims, verdicts)
+    )
     verdicts["claim_id"] = verdicts["claim_id"].astype(str)
     claims["system"] = None
 
 
 def by_text(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
-    """Documents by their texts alone, some of them lists of passages' worth of lines, blank or a placeholder."""
+    """Documents by their texts alone, some of them lists of passages' worth of lines, blank or a
+    placeholder."""
     texts = np.array(["Ä text.", "a\n\nb", " ", "(no text: row 3 of x)", "it's"], dtype=object)
     claims["doc"] = texts[np.arange(len(claims)) // 3 % 5]
     claims["doc_id"] = None
@@ -96,7 +119,8 @@ def by_passages(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
 
 
 def as_facts(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
-    """Each fact stands beside several people, so that a response is not wrong because one of them is 0."""
+    """Each fact stands beside several people, so that a response is not wrong because one of them
+    is 0."""
     claims["fact_id"] = [f"f{at // 3}" for at in range(len(claims))]
     claims["entity"] = [f"person {at % 3}" for at in range(len(claims))]
 
@@ -113,7 +137,9 @@ def graded(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
 CHANGES = [None, as_numbers, by_text, by_passages, as_facts, without_labels, graded]
 
 
-@pytest.mark.parametrize("change", [pytest.param(one, marks=[pytest.mark.slow] if one else []) for one in CHANGES])
+@pytest.mark.parametrize(
+    "change", [pytest.param(one, marks=[pytest.mark.slow] if one else []) for one in CHANGES]
+)
 def test_loaded_tables_give_the_rows_of_tables_in_memory(tmp_path, monkeypatch, change):
     claims, verdicts = messy(len(str(change)) % 7)
     if change is not None:
@@ -123,11 +149,21 @@ def test_loaded_tables_give_the_rows_of_tables_in_memory(tmp_path, monkeypatch, 
     judged = join(known, validate_verdicts(verdicts, claims=known))
     monkeypatch.setattr(duckdb_tables, "ROWS_PER_BLOCK", 2048)
     loaded = duckdb_tables.load_duckdb_judgements(tables, tmp_path)
-    for name in ("label", "prediction", "score", "status", "repeat_predictions", "cluster_codes", "grade"):
+    for name in (
+        "label",
+        "prediction",
+        "score",
+        "status",
+        "repeat_predictions",
+        "cluster_codes",
+        "grade",
+    ):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(judged, name), name)
     np.testing.assert_array_equal(loaded.responses.cluster_codes, judged.responses.cluster_codes)
     intervals = ClusterBootstrap(50)
-    texts = {"surface_bias", "covariates", "chunking", "chunking_rates"} if "doc" in claims else set()
+    texts = (
+        {"surface_bias", "covariates", "chunking", "chunking_rates"} if "doc" in claims else set()
+    )
     found = 0
     for name, audit in list_computable_audits().items():
         if name in texts or (audit.applies is not None and not audit.applies(judged)):
@@ -147,7 +183,13 @@ def test_error_rates_are_estimated_as_of_tables_in_memory(tmp_path):
         pd.DataFrame({"claim_id": chosen, "annotator": "me", "label": random.integers(0, 2, 120)})
     )
     loaded = duckdb_tables.load_duckdb_judgements(written(tmp_path, claims, verdicts), tmp_path)
-    options = {"main": "e2", "covariates": ["e3", "e1"], "strata": ["task", "topic"], "seed": 3, "annotations": mine}
+    options = {
+        "main": "e2",
+        "covariates": ["e3", "e1"],
+        "strata": ["task", "topic"],
+        "seed": 3,
+        "annotations": mine,
+    }
     expected = estimate_rates(known, validate_verdicts(verdicts, claims=known), **options).audits()
     assert estimate_rates(loaded, **options).audits() == expected
     assert len(expected["estimates"]) > 50
@@ -156,26 +198,64 @@ def test_error_rates_are_estimated_as_of_tables_in_memory(tmp_path):
 
 
 WRONG = [
-    ("claims", {"label": 2}, "row 3, column 'label': expected 1 (attributable), 0 (unattributable) or nothing"),
+    (
+        "claims",
+        {"label": 2},
+        "row 3, column 'label': expected 1 (attributable), 0 (unattributable) or nothing",
+    ),
     ("claims", {"claim_id": None}, "row 3, column 'claim_id': expected an id, found none"),
     ("claims", {"claim_id": "c1"}, "column 'claim_id': expected unique ids, but 'c1' is also in"),
     ("claims", {"dataset": "__macro__"}, "row 3, column 'dataset': expected another name"),
-    ("claims", {"variant_of": "c1"}, "column 'variant_of': expected nothing: variants are audited in memory alone"),
-    ("verdicts", {"claim_id": "c9"}, "row 2, column 'claim_id': expected the id of a claim, but no claim has it"),
-    ("verdicts", {"claim_id": "c1"}, "row 2, column 'claim_id': expected one verdict per claim and evaluator"),
-    ("verdicts", {"score": 1.5}, "row 2, column 'score': expected a number from 0 to 1, or nothing, found 1.5"),
-    ("verdicts", {"prediction": 3}, "row 2, column 'prediction': expected 1, 0 or nothing, found 3.0"),
-    ("verdicts", {"status": "fine"}, "row 2, column 'status': expected one of ok, unparsed, refused, error, skipped"),
-    ("verdicts", {"score": None, "prediction": None}, "row 2, column 'prediction': no score and no prediction"),
+    (
+        "claims",
+        {"variant_of": "c1"},
+        "column 'variant_of': expected nothing: variants are audited in memory alone",
+    ),
+    (
+        "verdicts",
+        {"claim_id": "c9"},
+        "row 2, column 'claim_id': expected the id of a claim, but no claim has it",
+    ),
+    (
+        "verdicts",
+        {"claim_id": "c1"},
+        "row 2, column 'claim_id': expected one verdict per claim and evaluator",
+    ),
+    (
+        "verdicts",
+        {"score": 1.5},
+        "row 2, column 'score': expected a number from 0 to 1, or nothing, found 1.5",
+    ),
+    (
+        "verdicts",
+        {"prediction": 3},
+        "row 2, column 'prediction': expected 1, 0 or nothing, found 3.0",
+    ),
+    (
+        "verdicts",
+        {"status": "fine"},
+        "row 2, column 'status': expected one of ok, unparsed, refused, error, skipped",
+    ),
+    (
+        "verdicts",
+        {"score": None, "prediction": None},
+        "row 2, column 'prediction': no score and no prediction",
+    ),
     ("verdicts", {"evaluator": "__all__"}, "row 2, column 'evaluator': expected another name"),
-    ("verdicts", {"repeat": 0.5}, "row 2, column 'repeat': expected a whole number from 0 on, or nothing, found 0.5"),
+    (
+        "verdicts",
+        {"repeat": 0.5},
+        "row 2, column 'repeat': expected a whole number from 0 on, or nothing, found 0.5",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("table", "change", "message"), WRONG)
 def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path, table, change, message):
     tables = {
-        "claims": pd.DataFrame({"claim_id": ["c1", "c2", "c3"], "dataset": "d", "label": [1.0, 0.0, None]}),
+        "claims": pd.DataFrame(
+            {"claim_id": ["c1", "c2", "c3"], "dataset": "d", "label": [1.0, 0.0, None]}
+        ),
         "verdicts": pd.DataFrame(
             {"claim_id": ["c1", "c2", "c3"], "evaluator": "e", "score": [0.1, 0.9, 0.5]}
             | {"prediction": [np.nan, 1, 1], "status": "ok", "repeat": [0.0, 0.0, 0.0]}
@@ -188,15 +268,21 @@ def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path, table, change,
         duckdb_tables.load_duckdb_judgements(found, tmp_path)
     assert message in str(raised.value)
     if "unique" not in message:
-        assert str(raised.value).startswith(str(tmp_path / ("claims" if table == "claims" else "verdicts-2")))
+        assert str(raised.value).startswith(
+            str(tmp_path / ("claims" if table == "claims" else "verdicts-2"))
+        )
 
 
 def database(folder: Path) -> str:
     """The address of a database that has what the files in a folder have."""
     with duckdb.connect(str(folder / "mine.db")) as connection:
         connection.execute("CREATE SCHEMA judged")
-        connection.execute(f"CREATE TABLE my_claims AS SELECT * FROM read_parquet('{folder}/claims.parquet')")
-        connection.execute(f"CREATE TABLE judged.one AS SELECT * FROM read_parquet('{folder}/verdicts-*.parquet')")
+        connection.execute(
+            f"CREATE TABLE my_claims AS SELECT * FROM read_parquet('{folder}/claims.parquet')"
+        )
+        connection.execute(
+            f"CREATE TABLE judged.one AS SELECT * FROM read_parquet('{folder}/verdicts-*.parquet')"
+        )
     return "mine.db?claims=my_claims&verdicts=judged.one"
 
 
@@ -221,22 +307,37 @@ def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
 
 def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
     written(tmp_path, *messy(3, 40))
-    files = {"claims": [str(tmp_path / "claims.parquet")], "verdicts": [str(tmp_path / "verdicts-1.parquet")]}
-    with pytest.raises(UsageError, match="audit 'surface_bias' reads texts, which DuckDB does not load"):
+    files = {
+        "claims": [str(tmp_path / "claims.parquet")],
+        "verdicts": [str(tmp_path / "verdicts-1.parquet")],
+    }
+    with pytest.raises(
+        UsageError, match="audit 'surface_bias' reads texts, which DuckDB does not load"
+    ):
         run(Experiment(**files, where="duckdb", audits=["rates", "surface_bias"]), tmp_path / "run")
-    mixed = files | {"claims": [*files["claims"], {"format": "aggrefact", "source": files["claims"]}]}
-    with pytest.raises(UsageError, match="reads Parquet files of claims and verdicts, no other format"):
+    mixed = files | {
+        "claims": [*files["claims"], {"format": "aggrefact", "source": files["claims"]}]
+    }
+    with pytest.raises(
+        UsageError, match="reads Parquet files of claims and verdicts, no other format"
+    ):
         run(Experiment(**mixed, where="duckdb"), tmp_path / "run")
     with pytest.raises(ValueError, match="judges nothing"):
         Experiment(**files, where="duckdb", evaluators=["tfidf"])
     with pytest.raises(ValueError, match="expected tables alone"):
         Experiment(**files, tables="duckdb:///x.db?claims=a&verdicts=b")
-    for address in ("duckdb:///x.db?claims=a", "postgres:///x?claims=a&verdicts=b", "duckdb:///?claims=a&verdicts=b"):
+    for address in (
+        "duckdb:///x.db?claims=a",
+        "postgres:///x?claims=a&verdicts=b",
+        "duckdb:///?claims=a&verdicts=b",
+    ):
         with pytest.raises(UsageError, match="expected duckdb:///path"):
             duckdb_tables.parse_duckdb_address(address)
     with pytest.raises(InputError, match=r"no such file"):
         duckdb_tables.parse_duckdb_address("duckdb:///nowhere.db?claims=a&verdicts=b")
-    (tmp_path / "no.db").write_text("no database, but a text that is long enough to be told from one")
+    (tmp_path / "no.db").write_text(
+        "no database, but a text that is long enough to be told from one"
+    )
     address = f"duckdb:///{tmp_path}/no.db?claims=a&verdicts=b"
     with pytest.raises(InputError, match="not a DuckDB database"):
         duckdb_tables.load_duckdb_judgements(duckdb_tables.parse_duckdb_address(address), tmp_path)

@@ -11,7 +11,11 @@ from factaudit.estimate.label_agreement import compute_label_agreement, find_dis
 
 
 def judged(columns: dict[str, list[int | None]]) -> pd.DataFrame:
-    rows = [(f"c{at}", name, label) for name, labels in columns.items() for at, label in enumerate(labels)]
+    rows = [
+        (f"c{at}", name, label)
+        for name, labels in columns.items()
+        for at, label in enumerate(labels)
+    ]
     return pd.DataFrame(rows, columns=["claim_id", "annotator", "label"]).astype({"label": "Int8"})
 
 
@@ -28,13 +32,19 @@ def test_kappa_is_scikit_learns() -> None:
 
 
 def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
-    columns = {"a": [1, 0, None, 1, 1, 0], "b": [1, 1, 0, 1, None, 0], "c": [None, 0, 0, 1, None, 1]}
+    columns = {
+        "a": [1, 0, None, 1, 1, 0],
+        "b": [1, 1, 0, 1, None, 0],
+        "c": [None, 0, 0, 1, None, 1],
+    }
     rows = compute_label_agreement(judged(columns))
     assert [(row["annotator_a"], row["annotator_b"]) for row in rows] == [
         ("__all__", None),
         *(("a", "b"), ("a", "c"), ("b", "c")),
     ]
-    table = np.array([[np.nan if v is None else v for v in column] for column in columns.values()]).T
+    table = np.array(
+        [[np.nan if v is None else v for v in column] for column in columns.values()]
+    ).T
     matrix = np.zeros((2, 2))
     for labels in table:
         known = labels[~np.isnan(labels)].astype(int)
@@ -49,16 +59,21 @@ def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
 
 
 def test_disagreements() -> None:
-    assert list(find_disputed_claims(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))) == ["c1", "c2"]
+    assert list(
+        find_disputed_claims(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))
+    ) == ["c1", "c2"]
 
 
 def test_claims_of_one_document_are_resampled_together() -> None:
-    """Ten claims of a document on which annotators agree or not as one are one observation, not ten."""
+    """Ten claims of a document on which annotators agree or not as one are one observation, not
+    ten."""
     random = np.random.default_rng(3)
     agree = np.repeat(random.random(20) < 0.7, 10)
     a = (random.random(200) < 0.6).astype(int)
     labels = judged({"a": a.tolist(), "b": np.where(agree, a, 1 - a).tolist()})
-    claims = pd.DataFrame({"claim_id": [f"c{at}" for at in range(200)], "dataset": "d", "doc_id": None})
+    claims = pd.DataFrame(
+        {"claim_id": [f"c{at}" for at in range(200)], "dataset": "d", "doc_id": None}
+    )
     claims["doc"] = [f"text {at // 10}" for at in range(200)]
     (alone,), (together,) = (compute_label_agreement(labels, table) for table in (None, claims))
     widths = [row["percent_high"] - row["percent_low"] for row in (alone, together)]

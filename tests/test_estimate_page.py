@@ -17,7 +17,11 @@ from estimate_data import World, tables, without_labels
 
 from factaudit import estimate_rates, read_annotations, validate_claims
 from factaudit.errors import InputError
-from factaudit.estimate.page import render_labelling_page, write_labelling_page, write_labelling_pages
+from factaudit.estimate.page import (
+    render_labelling_page,
+    write_labelling_page,
+    write_labelling_pages,
+)
 from factaudit.estimate.sample import draw_sample
 
 HOSTILE = [
@@ -34,10 +38,12 @@ HOSTILE = [
 
 def claims_of(texts: list[str], docs: list[str | None]) -> pd.DataFrame:
     ids = [f"c{at}" for at in range(len(texts))]
-    return validate_claims(pd.DataFrame({"claim_id": ids, "dataset": "d", "claim": texts, "doc": docs}))
+    return validate_claims(
+        pd.DataFrame({"claim_id": ids, "dataset": "d", "claim": texts, "doc": docs})
+    )
 
 
-# ------------------------------------------------------------------------------------------------- without a browser
+# ---- without a browser
 
 
 def test_the_page_is_one_file_that_loads_nothing() -> None:
@@ -55,7 +61,11 @@ def test_the_page_is_one_file_that_loads_nothing() -> None:
 def test_it_is_blind_to_systems_and_verdicts() -> None:
     claims, verdicts = tables(World(size=6))
     sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 12)
-    data = data_of(render_labelling_page(claims[claims["claim_id"].isin(sample.rows["claim_id"])], "ann", "labels"))
+    data = data_of(
+        render_labelling_page(
+            claims[claims["claim_id"].isin(sample.rows["claim_id"])], "ann", "labels"
+        )
+    )
     assert set(data) == {"page", "name", "annotator", "docs", "claims"}
     assert all(set(claim) == {"id", "claim", "doc"} for claim in data["claims"])
 
@@ -74,7 +84,9 @@ def test_texts_stay_data() -> None:
 
 def test_each_annotator_has_an_order_of_their_own(tmp_path: Path) -> None:
     claims, verdicts = tables(World())
-    sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 60, annotators=2, overlap=0.5)
+    sample = draw_sample(
+        join(without_labels(claims), verdicts), ["e0"], 60, annotators=2, overlap=0.5
+    )
     paths = write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)
     assert [path.name for path in paths] == ["label-1.html", "label-2.html"]
     first, second = ([c["id"] for c in data_of(path.read_text())["claims"]] for path in paths)
@@ -82,7 +94,10 @@ def test_each_annotator_has_an_order_of_their_own(tmp_path: Path) -> None:
     assert len(set(first) | set(second)) == 60
     shared = set(first) & set(second)
     assert [c for c in first if c in shared] != [c for c in second if c in shared]
-    again = [path.read_bytes() for path in write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)]
+    again = [
+        path.read_bytes()
+        for path in write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)
+    ]
     assert again == [path.read_bytes() for path in paths]
 
 
@@ -93,22 +108,29 @@ def test_claims_of_a_response_stay_together(tmp_path: Path) -> None:
     (path,) = write_labelling_pages(sample, claims, tmp_path / "label.html")
     ids = pd.Series([c["id"] for c in data_of(path.read_text())["claims"]])
     of = claims.set_index("claim_id").loc[ids]
-    assert (of["system"] + of["response_id"]).ne((of["system"] + of["response_id"]).shift()).sum() == 12
+    assert (of["system"] + of["response_id"]).ne(
+        (of["system"] + of["response_id"]).shift()
+    ).sum() == 12
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ends in \.html"):
         write_labelling_page(claims_of(["a"], ["b"]), tmp_path / "page.txt", "ann")
     with pytest.raises(InputError, match="no text to show"):
-        write_labelling_page(claims_of(["a"], ["b"]).assign(claim=None), tmp_path / "page.html", "ann")
+        write_labelling_page(
+            claims_of(["a"], ["b"]).assign(claim=None), tmp_path / "page.html", "ann"
+        )
 
 
-# --------------------------------------------------------------------------------------------------- in the browser
+# ---- in the browser
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 DRIVER = shutil.which("chromedriver")
 browser_test = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="needs a browser (Debian: apt install chromium chromium-driver)"
+    CHROMIUM is None or DRIVER is None,
+    reason="needs a browser (Debian: apt install chromium chromium-driver)",
 )
 
 
@@ -123,7 +145,12 @@ class Page:
 
         options = selenium.ChromeOptions()
         options.binary_location = str(CHROMIUM)
-        for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        for argument in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+        ):
             options.add_argument(argument)
         options.add_argument(f"--user-data-dir={profile}")
         options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
@@ -163,7 +190,9 @@ class Page:
     def wait_for_element(self, selector: str) -> Any:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        return WebDriverWait(self.driver, 10).until(lambda driver: driver.find_elements("css selector", selector))[0]
+        return WebDriverWait(self.driver, 10).until(
+            lambda driver: driver.find_elements("css selector", selector)
+        )[0]
 
     def click(self, element: str) -> None:
         self.driver.find_element("id", element).click()
@@ -181,8 +210,12 @@ class Page:
 
     def requests(self) -> list[str]:
         """What the page asked of the network since the browser began."""
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        events = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
+        sent = [
+            event["params"] for event in events if event["method"] == "Network.requestWillBeSent"
+        ]
         own = [one["request"]["url"] for one in sent if one["documentURL"].startswith("file:")]
         assert own, "the log is on"
         return [url for url in own if not url.startswith(("file:", "data:", "blob:"))]
@@ -207,7 +240,10 @@ def thirty(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame, Any, Path, dict[
     """Claims, verdicts, a sample of 30, its page, and the key for each claim's text."""
     claims, verdicts = tables(World())
     claims["claim"] = [f"Claim number {at} costs 1,5{at % 10}0 euros" for at in range(len(claims))]
-    claims["doc"] = [f"Introduction.\nThe {at}th costs 1,5{at % 10}0 euros.\nThe end." for at in range(len(claims))]
+    claims["doc"] = [
+        f"Introduction.\nThe {at}th costs 1,5{at % 10}0 euros.\nThe end."
+        for at in range(len(claims))
+    ]
     sample = draw_sample(join(without_labels(claims), verdicts), ["e0", "e1"], 30)
     (path,) = write_labelling_pages(sample, claims, tmp_path / "label.html")
     keys = {text: str(label) for text, label in zip(claims["claim"], claims["label"], strict=True)}
@@ -216,7 +252,9 @@ def thirty(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame, Any, Path, dict[
 
 @pytest.mark.slow
 @browser_test
-def test_thirty_claims_by_key_with_a_crash_between(tmp_path: Path, browser: Callable[[], Page]) -> None:
+def test_thirty_claims_by_key_with_a_crash_between(
+    tmp_path: Path, browser: Callable[[], Page]
+) -> None:
     claims, verdicts, sample, path, keys = thirty(tmp_path)
     view = browser().open(path)
     for _ in range(13):
@@ -253,7 +291,9 @@ def test_thirty_claims_by_key_with_a_crash_between(tmp_path: Path, browser: Call
 @browser_test
 @pytest.mark.slow
 def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[], Page]) -> None:
-    claims = claims_of(["\U0001f600 Zoë paid 1,500 euros in May."] * 2 + ["Third."], ["Zoë paid 1,400 euros."] * 3)
+    claims = claims_of(
+        ["\U0001f600 Zoë paid 1,500 euros in May."] * 2 + ["Third."], ["Zoë paid 1,400 euros."] * 3
+    )
     path = write_labelling_page(claims.iloc[:2], tmp_path / "label.html", "ann")
     view = browser().open(path)
     keys = view.keys
@@ -273,7 +313,9 @@ def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[
     assert view.driver.find_element("id", "reasons").is_displayed(), "asked for a reason"
     view.press("two Zoës", keys.ENTER)
     assert not view.driver.find_element("id", "reasons").is_displayed()
-    found = read_annotations(view.download(), claims=claims).sort_values("label", na_position="last")
+    found = read_annotations(view.download(), claims=claims).sort_values(
+        "label", na_position="last"
+    )
     first, second = found.to_dict("records")
     assert (first["label"], first["note"]) == (0, "not 1 but 0")
     text = claims["claim"][0]
@@ -282,8 +324,12 @@ def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[
 
 
 @browser_test
-def test_the_document_shows_what_the_claim_shares_where_asked(tmp_path: Path, browser: Callable[[], Page]) -> None:
-    filler = "\n".join(f"Nothing of note happened in the year {year}." for year in range(1000, 1400))
+def test_the_document_shows_what_the_claim_shares_where_asked(
+    tmp_path: Path, browser: Callable[[], Page]
+) -> None:
+    filler = "\n".join(
+        f"Nothing of note happened in the year {year}." for year in range(1000, 1400)
+    )
     doc = f"{filler}\nThe bridge at Teverham was closed for 42 days.\n{filler}"
     claims = claims_of(["The Teverham bridge was closed 42 days."], [doc])
     view = browser().open(write_labelling_page(claims, tmp_path / "label.html", "ann"))
@@ -310,7 +356,9 @@ def test_the_document_shows_what_the_claim_shares_where_asked(tmp_path: Path, br
 def test_hostile_texts_cannot_run(tmp_path: Path, browser: Callable[[], Page]) -> None:
     claims = claims_of(HOSTILE, HOSTILE[::-1])
     view = browser().open(
-        write_labelling_page(claims, tmp_path / "label.html", '<img src=x onerror="window.hacked=9">')
+        write_labelling_page(
+            claims, tmp_path / "label.html", '<img src=x onerror="window.hacked=9">'
+        )
     )
     shown = set()
     for _ in HOSTILE:
@@ -329,22 +377,28 @@ def test_hostile_texts_cannot_run(tmp_path: Path, browser: Callable[[], Page]) -
 @browser_test
 @pytest.mark.slow
 def test_on_a_phone_and_by_axe(tmp_path: Path, browser: Callable[[], Page]) -> None:
-    axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
+    axe = pytest.importorskip(
+        "axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)"
+    )
     _, _, _, path, keys = thirty(tmp_path)
     view = browser()
     view.driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 780, "deviceScaleFactor": 2, "mobile": True}
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 390, "height": 780, "deviceScaleFactor": 2, "mobile": True},
     )
     view.open(path)
     assert view.js("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
     for label in ("1", "0", "?"):
         button = view.driver.find_element("css selector", f"#answer [data-label='{label}']")
         box = view.js(
-            f"JSON.stringify(document.querySelector('#answer [data-label=\"{label}\"]').getBoundingClientRect())"
+            "JSON.stringify(document.querySelector('#answer"
+            f' [data-label="{label}"]\').getBoundingClientRect())'
         )
         assert json.loads(box)["bottom"] <= 780, "in reach of the thumb"
         assert button.size["height"] >= 44
-    view.driver.find_element("css selector", f"#answer [data-label='{keys[view.text('claim')]}']").click()
+    view.driver.find_element(
+        "css selector", f"#answer [data-label='{keys[view.text('claim')]}']"
+    ).click()
     assert view.text("count") == "1 of 30"
     for width in (390, 1280):
         view.driver.execute_cdp_cmd(
@@ -357,4 +411,7 @@ def test_on_a_phone_and_by_axe(tmp_path: Path, browser: Callable[[], Page]) -> N
             check = axe.Axe(view.driver)
             check.inject()
             faults = check.run()["violations"]
-            assert [(fault["id"], fault["nodes"][0]["html"]) for fault in faults] == [], (width, scheme)
+            assert [(fault["id"], fault["nodes"][0]["html"]) for fault in faults] == [], (
+                width,
+                scheme,
+            )

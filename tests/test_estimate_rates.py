@@ -1,4 +1,5 @@
-"""Rates from few labels: the model against its definition and by brute force; each method by hand, from tables."""
+"""Rates from few labels: the model against its definition and by brute force; each method by hand,
+from tables."""
 
 from __future__ import annotations
 
@@ -15,9 +16,19 @@ from factaudit import estimate_rates
 from factaudit.audit.screen import compose_screen
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.corpus import Corpus, build_corpora
-from factaudit.estimate.methods import ESTIMATION_METHODS, Estimation, RateEstimate, estimate_by_method
+from factaudit.estimate.methods import (
+    ESTIMATION_METHODS,
+    Estimation,
+    RateEstimate,
+    estimate_by_method,
+)
 from factaudit.estimate.rates import EstimationResults, compare_pairs, find_contradictions
-from factaudit.stats.regression import APART_SCALE, EFFECT_SCALES, HierarchicalRegression, make_covariates
+from factaudit.stats.regression import (
+    APART_SCALE,
+    EFFECT_SCALES,
+    HierarchicalRegression,
+    make_covariates,
+)
 from factaudit.stats.sampling import (
     StratifiedDraw,
     cluster_design_effect,
@@ -39,7 +50,9 @@ WORLDS = {
 
 def corpus_of(world: World, seed: int = 0) -> Corpus:
     claims, verdicts = tables(world, seed)
-    (corpus,) = build_corpora(join(claims, verdicts), "claim", sorted(verdicts["evaluator"].unique()))
+    (corpus,) = build_corpora(
+        join(claims, verdicts), "claim", sorted(verdicts["evaluator"].unique())
+    )
     return corpus
 
 
@@ -47,23 +60,30 @@ def reveal(corpus: Corpus, rows: np.ndarray, **options: str) -> Estimation:
     """What is known where these rows are labelled."""
     error = np.full(len(corpus.error), np.nan)
     error[rows] = corpus.error[rows]
-    return Estimation(replace(corpus, error=error), simple_random_draw(~np.isnan(error), corpus.system), **options)
+    return Estimation(
+        replace(corpus, error=error), simple_random_draw(~np.isnan(error), corpus.system), **options
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- the model
+# ---- the model
 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_gradient_vanishes_at_every_mode(name: str) -> None:
     corpus = corpus_of(WORLDS[name])
     rows = np.random.default_rng(1).choice(len(corpus.error), 60, replace=False)
-    columns, n_systems = make_covariates(corpus.score, corpus.evaluators, system=corpus.system), len(corpus.systems)
+    columns, n_systems = (
+        make_covariates(corpus.score, corpus.evaluators, system=corpus.system),
+        len(corpus.systems),
+    )
     model = HierarchicalRegression(columns, corpus.system, rows, corpus.error[rows], n_systems)
     posterior = model.draw(np.random.default_rng(0))
     assert len(posterior.modes) == len(EFFECT_SCALES) * (3 if n_systems > 2 else 1)
     assert posterior.n_effective_proposals >= 100
     # Not what the fit says of itself: the gradient computed again from the model's definition.
-    design = np.column_stack([np.ones(60), columns.values[rows], np.eye(n_systems)[corpus.system[rows]]])
+    design = np.column_stack(
+        [np.ones(60), columns.values[rows], np.eye(n_systems)[corpus.system[rows]]]
+    )
     mean = np.concatenate([[0], columns.prior_mean, np.zeros(n_systems)])
     for mode in posterior.modes:
         sd = np.concatenate([[5.0], columns.prior_sd, np.full(n_systems, mode.effect_scale)])
@@ -74,18 +94,24 @@ def test_the_gradient_vanishes_at_every_mode(name: str) -> None:
 
 
 def test_agrees_with_importance_weights_over_a_wide_proposal() -> None:
-    """One system, one evaluator: the posterior of the rate by brute force over a grid of its parameters."""
+    """One system, one evaluator: the posterior of the rate by brute force over a grid of its
+    parameters."""
     corpus = corpus_of(World(rates=(-1.0,), size=120, skill=(1.5,)), seed=3)
     rows = np.random.default_rng(0).choice(120, 25, replace=False)
     x = make_covariates(corpus.score, corpus.evaluators).values[:, 0]
-    a, b = (grid.ravel() for grid in np.meshgrid(np.linspace(-9, 9, 361), np.linspace(-4, 7, 221), indexing="ij"))
+    a, b = (
+        grid.ravel()
+        for grid in np.meshgrid(np.linspace(-9, 9, 361), np.linspace(-4, 7, 221), indexing="ij")
+    )
     # The intercept plus the one effect is normal with variance 25 + τ², given τ.
     weight = np.zeros(len(a))
     for tau in EFFECT_SCALES:
         variance = 25 + tau**2
         weight += tau / (1 + tau**2) * np.exp(-0.5 * a**2 / variance) / np.sqrt(variance)
     eta = a[:, None] + b[:, None] * x[rows]
-    weight *= np.exp(-0.5 * ((b - 1.4) / 1.2) ** 2 + (eta @ corpus.error[rows] - np.logaddexp(0, eta).sum(1)))
+    weight *= np.exp(
+        -0.5 * ((b - 1.4) / 1.2) ** 2 + (eta @ corpus.error[rows] - np.logaddexp(0, eta).sum(1))
+    )
     rest = np.setdiff1d(np.arange(120), rows)
     rate = (corpus.error[rows].sum() + expit(a[:, None] + b[:, None] * x[rest]).sum(1)) / 120
     exact = float(weight @ rate / weight.sum())
@@ -133,7 +159,7 @@ def test_the_wrong_order_is_that_of_the_difference_shown() -> None:
     assert first["order"] == "?"
 
 
-# ---------------------------------------------------------------------------------------------------------- the draw
+# ---- the draw
 
 
 def one_phase(strata: list[tuple[int, list[float]]]) -> tuple[StratifiedDraw, np.ndarray]:
@@ -141,7 +167,9 @@ def one_phase(strata: list[tuple[int, list[float]]]) -> tuple[StratifiedDraw, np
     frame = np.concatenate([np.full(len(values), size) for size, values in strata])
     code = np.concatenate([np.full(len(values), at) for at, (_, values) in enumerate(strata)])
     values = np.concatenate([values for _, values in strata])
-    return StratifiedDraw(np.arange(len(values)), np.zeros(len(values), dtype=int), code, frame), values
+    return StratifiedDraw(
+        np.arange(len(values)), np.zeros(len(values), dtype=int), code, frame
+    ), values
 
 
 def test_a_stratified_mean_by_hand() -> None:
@@ -155,18 +183,23 @@ def test_a_stratified_mean_by_hand() -> None:
 
 
 def test_draws_in_phases_are_unbiased_and_their_variance_is_right() -> None:
-    """2,000 draws of a corpus of 60: the first phase by a poor guess, the second by what the first one said."""
+    """2,000 draws of a corpus of 60: the first phase by a poor guess, the second by what the first
+    one said."""
     random = np.random.default_rng(0)
     error = np.concatenate([np.ones(18), np.zeros(42)])
     half = np.arange(60) % 2
     found, variances = [], []
     for _ in range(2000):
-        first = np.concatenate([random.choice(np.flatnonzero(half == h), 6, replace=False) for h in (0, 1)])
+        first = np.concatenate(
+            [random.choice(np.flatnonzero(half == h), 6, replace=False) for h in (0, 1)]
+        )
         rest = np.setdiff1d(np.arange(60), first)
         # More are drawn of the half in which more errors were seen: by looking at the labels.
         worse = int(error[first][half[first] == 1].sum() > error[first][half[first] == 0].sum())
         sizes = {worse: 9, 1 - worse: 3}
-        second = np.concatenate([random.choice(rest[half[rest] == h], sizes[h], replace=False) for h in (0, 1)])
+        second = np.concatenate(
+            [random.choice(rest[half[rest] == h], sizes[h], replace=False) for h in (0, 1)]
+        )
         rows = np.concatenate([first, second])
         phase = np.repeat([0, 1], 12)
         frame = np.where(phase == 0, 30, 24)
@@ -191,17 +224,26 @@ def test_labels_of_one_response_are_worth_less() -> None:
 def test_labels_only() -> None:
     from statsmodels.stats.proportion import proportion_confint
 
-    for errors, n in ((0, 20), (6, 20), (50, 50)):  # of few errors the end next to 0 is that of a Poisson count
+    for errors, n in (
+        (0, 20),
+        (6, 20),
+        (50, 50),
+    ):  # of few errors the end next to 0 is that of a Poisson count
         draw, values = one_phase([(1_000_000, [1.0] * errors + [0.0] * (n - errors))])
         rate, *ends = stratified_wilson_interval(draw, values, 1_000_000, np.arange(n), 0.95)
         assert rate == errors / n
         np.testing.assert_allclose(ends, proportion_confint(errors, n, 0.05, "wilson"), atol=0.03)
     draw, values = one_phase([(20, [1.0] * 5 + [0.0] * 15)])
     assert stratified_wilson_interval(draw, values, 20, np.arange(20), 0.95) == (0.25, 0.25, 0.25)
-    assert stratified_wilson_interval(draw, values, 20, np.arange(20), 0.95, population_variance=0.01)[1] < 0.25
+    assert (
+        stratified_wilson_interval(draw, values, 20, np.arange(20), 0.95, population_variance=0.01)[
+            1
+        ]
+        < 0.25
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------- from tables
+# ---- from tables
 
 
 def labelled_at_random(
@@ -224,7 +266,17 @@ def test_every_method_is_near_the_truth() -> None:
     claims, verdicts, truth = labelled_at_random(400)
     found = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     assert set(found.rates[0]) == {
-        *("dataset", "level", "system", "method", "n", "n_unpredicted", "n_labels", "n_undecided", "reason"),
+        *(
+            "dataset",
+            "level",
+            "system",
+            "method",
+            "n",
+            "n_unpredicted",
+            "n_labels",
+            "n_undecided",
+            "reason",
+        ),
         *("rate", "rate_low", "rate_high", "rate_min", "rate_max"),
     }
     for method in ESTIMATION_METHODS:
@@ -249,7 +301,9 @@ def test_no_figure_depends_on_the_order_of_rows() -> None:
     claims, verdicts, _ = labelled_at_random(100)
     first = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     mixed = claims.sample(frac=1, random_state=1)
-    second = estimate_rates(mixed.reset_index(drop=True), verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
+    second = estimate_rates(
+        mixed.reset_index(drop=True), verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"]
+    )
     assert first == second
 
 
@@ -349,10 +403,16 @@ def test_evaluators_without_scores_count_by_their_predictions() -> None:
 
 
 def test_contradicting_estimates_are_flagged() -> None:
-    """More than two of regression-PPI's standard errors apart (here 0.05); at a cut-off end the other side has them."""
+    """More than two of regression-PPI's standard errors apart (here 0.05); at a cut-off end the
+    other side has them."""
     half = 1.96 * 0.05
     estimates = {
-        "hierarchical": [RateEstimate(0.41), RateEstimate(0.39), RateEstimate(0.12), RateEstimate(0.3)],
+        "hierarchical": [
+            RateEstimate(0.41),
+            RateEstimate(0.39),
+            RateEstimate(0.12),
+            RateEstimate(0.3),
+        ],
         "regression-ppi": [
             *[RateEstimate(0.3, 0.3 - half, 0.3 + half)] * 2,
             RateEstimate(0.01, 0.0, 0.01 + half),
@@ -360,7 +420,9 @@ def test_contradicting_estimates_are_flagged() -> None:
         ],
     }
     assert find_contradictions(estimates.__getitem__, 0.95) == [0, 2]
-    claims, verdicts, _ = labelled_at_random(600, World(rates=(-1.0, -1.0, -1.0), skill=(6.0,)), seed=1)
+    claims, verdicts, _ = labelled_at_random(
+        600, World(rates=(-1.0, -1.0, -1.0), skill=(6.0,)), seed=1
+    )
     found = estimate_rates(claims, verdicts, levels=["claim"])
     assert not any("standard errors apart" in (row["reason"] or "") for row in found.rates)
 
@@ -371,7 +433,10 @@ def test_responses() -> None:
     kept = claims["response_id"].isin(sorted(set(claims["response_id"]))[:60])
     claims["label"] = claims["label"].where(kept)
     found = estimate_rates(claims, verdicts)
-    by_level = {level: [row for row in found.rates if row["level"] == level] for level in ("claim", "response")}
+    by_level = {
+        level: [row for row in found.rates if row["level"] == level]
+        for level in ("claim", "response")
+    }
     assert {row["n"] for row in by_level["response"]} == {60}
     assert sum(row["n_labels"] for row in by_level["response"] if row["method"] == "labels") == 60
     # Labels for a claim here and there tell nothing fair of a response.
@@ -389,7 +454,10 @@ def test_wrong_usage() -> None:
         ({"main": "e7"}, "no verdicts of 'e7'"),
         ({"confidence": 95.0}, "between 0 and 1"),
         (
-            {"annotations": annotated(*tables(World())[:1], claims["claim_id"][:5]), "rule": "mean"},
+            {
+                "annotations": annotated(*tables(World())[:1], claims["claim_id"][:5]),
+                "rule": "mean",
+            },
             "numbers between 0 and 1, from which no rate can be estimated",
         ),
     ):
@@ -398,8 +466,8 @@ def test_wrong_usage() -> None:
 
 
 def test_undecided_claims_widen_the_bounds() -> None:
-    """A claim that people could not decide counts as unlabelled; the bounds are the rates if none, and if all, were
-    errors."""
+    """A claim that people could not decide counts as unlabelled; the bounds are the rates if none,
+    and if all, were errors."""
     (corpus,) = build_corpora(join(*tables(World())), "claim", ["e0", "e1"])
     error, undecided = corpus.error.copy(), np.zeros(len(corpus.error), dtype=bool)
     error[np.arange(len(error)) % 5 > 0] = np.nan

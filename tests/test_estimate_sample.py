@@ -138,7 +138,8 @@ def test_whole_responses_are_drawn() -> None:
 
 @pytest.mark.slow
 def test_claims_of_drawn_responses_give_claim_rates() -> None:
-    """Responses are drawn, their claims counted: unbiased, and the labels of one response are worth less."""
+    """Responses are drawn, their claims counted: unbiased, and the labels of one response are worth
+    less."""
     claims, verdicts = tables(World(rates=(-1.0, -0.5), size=400, documents=100, cluster=1.5))
     claims["response_id"] = claims["doc_id"]
     judged = join(without_labels(claims), verdicts)
@@ -158,10 +159,12 @@ def test_claims_of_drawn_responses_give_claim_rates() -> None:
     rows = pd.concat(found)
     for method, part in rows.groupby("method"):
         assert abs((part["rate"] - part["truth"]).mean()) < 0.03, method
-        assert ((part["rate_low"] <= part["truth"]) & (part["truth"] <= part["rate_high"])).mean() > 0.85, method
+        assert (
+            (part["rate_low"] <= part["truth"]) & (part["truth"] <= part["rate_high"])
+        ).mean() > 0.85, method
 
 
-# --------------------------------------------------------------------------------------------------- what is refused
+# ---- what is refused
 
 
 @pytest.fixture
@@ -172,31 +175,46 @@ def work(tmp_path: Path) -> tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample]
     return path, claims, verdicts, sample
 
 
-def test_labels_drawn_otherwise_are_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample]) -> None:
+def test_labels_drawn_otherwise_are_refused(
+    work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample],
+) -> None:
     path, claims, verdicts, sample = work
     ids = pd.concat(
-        [sample.rows["claim_id"], claims["claim_id"][~claims["claim_id"].isin(sample.rows["claim_id"])][:2]]
+        [
+            sample.rows["claim_id"],
+            claims["claim_id"][~claims["claim_id"].isin(sample.rows["claim_id"])][:2],
+        ]
     )
     with pytest.raises(InputError, match="2 of 62 labels are of claims that were not drawn"):
-        estimate_rates(claims, verdicts, annotations=annotated(claims, ids), sample=read_sample(path))
+        estimate_rates(
+            claims, verdicts, annotations=annotated(claims, ids), sample=read_sample(path)
+        )
     # A claim that people left undecided was judged, too; a row without anything in it was not.
     other = annotated(claims, ids[-2:]).assign(label=None)
     for note, refused in (("?", True), (None, False)):
-        said = validate_annotations(pd.concat([annotated(claims, ids[:-2]), other.assign(note=note)]))
+        said = validate_annotations(
+            pd.concat([annotated(claims, ids[:-2]), other.assign(note=note)])
+        )
         judged = join_claims(claims, verdicts, said)
         with pytest.raises(InputError, match="2 of 62 labels") if refused else nullcontext():
             sample.check_matches(judged, said)
     some = annotated(claims, sample.rows["claim_id"][:50])
-    made = estimate_rates(claims, verdicts, annotations=some, sample=read_sample(path), levels=["claim"])
+    made = estimate_rates(
+        claims, verdicts, annotations=some, sample=read_sample(path), levels=["claim"]
+    )
     assert made.summary[0]["n_labels"] == 50
 
 
-def test_a_sample_edited_by_hand_is_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample]) -> None:
+def test_a_sample_edited_by_hand_is_refused(
+    work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample],
+) -> None:
     path, _, _, _ = work
     table = pq.read_table(path)
     frame = table.to_pandas()
     frame.loc[0, "probability"] = 0.5
-    edited = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(table.schema.metadata)
+    edited = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(
+        table.schema.metadata
+    )
     pq.write_table(edited, path)
     with pytest.raises(InputError, match="changed after they were drawn"):
         read_sample(path)
@@ -220,7 +238,9 @@ def test_what_is_no_sample(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InputError, match="not a readable Parquet file"):
         read_sample(path)
     pd.DataFrame({"claim_id": ["a"]}).to_parquet(path)
-    with pytest.raises(InputError, match="this is not a sample: expected a file that `factaudit sample` wrote"):
+    with pytest.raises(
+        InputError, match="this is not a sample: expected a file that `factaudit sample` wrote"
+    ):
         read_sample(path)
     with pytest.raises(InputError, match="no such file"):
         read_sample(tmp_path / "absent.parquet")

@@ -1,4 +1,5 @@
-"""The runner: a run folder that meets its contract, reuse of what is unchanged, and recovery from a real SIGKILL."""
+"""The runner: a run folder that meets its contract, reuse of what is unchanged, and recovery from a
+real SIGKILL."""
 
 from __future__ import annotations
 
@@ -27,9 +28,16 @@ def yaml_file(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("experiment")
     rows = []
     for number in range(60):
-        doc = f"The town of Brill has {number} mills. Its mayor is Ada Finch, who grew up by the river."
+        doc = (
+            f"The town of Brill has {number} mills. Its mayor is Ada Finch, who grew up by the"
+            " river."
+        )
         good = number % 3 != 0
-        claim = f"Brill has {number} mills." if good else f"Brill has {number + 1} old windmills and a castle."
+        claim = (
+            f"Brill has {number} mills."
+            if good
+            else f"Brill has {number + 1} old windmills and a castle."
+        )
         rows.append(
             {
                 "claim_id": f"c{number}",
@@ -43,7 +51,10 @@ def yaml_file(tmp_path_factory) -> Path:
         )
     write_table(pd.DataFrame(rows), folder / "claims.jsonl")
     path = folder / "small.yaml"
-    path.write_text("claims: claims.jsonl\nevaluators: [unigram, 'random:seed=3']\nreplicates: 50\n", encoding="utf-8")
+    path.write_text(
+        "claims: claims.jsonl\nevaluators: [unigram, 'random:seed=3']\nreplicates: 50\n",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -65,7 +76,9 @@ def test_the_run_folder_meets_its_contract(run_dir):
     assert all((run_dir / file).is_file() for file in results["tables"].values())
     for name in results["audits"]:
         for row in loaded.rows(name):
-            assert all(value is None or isinstance(value, str | int | float) for value in row.values()), "rows are flat"
+            assert all(
+                value is None or isinstance(value, str | int | float) for value in row.values()
+            ), "rows are flat"
     assert list((run_dir / "tables").glob("*.csv"))
     figures = list((run_dir / "figures").iterdir())
     assert figures
@@ -87,14 +100,22 @@ def test_a_limit_of_documents_keeps_whole_documents_with_their_verdicts(root, tm
     assert set(kept.groupby("dataset", observed=True)["doc"].nunique()) == {3}
     whole = claims[claims["doc"].isin(kept["doc"])]
     assert list(kept["claim_id"]) == list(whole["claim_id"])
-    assert set(pd.read_parquet(tmp_path / "run/verdicts.parquet")["claim_id"]) == set(kept["claim_id"])
+    assert set(pd.read_parquet(tmp_path / "run/verdicts.parquet")["claim_id"]) == set(
+        kept["claim_id"]
+    )
     assert any(f"{len(kept)} of 507 claims" in line for line in said)
-    with pytest.raises(InputError, match="limit_documents: expected claims that are read into memory"):
+    with pytest.raises(
+        InputError, match="limit_documents: expected claims that are read into memory"
+    ):
         factaudit.run(path, out=tmp_path / "other", settings={"where": "duckdb"})
 
 
-def test_the_experiment_of_a_run_folder_says_what_was_run_and_runs_again(run_dir, yaml_file, tmp_path):
-    made_with = yaml.safe_load((run_dir / "experiment.yaml").read_text(encoding="utf-8"))["made_with"]
+def test_the_experiment_of_a_run_folder_says_what_was_run_and_runs_again(
+    run_dir, yaml_file, tmp_path
+):
+    made_with = yaml.safe_load((run_dir / "experiment.yaml").read_text(encoding="utf-8"))[
+        "made_with"
+    ]
     assert made_with["inputs"][0]["path"] == str(yaml_file.parent / "claims.jsonl")
     assert made_with["inputs"][0]["checksum"].startswith("sha256:")
     assert made_with["versions"]["factaudit"] == factaudit.__version__
@@ -120,7 +141,10 @@ def test_a_second_run_gives_the_same_and_computes_nothing_again(yaml_file, run_d
     def never(*_, **__):
         raise AssertionError("computed again")
 
-    known = {name: replace(audit, compute=_signed(never)) for name, audit in list_computable_audits().items()}
+    known = {
+        name: replace(audit, compute=_signed(never))
+        for name, audit in list_computable_audits().items()
+    }
     monkeypatch.setattr("factaudit.results.compute.list_computable_audits", lambda: known)
     monkeypatch.setattr("factaudit.evaluators.lexical_baselines.UnigramEvaluator.judge", never)
     run(yaml_file, run_dir)
@@ -180,14 +204,23 @@ def test_another_experiments_results_are_replaced_only_where_that_is_said(tmp_pa
     assert audit("b")[0] == 0
 
 
-# Nothing has changed ------------------------------------------------------------------------------------------------
+# Nothing has changed
+# ------------------------------------------------------------
 
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Experiment:
-    claims = [{"claim_id": str(n), "dataset": "d", "claim": f"a {n}", "doc": "a", "label": n % 2} for n in range(20)]
+    claims = [
+        {"claim_id": str(n), "dataset": "d", "claim": f"a {n}", "doc": "a", "label": n % 2}
+        for n in range(20)
+    ]
     (tmp_path / "claims.jsonl").write_text("".join(json.dumps(row) + "\n" for row in claims))
-    return Experiment(claims=[str(tmp_path / "claims.jsonl")], evaluators=["unigram"], audits=["rates"], replicates=0)
+    return Experiment(
+        claims=[str(tmp_path / "claims.jsonl")],
+        evaluators=["unigram"],
+        audits=["rates"],
+        replicates=0,
+    )
 
 
 def test_a_run_with_nothing_changed_only_checks(
@@ -207,7 +240,10 @@ def test_a_run_with_nothing_changed_only_checks(
     again: list[str] = []
     assert experiment_module.run(asked, out, say=again.append) == first
     assert not read
-    assert again == [*said[:-1], f"report    {out / 'report.html'} (unchanged, as inputs and settings are the same)"]
+    assert again == [
+        *said[:-1],
+        f"report    {out / 'report.html'} (unchanged, as inputs and settings are the same)",
+    ]
     # Whatever changes, it is a run again: a setting, an input, a file of the run folder, the code.
     experiment_module.run(asked.model_copy(update={"seed": 1}), out)
     experiment_module.run(asked, out)
@@ -245,12 +281,16 @@ def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> No
     assert len(calls) == 40
 
 
-def test_an_unchanged_run_of_an_engine_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_run_of_an_engine_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from conftest import run_command
 
     yaml_path = Path(__file__).parents[1] / "experiments" / "dfactscore_quickstart.yaml"
     first = run(yaml_path, tmp_path)
-    monkeypatch.setattr(experiment_module, "read_experiment", None)  # nothing is read, and so nothing is computed
+    monkeypatch.setattr(
+        experiment_module, "read_experiment", None
+    )  # nothing is read, and so nothing is computed
     said: list[str] = []
     assert run(yaml_path, tmp_path, say=said.append) == first
     assert "unchanged" in said[-1]

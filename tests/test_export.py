@@ -32,7 +32,11 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     said = {"good%": np.where(random.random(240) < 0.95, claims["label"], 1 - claims["label"])}
     said |= {name: random.integers(0, 2, 240) for name in ("coin", "coin2")}
-    rows = pd.DataFrame(said).assign(claim_id=claims["claim_id"]).melt("claim_id", None, "evaluator", "prediction")
+    rows = (
+        pd.DataFrame(said)
+        .assign(claim_id=claims["claim_id"])
+        .melt("claim_id", None, "evaluator", "prediction")
+    )
     rows = rows.astype({"prediction": "Int8"}).assign(status="ok", repeat=0)
     again = rows.iloc[[1]].assign(repeat=1, prediction=0)
     rows.loc[0, ["prediction", "status"]] = [pd.NA, "refused"]
@@ -40,7 +44,9 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     claims, verdicts = validate_claims(claims), validate_verdicts(rows)
     write_table(claims, folder / "claims.parquet")
     write_table(verdicts, folder / "verdicts.parquet")
-    compare(claims, verdicts, audits=["rates", "differences", "quantification"], replicates=200).save(folder)
+    compare(
+        claims, verdicts, audits=["rates", "differences", "quantification"], replicates=200
+    ).save(folder)
     return folder
 
 
@@ -56,12 +62,18 @@ def test_latex_has_every_figure(run_dir):
     for table in (rates, errors):
         columns = re.search(r"begin\{tabular\}\{(l?r*)\}", table)
         assert columns is not None
-        body = [line for line in table.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+        body = [
+            line
+            for line in table.splitlines()
+            if line.endswith(r"\\") and "multicolumn" not in line
+        ]
         assert {line.count(" & ") + 1 for line in body} == {len(columns[1])}
     assert "240 claims of 2 data sets" in methods
     assert escape_latex(results.signature.split("|")[0]) in methods
     assert results.signature in methods.splitlines()[0]
-    assert "Verdicts without a prediction (1 refused) count neither as right nor as wrong." in methods
+    assert (
+        "Verdicts without a prediction (1 refused) count neither as right nor as wrong." in methods
+    )
 
 
 def test_lines_have_all_that_was_said(run_dir, tmp_path):
@@ -76,9 +88,13 @@ def test_lines_have_all_that_was_said(run_dir, tmp_path):
 def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
     other = tmp_path / "run<2>"
     claims = validate_claims(
-        pd.DataFrame({"dataset": "a_1", "claim": [str(at) for at in range(40)], "label": [0, 1] * 20})
+        pd.DataFrame(
+            {"dataset": "a_1", "claim": [str(at) for at in range(40)], "label": [0, 1] * 20}
+        )
     )
-    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "<b>x</b>", "score": [0.1, 0.9] * 20})
+    verdicts = pd.DataFrame(
+        {"claim_id": claims["claim_id"], "evaluator": "<b>x</b>", "score": [0.1, 0.9] * 20}
+    )
     compare(claims, validate_verdicts(verdicts), audits=["rates"], replicates=0).save(other)
     html, data = write_leaderboard([run_dir, other], tmp_path / "board", "A board")
     lines = json.loads(data.read_text(encoding="utf-8"))["lines"]
@@ -96,11 +112,19 @@ def test_a_leaderboard_sorts_within_the_same_claims_only(tmp_path):
     for name, n in (("few", 40), ("more", 60)):
         labels = [0, 1] * (n // 2)
         claims = validate_claims(
-            pd.DataFrame({"dataset": "a", "claim": [f"{name} {at}" for at in range(n)], "label": labels})
+            pd.DataFrame(
+                {"dataset": "a", "claim": [f"{name} {at}" for at in range(n)], "label": labels}
+            )
         )
-        verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "x", "prediction": labels})
-        compare(claims, validate_verdicts(verdicts), audits=["rates"], replicates=0).save(tmp_path / name)
-    text = write_leaderboard([tmp_path / "few", tmp_path / "more"], tmp_path / "board", "A board")[0].read_text()
+        verdicts = pd.DataFrame(
+            {"claim_id": claims["claim_id"], "evaluator": "x", "prediction": labels}
+        )
+        compare(claims, validate_verdicts(verdicts), audits=["rates"], replicates=0).save(
+            tmp_path / name
+        )
+    text = write_leaderboard([tmp_path / "few", tmp_path / "more"], tmp_path / "board", "A board")[
+        0
+    ].read_text()
     assert text.count("<table") == 2, "the same name, but other claims"
     assert "a (40 labelled claims)" in text
     assert "a (60 labelled claims)" in text

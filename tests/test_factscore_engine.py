@@ -1,4 +1,5 @@
-"""FActScore over a scripted LLM: what it asks, what it makes of the answers, and how responses are read."""
+"""FActScore over a scripted LLM: what it asks, what it makes of the answers, and how responses are
+read."""
 
 from __future__ import annotations
 
@@ -23,7 +24,11 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
 PAGES = {
-    "Ada Fenn": ["<s>Ada Fenn was a miller</s>", "She was born in Emberlow.", "She won the Quill in 1901."],
+    "Ada Fenn": [
+        "<s>Ada Fenn was a miller</s>",
+        "She was born in Emberlow.",
+        "She won the Quill in 1901.",
+    ],
     "Tobin Reyce": ["Tobin Reyce is a painter."],
 }
 
@@ -39,7 +44,9 @@ def write(path: Path, *rows: object) -> Path:
     return path
 
 
-def score(knowledge: TopicLookup | None, llm: ScriptedLLM | None, *outputs: str, **options: Any) -> ScoredFacts:
+def score(
+    knowledge: TopicLookup | None, llm: ScriptedLLM | None, *outputs: str, **options: Any
+) -> ScoredFacts:
     responses = [make_response("Ada Fenn", output, "s", at) for at, output in enumerate(outputs)]
     return factscore(responses, make_models(FactScoreSettings, knowledge, llm, **options))
 
@@ -52,28 +59,35 @@ def score_given(
 
 def audit(scored: ScoredFacts, gamma: float = 0) -> Row:
     """The audit's row of all responses by the first verifier."""
-    found = factaudit.compare(scored.claims, scored.verdicts, audits=[{"factscore": {"gamma": gamma}}], replicates=0)
+    found = factaudit.compare(
+        scored.claims, scored.verdicts, audits=[{"factscore": {"gamma": gamma}}], replicates=0
+    )
     return found.audits["factscore"][0]
 
 
-# -------------------------------------------------------------------------------- what is asked
+# ---- what is asked
 
 
 @pytest.mark.parametrize("decontextualize", [False, True])
-def test_the_calls_of_one_response_byte_for_byte(knowledge: TopicLookup, tmp_path: Path, decontextualize: bool) -> None:
+def test_the_calls_of_one_response_byte_for_byte(
+    knowledge: TopicLookup, tmp_path: Path, decontextualize: bool
+) -> None:
     demos = write(tmp_path / "demons.json", {"She sang.": ["She sang."]})
     llm = ScriptedLLM(answer_two_facts)
     options = {"demos": demos, "decontextualize": decontextualize, "k": 2}
     score(knowledge, llm, "Ada won the Quill.", **options)
     more = (
-        ". When possible, decontextualize the fact such that the subject in the fact is a proper noun or noun instead "
-        "of a pronoun"
+        ". When possible, decontextualize the fact such that the subject in the fact is a proper"
+        " noun or noun instead of a pronoun"
     )
-    task = f"Please breakdown the following sentence into independent facts{more if decontextualize else ''}: "
+    task = (
+        "Please breakdown the following sentence into independent"
+        f" facts{more if decontextualize else ''}: "
+    )
     shown = f"{task}She sang.\n- She sang.\n\n"
     context = (
-        "Answer the question about Ada Fenn based on the given context.\n\n"
-        "Title: Ada Fenn\nText: She won the Quill in 1901.\n\nTitle: Ada Fenn\nText: Ada Fenn was a miller.\n\n"
+        "Answer the question about Ada Fenn based on the given context.\n\nTitle: Ada Fenn\nText:"
+        " She won the Quill in 1901.\n\nTitle: Ada Fenn\nText: Ada Fenn was a miller.\n\n"
     )
     assert llm.prompts == [
         f"{shown}{shown}{task}Ada won the Quill.\n",
@@ -81,7 +95,12 @@ def test_the_calls_of_one_response_byte_for_byte(knowledge: TopicLookup, tmp_pat
         f"{context}Input: Ada won the Quill indeed. True or False?\nOutput:",
     ]
     assert llm.requests[0].params == {"temperature": 0.0, "max_tokens": 800}
-    assert llm.requests[1].params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
+    assert llm.requests[1].params == {
+        "temperature": 0.0,
+        "max_tokens": 50,
+        "logprobs": True,
+        "top_logprobs": 5,
+    }
 
 
 def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
@@ -98,7 +117,7 @@ def test_all_calls_of_a_step_go_out_at_once(knowledge: TopicLookup) -> None:
     assert llm.most_under_way >= 36
 
 
-# -------------------------------------------------------------------------------- what comes of it
+# ---- what comes of it
 
 
 def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge: TopicLookup) -> None:
@@ -119,7 +138,10 @@ def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge: TopicL
     assert claims["claim"].tolist()[:2] == ["Ada was a miller.", "Ada was a miller indeed."]
     assert claims["sentence"].tolist()[1] == "Ada was a miller."
     assert claims["doc_id"].tolist() == [*(["Ada Fenn"] * 4), None, *(["Tobin Reyce"] * 2)]
-    assert claims["doc"].iloc[0] == "Ada Fenn was a miller\n\nShe was born in Emberlow.\n\nShe won the Quill in 1901."
+    assert (
+        claims["doc"].iloc[0]
+        == "Ada Fenn was a miller\n\nShe was born in Emberlow.\n\nShe won the Quill in 1901."
+    )
     assert scored.verdicts["prediction"].tolist() == [1, 1, 0, 0, 1, 1]
     assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted"}
     row = audit(scored)
@@ -155,11 +177,18 @@ def test_what_is_left_out_of_a_text_is_said(
     assert [one.startswith(note or "-") for one in scored.notes] == ([True] if note else [])
 
 
-def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: TopicLookup) -> None:
+def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(
+    knowledge: TopicLookup,
+) -> None:
     llm = ScriptedLLM(answer_two_facts)
-    given = [make_response("Nobody", "It rained. It rained again."), make_response("Ada Fenn", "Ada was a miller.")]
+    given = [
+        make_response("Nobody", "It rained. It rained again."),
+        make_response("Ada Fenn", "Ada was a miller."),
+    ]
     scored = score_given(knowledge, given, llm, verifiers=["retrieval", "rouge2"])
-    assert not [prompt for prompt in llm.prompts if "rained" in prompt.rpartition("sentence into")[2]]
+    assert not [
+        prompt for prompt in llm.prompts if "rained" in prompt.rpartition("sentence into")[2]
+    ]
     lost = scored.verdicts[scored.verdicts["status"] == "skipped"]
     reason = "no page for the topic 'Nobody' in the knowledge source"
     assert lost["raw"].tolist() == [f"the sentence was not decomposed: {reason}"] * 4
@@ -179,7 +208,8 @@ def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLook
 
     llm = ScriptedLLM(flaky)
     scored = score(knowledge, llm, "It rained. It burned.")
-    # The sentence that failed stands for its facts; what has no verdict is not supported, but in the bounds.
+    # The sentence that failed stands for its facts; what has no verdict is not supported, but in
+    # the bounds.
     assert scored.claims["claim"].tolist() == ["It rained.", "It rained indeed.", "It burned."]
     assert scored.verdicts["status"].tolist() == ["ok", "refused", "error"]
     assert scored.verdicts["raw"].iloc[2] == "the sentence was not decomposed: gave up"
@@ -201,7 +231,10 @@ def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLook
     ],
 )
 def test_replies_that_do_not_clearly_state_an_answer_are_counted_under_both_parsers(
-    knowledge: TopicLookup, reply: str, original: tuple[float, int, int], strict: tuple[float, int, int]
+    knowledge: TopicLookup,
+    reply: str,
+    original: tuple[float, int, int],
+    strict: tuple[float, int, int],
 ) -> None:
     llm = ScriptedLLM(lambda p: answer_two_facts(p) if p.startswith("Please") else reply)
     for parser, expected in (("original", original), ("strict", strict)):
@@ -214,11 +247,13 @@ def test_replies_that_do_not_clearly_state_an_answer_are_counted_under_both_pars
 
 def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) -> None:
     sure = ChatReply("ok", "True", tokens=(ChatReplyToken("True", -0.1),))
-    llm = ScriptedLLM(lambda prompt: answer_two_facts(prompt) if prompt.startswith("Please") else sure)
+    llm = ScriptedLLM(
+        lambda prompt: answer_two_facts(prompt) if prompt.startswith("Please") else sure
+    )
     assert score(knowledge, llm, "It rained.").verdicts["score"].tolist() == [1.0, 1.0]
 
 
-# -------------------------------------------------------------------------------- given facts, verifiers
+# ---- given facts, verifiers
 
 
 def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLookup) -> None:
@@ -228,7 +263,10 @@ def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLook
     labels = scored.claims["label"].astype(object).where(scored.claims["label"].notna(), None)
     assert labels.tolist() == [1, 0, None]
     assert list(dict.fromkeys(scored.verdicts["evaluator"])) == ["rouge2", "unigram", "always-no"]
-    own = {name: scored.verdicts[scored.verdicts["evaluator"] == name] for name in ("rouge2", "always-no")}
+    own = {
+        name: scored.verdicts[scored.verdicts["evaluator"] == name]
+        for name in ("rouge2", "always-no")
+    }
     assert own["rouge2"]["prediction"].tolist() == [1, 0, 0]
     assert own["rouge2"]["claim_id"].tolist() == scored.claims["claim_id"].tolist()
     assert own["always-no"]["prediction"].tolist() == [0, 0, 0]
@@ -243,15 +281,26 @@ class Gate:
 
     def judge(self, claims: Iterator[Claim]) -> Iterator[Verdict]:
         for claim in claims:
-            probability = None if "burned" in claim.claim else 0.2 if "indeed" in claim.claim else 0.4
-            yield Verdict(claim.claim_id, probability, None if probability is None else int(probability > 0.3), "ok")
+            probability = (
+                None if "burned" in claim.claim else 0.2 if "indeed" in claim.claim else 0.4
+            )
+            yield Verdict(
+                claim.claim_id,
+                probability,
+                None if probability is None else int(probability > 0.3),
+                "ok",
+            )
 
 
 def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer_two_facts)
     scored = score(knowledge, llm, "It rained. It was wrong. It burned.", npm=Gate())
     assert scored.verdicts["prediction"].tolist() == [1, 0, 0, 0, 1, 1]
-    assert scored.verdicts["raw"].tolist()[:3] == ["True\n[npm 0.4000]", "True\n[npm 0.2000]", "False"]
+    assert scored.verdicts["raw"].tolist()[:3] == [
+        "True\n[npm 0.4000]",
+        "True\n[npm 0.2000]",
+        "False",
+    ]
     assert scored.verdicts["raw"].iloc[4] == "True\n[npm undefined]"
     assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted+npm"}
 
@@ -270,9 +319,13 @@ def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup
         ({"verifiers": ["rouge2"], "npm": Gate()}, "nonparametric probability is combined with"),
     ],
 )
-def test_wrong_options_are_refused_at_once(knowledge: TopicLookup, options: dict[str, Any], said: str) -> None:
+def test_wrong_options_are_refused_at_once(
+    knowledge: TopicLookup, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(UsageError, match=said):
-        make_models(FactScoreSettings, knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options})
+        make_models(
+            FactScoreSettings, knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options}
+        )
 
 
 def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: TopicLookup) -> None:
@@ -283,7 +336,7 @@ def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: Top
         score(knowledge, ScriptedLLM(broken), "It rained.")
 
 
-# -------------------------------------------------------------------------------- reading responses
+# ---- reading responses
 
 
 def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
@@ -303,16 +356,36 @@ def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
 
 WRONG_LINES: list[tuple[list[object], str | None, str]] = [
     ([{"output": "x"}], None, "line 1, column 'topic': the field is missing"),
-    ([{"topic": "A", "output": None}], None, "line 1, column 'output': expected a valid string, found None"),
-    ([{"topic": "A", "output": "x", "annotations": "S"}], None, "column 'annotations': expected a valid list"),
-    ([{"topic": "A", "output": "x", "facts": ["a", 3]}], None, "column 'facts[1]': expected a dictionary"),
+    (
+        [{"topic": "A", "output": None}],
+        None,
+        "line 1, column 'output': expected a valid string, found None",
+    ),
+    (
+        [{"topic": "A", "output": "x", "annotations": "S"}],
+        None,
+        "column 'annotations': expected a valid list",
+    ),
+    (
+        [{"topic": "A", "output": "x", "facts": ["a", 3]}],
+        None,
+        "column 'facts[1]': expected a dictionary",
+    ),
     (
         [{"topic": "A", "output": "x", "facts": [{"text": "a", "label": "yes"}]}],
         None,
         "column 'facts[0].label': expected 'S', 'NS' or 'IR', found 'yes'",
     ),
-    ([{"topic": "A", "output": one, "response_id": "1"} for one in "xy"], None, "response_id '1' stands 2 times"),
-    ([{"topic": "A", "output": "x"}], "human", "expected annotations, to take the human facts from"),
+    (
+        [{"topic": "A", "output": one, "response_id": "1"} for one in "xy"],
+        None,
+        "response_id '1' stands 2 times",
+    ),
+    (
+        [{"topic": "A", "output": "x"}],
+        "human",
+        "expected annotations, to take the human facts from",
+    ),
     ([{"output": "x"}, {"topic": "A", "output": None}], None, "2 problems"),
 ]
 

@@ -1,4 +1,5 @@
-"""The published human labels of FActScore, through the engine and the audits that compare with people."""
+"""The published human labels of FActScore, through the engine and the audits that compare with
+people."""
 
 from __future__ import annotations
 
@@ -28,15 +29,23 @@ def test_the_published_human_scores(
 ) -> None:
     responses = read_responses([shared / f"factscore/labeled/{system}.jsonl"])
     counts = [one.human for one in responses]
-    known = [s / (s + ns + ir * (irrelevant == "unsupported")) for s, ns, ir in filter(None, counts) if s + ns]
+    known = [
+        s / (s + ns + ir * (irrelevant == "unsupported"))
+        for s, ns, ir in filter(None, counts)
+        if s + ns
+    ]
     assert len(known) == n
     assert np.mean(known) == pytest.approx(score, abs=5e-5 if irrelevant == "exclude" else 5e-4)
     assert np.mean([one is not None for one in counts]) == pytest.approx(respond)
     assert {one.system for one in responses} == {system}
 
 
-@pytest.mark.parametrize(("system", "facts", "n"), [("ChatGPT", "human", 5426), ("ChatGPT", "model", 5622)])
-def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: str, n: int) -> None:
+@pytest.mark.parametrize(
+    ("system", "facts", "n"), [("ChatGPT", "human", 5426), ("ChatGPT", "model", 5622)]
+)
+def test_facts_are_taken_from_the_annotations(
+    shared: Path, system: str, facts: str, n: int
+) -> None:
     responses = read_responses([shared / f"factscore/labeled/{system}.jsonl"], facts=facts)
     assert sum(len(one.facts or ()) for one in responses) == n
     assert [one.abstained for one in responses] == [one.human is None for one in responses]
@@ -44,10 +53,14 @@ def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: 
 
 @pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
-    build_knowledge_source(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
+    build_knowledge_source(
+        shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db"
+    )
     pages = open_knowledge_source(tmp_path / "wiki.db")
     models = make_models(FactScoreSettings, pages, None, verifiers=["rouge2", "unigram"])
-    scored = factscore(read_responses([shared / "factscore/labeled/ChatGPT.jsonl"], facts="human"), models)
+    scored = factscore(
+        read_responses([shared / "factscore/labeled/ChatGPT.jsonl"], facts="human"), models
+    )
     assert (len(scored.claims), scored.claims["abstained"].sum()) == (5426 + 26, 26)
     assert len(scored.verdicts) == 2 * 5426
     facts = scored.claims[scored.claims["claim"].notna()]
@@ -62,8 +75,13 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
     assert found["unigram"]["pearson_r"] > found["rouge2"]["pearson_r"] > 0.2
     # Of all facts 62.6 would be compared with 62.3 that people give to those that they labelled.
     assert found["unigram"]["predicted"] == pytest.approx(0.626, abs=5e-4)
-    (same,) = [row for row in rows if row["figure"] == "same_facts" and row["evaluator"] == "unigram"]
-    assert (same["predicted"], same["human"]) == (pytest.approx(0.650, abs=5e-4), pytest.approx(0.6233, abs=5e-5))
+    (same,) = [
+        row for row in rows if row["figure"] == "same_facts" and row["evaluator"] == "unigram"
+    ]
+    assert (same["predicted"], same["human"]) == (
+        pytest.approx(0.650, abs=5e-4),
+        pytest.approx(0.6233, abs=5e-5),
+    )
     auc = {one["evaluator"]: one["auc"] for one in compute("discrimination", judged)}
     assert auc["rouge2"] > 0.6
     assert auc["unigram"] > 0.6

@@ -26,7 +26,7 @@ from factaudit.engines.verifier import (
 from factaudit.errors import InputError, UsageError
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
-# ---------------------------------------------------------------------------------------------------- sentences
+# ---- sentences
 
 
 def test_sentences_go_paragraph_by_paragraph() -> None:
@@ -59,17 +59,28 @@ def test_initials_are_kept_together(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("split", "mended"),
     [
-        (["He read J.", "R. Oldkirk.", "It rained there."], ["He read J. R. Oldkirk.", "It rained there."]),
+        (
+            ["He read J.", "R. Oldkirk.", "It rained there."],
+            ["He read J. R. Oldkirk.", "It rained there."],
+        ),
         (["She met A.", "B.", "C. Fenn there."], ["She met A. B. C. Fenn there."]),
-        (["He sailed to Port C.", "It rained there."], ["He sailed to Port C.", "It rained there."]),
+        (
+            ["He sailed to Port C.", "It rained there."],
+            ["He sailed to Port C.", "It rained there."],
+        ),
         (["Well.", "She won it."], ["Well. She won it."]),
         (["She won it.", "Twice.", "He lost it."], ["She won it. Twice.", "He lost it."]),
-        (["She won the prize of St.", "martin in 1990."], ["She won the prize of St. martin in 1990."]),
+        (
+            ["She won the prize of St.", "martin in 1990."],
+            ["She won the prize of St. martin in 1990."],
+        ),
         (["Yes."], ["Yes."]),
         (['"Quoted" it began.', "(Then) it ended."], ['"Quoted" it began.', "(Then) it ended."]),
     ],
 )
-def test_what_was_split_wrongly_is_mended(split: list[str], mended: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_split_wrongly_is_mended(
+    split: list[str], mended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("factaudit.engines.decompose.split_sentences", lambda text: split)
     assert split_for_decomposition("Any text.") == mended
 
@@ -95,7 +106,7 @@ def test_boilerplate(sentence: str, is_one: bool) -> None:
     assert is_boilerplate_reply_sentence(sentence) is is_one
 
 
-# ---------------------------------------------------------------------------------------------------- demonstrations
+# ---- demonstrations
 
 TEN = {f"Sentence {word} here.": [f"{word} one.", f"{word} two."] for word in "abcdefghij"}
 
@@ -113,7 +124,11 @@ def test_the_prompt_has_seven_demonstrations_the_nearest_and_the_sentence() -> N
 
 
 def test_the_nearest_is_chosen_among_all_even_if_it_is_shown_already() -> None:
-    assert DecompositionPrompt(TEN).make_text("About b today").startswith("".join(map(block, "abcdefgb")))
+    assert (
+        DecompositionPrompt(TEN)
+        .make_text("About b today")
+        .startswith("".join(map(block, "abcdefgb")))
+    )
 
 
 def test_the_nearest_is_rank_bm25s_over_words_between_white_space() -> None:
@@ -129,7 +144,9 @@ def test_fewer_demonstrations_than_seven_are_all_shown() -> None:
     assert DecompositionPrompt(two).make_text("x").count("Please breakdown") == 2 + 1 + 1
 
 
-def test_our_demonstrations_are_in_the_originals_format(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_our_demonstrations_are_in_the_originals_format(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("FACTSCORE_DEMONS_PATH", raising=False)
     ours = DecompositionPrompt.load()
     assert len(ours.facts) >= 12
@@ -139,7 +156,9 @@ def test_our_demonstrations_are_in_the_originals_format(monkeypatch: pytest.Monk
     monkeypatch.setenv("FACTSCORE_DEMONS_PATH", str(own))
     assert DecompositionPrompt.load().facts == TEN
     own.write_text(json.dumps({"A sentence.": "a fact"}))
-    with pytest.raises(InputError, match="expected an object of sentences, each with a list of facts"):
+    with pytest.raises(
+        InputError, match="expected an object of sentences, each with a list of facts"
+    ):
         DecompositionPrompt.load()
     with pytest.raises(InputError, match="not a readable file of demonstrations"):
         DecompositionPrompt.load(tmp_path / "absent.json")
@@ -154,7 +173,10 @@ def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
     facts = json.loads(path.read_text(encoding="utf-8"))
     sentence = "He was an American composer, conductor, and painter."
     expected = ""
-    for shown in [*list(facts)[:7], "He was an American composer, conductor, and musical director."]:
+    for shown in [
+        *list(facts)[:7],
+        "He was an American composer, conductor, and musical director.",
+    ]:
         expected += f"Please breakdown the following sentence into independent facts: {shown}\n"
         for fact in facts[shown]:
             expected += f"- {fact}\n"
@@ -166,14 +188,14 @@ def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
     assert asked.params["temperature"] == 0
 
 
-# ---------------------------------------------------------------------------------------------------- facts
+# ---- facts
 
 
 def test_facts_lose_their_numbering_and_bullets() -> None:
     reply = (
-        "Here are the independent facts:\n"
-        "- She is a miller.\n* She is old.\n• She lives in Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n"
-        "4. - She came back.\n-She sang.\nShe danced.\n\n- Yes\n- No.\n"
+        "Here are the independent facts:\n- She is a miller.\n* She is old.\n• She lives in"
+        " Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n4. - She came back.\n-She sang.\nShe"
+        " danced.\n\n- Yes\n- No.\n"
     )
     assert parse_reply_facts(reply)[0] == [
         "She is a miller.",
@@ -189,7 +211,10 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
 
 
 def test_what_only_looks_like_a_bullet_stays() -> None:
-    reply = "1949 was the year of her birth.\n-5 degrees was the record.\n1.5 million came.\n- 1. FC Ember is a club."
+    reply = (
+        "1949 was the year of her birth.\n-5 degrees was the record.\n1.5 million came.\n- 1. FC"
+        " Ember is a club."
+    )
     assert parse_reply_facts(reply)[0] == [
         "1949 was the year of her birth.",
         "-5 degrees was the record.",
@@ -199,26 +224,32 @@ def test_what_only_looks_like_a_bullet_stays() -> None:
 
 
 def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
-    assert parse_reply_facts("- Sure!\n- Of course.\n- Sure Start is a programme.")[0] == ["Sure Start is a programme."]
+    assert parse_reply_facts("- Sure!\n- Of course.\n- Sure Start is a programme.")[0] == [
+        "Sure Start is a programme."
+    ]
     reply = "Sure!\nFacts:\n- Please Please Me is an album.\nPlease tell me if you need more."
     assert parse_reply_facts(reply)[0] == ["Please Please Me is an album."]
     assert parse_reply_facts("")[0] == []
     assert parse_reply_facts("Yes")[0] == []
 
 
-# ---------------------------------------------------------------------------------------------------- verification
+# ---- verification
 
 
 def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
-    assert make_retrieval_prompt("Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. ") == (
-        "Answer the question about Ada Fenn based on the given context.\n\n"
+    assert (
+        make_retrieval_prompt(
+            "Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. "
+        )
+        == "Answer the question about Ada Fenn based on the given context.\n\n"
         "Title: Ada Fenn\nText: Second one\n\nTitle: Ada Fenn\nText: Best one.\n\n"
         "Input: She was a miller. True or False?\nOutput:"
     )
 
 
 @pytest.mark.parametrize(
-    ("passage", "end"), [("no stop", "no stop."), ("stop!", "stop!"), ('in "quotes"', 'in "quotes"')]
+    ("passage", "end"),
+    [("no stop", "no stop."), ("stop!", "stop!"), ('in "quotes"', 'in "quotes"')],
 )
 def test_a_context_without_punctuation_at_its_end_gets_a_full_stop(passage: str, end: str) -> None:
     assert f"Text: {end}\n\nInput:" in make_retrieval_prompt("T", "T", [passage, "other"], "fact")
@@ -229,20 +260,29 @@ def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> 
 
     from factaudit.knowledge.retrieval import remove_special_tokens
 
-    with (shared / "factscore/knowledge/passages_157_entities.jsonl").open(encoding="utf-8") as file:
+    with (shared / "factscore/knowledge/passages_157_entities.jsonl").open(
+        encoding="utf-8"
+    ) as file:
         for row in map(json.loads, file):
             topic, fact = row["title"], f"{row['title']} is a person."
             # As in the original's _get_score.
             definition = f"Answer the question about {topic} based on the given context.\n\n"
             context = ""
             for text in reversed(row["passages"][:5]):
-                context += "Title: {}\nText: {}\n\n".format(topic, text.replace("<s>", "").replace("</s>", ""))
+                context += "Title: {}\nText: {}\n\n".format(
+                    topic, text.replace("<s>", "").replace("</s>", "")
+                )
             definition += context.strip()
             if definition[-1] not in string.punctuation:
                 definition += "."
             expected = f"{definition.strip()}\n\nInput: {fact.strip()} True or False?\nOutput:"
             assert (
-                make_retrieval_prompt(topic, topic, [remove_special_tokens(text) for text in row["passages"][:5]], fact)
+                make_retrieval_prompt(
+                    topic,
+                    topic,
+                    [remove_special_tokens(text) for text in row["passages"][:5]],
+                    fact,
+                )
                 == expected
             )
 
@@ -268,29 +308,44 @@ def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> 
 )
 def test_the_parsers_truth_table(reply: str, supported: int, stated: int | None) -> None:
     assert parse_as_original(reply) == supported
-    original, strict = (read_verification(ChatReply("ok", reply), name) for name in ("original", "strict"))
+    original, strict = (
+        read_verification(ChatReply("ok", reply), name) for name in ("original", "strict")
+    )
     # What the original reads otherwise than the strict parser is a guess.
-    assert (original.prediction, original.status) == (supported, "ok" if supported == stated else "unparsed")
+    assert (original.prediction, original.status) == (
+        supported,
+        "ok" if supported == stated else "unparsed",
+    )
     assert (strict.prediction, strict.status) == (stated, "unparsed" if stated is None else "ok")
     assert original.raw == reply
 
 
 def test_token_probabilities_become_the_score() -> None:
-    top = {" True": math.log(0.6), " true": math.log(0.1), "False": math.log(0.2), "Maybe": math.log(0.1)}
+    top = {
+        " True": math.log(0.6),
+        " true": math.log(0.1),
+        "False": math.log(0.2),
+        "Maybe": math.log(0.1),
+    }
     tokens = (
         ChatReplyToken("Answer", -0.1, {"True": -3.0}),
         ChatReplyToken(" True", math.log(0.6), top),
         ChatReplyToken("False", 0.0),
     )
     assert compute_true_probability(tokens, 1) == pytest.approx(0.7 / 0.9)
-    assert read_verification(ChatReply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
+    assert read_verification(ChatReply("ok", "Answer True", tokens=tokens)).score == pytest.approx(
+        0.7 / 0.9
+    )
     assert compute_true_probability((ChatReplyToken("False", math.log(0.9)),), 0) == 0
     assert compute_true_probability(None, 1) is None
     assert compute_true_probability((ChatReplyToken("Yes", 0.0, {"True": -1.0}),), 1) is None
 
 
 def test_a_score_never_contradicts_its_prediction() -> None:
-    sure, unsure = {"True": math.log(0.993), "False": math.log(0.007)}, {"True": math.log(0.3), "False": math.log(0.7)}
+    sure, unsure = (
+        {"True": math.log(0.993), "False": math.log(0.007)},
+        {"True": math.log(0.3), "False": math.log(0.7)},
+    )
     tokens = (
         ChatReplyToken("The statement is", -0.1),
         ChatReplyToken(" true", -0.1, sure),
@@ -303,18 +358,23 @@ def test_a_score_never_contradicts_its_prediction() -> None:
     guess = read_verification(both, "original")
     assert (guess.prediction, guess.score, guess.status) == (0, None, "unparsed")
     # A token that was drawn though it was the less likely.
-    drawn = read_verification(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.3), unsure),)))
+    drawn = read_verification(
+        ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.3), unsure),))
+    )
     assert (drawn.prediction, drawn.score) == (1, None)
     even = {"True": math.log(0.5), "False": math.log(0.5)}
     assert (
-        read_verification(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.5), even),))).score is None
+        read_verification(
+            ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.5), even),))
+        ).score
+        is None
     )
     assert read_verification(
         ChatReply("ok", "False", tokens=(ChatReplyToken("False", math.log(0.5), even),))
     ).score == pytest.approx(0.5)
 
 
-# ---------------------------------------------------------------------------------------------------- abstention
+# ---- abstention
 
 
 @pytest.mark.parametrize(
@@ -338,27 +398,39 @@ def test_the_originals_abstentions(output: str, original: bool, perplexity: bool
     assert not is_abstaining_response(output, "none")
 
 
-ABSTENTIONS = yaml.safe_load((Path(__file__).parent / "golden" / "abstentions.yaml").read_text(encoding="utf-8"))
+ABSTENTIONS = yaml.safe_load(
+    (Path(__file__).parent / "golden" / "abstentions.yaml").read_text(encoding="utf-8")
+)
 
 
-@pytest.mark.parametrize(("output", "abstains"), [(one, kind) for kind, many in ABSTENTIONS.items() for one in many])
+@pytest.mark.parametrize(
+    ("output", "abstains"), [(one, kind) for kind, many in ABSTENTIONS.items() for one in many]
+)
 def test_abstentions(output: str, abstains: bool) -> None:
     assert is_abstaining_response(output) is abstains
 
 
 def test_abstentions_of_the_labelled_responses(shared: Path) -> None:
     files = [shared / f"factscore/labeled/{system}.jsonl" for system in ("ChatGPT", "InstructGPT")]
-    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()
+    ]
     labelled = [row["annotations"] is None for row in rows]
     assert (len(rows), sum(labelled)) == (366, 27)
     assert [is_abstaining_response(row["output"]) for row in rows] == labelled
     original = [is_abstaining_response(row["output"], "original") for row in rows]
-    assert [row["output"] for row, one, label in zip(rows, original, labelled, strict=True) if one != label] == [""]
+    assert [
+        row["output"]
+        for row, one, label in zip(rows, original, labelled, strict=True)
+        if one != label
+    ] == [""]
 
 
-# ------------------------------------------------------------------------------------------------------- Markdown
+# ---- Markdown
 
-MARKDOWN = yaml.safe_load((Path(__file__).parent / "golden" / "markdown.yaml").read_text(encoding="utf-8"))
+MARKDOWN = yaml.safe_load(
+    (Path(__file__).parent / "golden" / "markdown.yaml").read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("row", MARKDOWN, ids=[row["shape"] for row in MARKDOWN])

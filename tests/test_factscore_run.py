@@ -1,4 +1,5 @@
-"""`factaudit factscore` end to end: the run folder, the experiment, the real client; kills are in test_kills.py."""
+"""`factaudit factscore` end to end: the run folder, the experiment, the real client; kills are in
+test_kills.py."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ from factaudit.errors import FactauditError
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
-    {"title": "Ada Fenn", "text": "Ada Fenn was a miller. She was born in Emberlow. She won the Quill in 1901."},
+    {
+        "title": "Ada Fenn",
+        "text": "Ada Fenn was a miller. She was born in Emberlow. She won the Quill in 1901.",
+    },
     {"title": "Tobin Reyce", "text": "Tobin Reyce is a painter. He lives in Port Candle."},
 ]
 RESPONSES = [
@@ -45,20 +49,35 @@ def pages(tmp_path: Path) -> Path:
     return write(tmp_path / "pages.jsonl", PAGES)
 
 
-def score(tmp_path: Path, rows: list[dict[str, Any]], said: list[str] | None = None, **block: Any) -> Results:
+def score(
+    tmp_path: Path, rows: list[dict[str, Any]], said: list[str] | None = None, **block: Any
+) -> Results:
     """A run into ``run``, with a scripted server where no verifiers are named."""
     with FaultServer(plan=plan) as server:
-        llm = {"model": "m", "base_url": server.url, "server_name": "s", "cache": str(tmp_path / "llm.sqlite")}
-        settings: dict[str, Any] = {"responses": [str(write(tmp_path / "bios.jsonl", rows))], "gamma": 0, **block}
+        llm = {
+            "model": "m",
+            "base_url": server.url,
+            "server_name": "s",
+            "cache": str(tmp_path / "llm.sqlite"),
+        }
+        settings: dict[str, Any] = {
+            "responses": [str(write(tmp_path / "bios.jsonl", rows))],
+            "gamma": 0,
+            **block,
+        }
         settings |= {"knowledge": str(tmp_path / "pages.jsonl"), "logprobs": False}
         settings |= {} if "verifiers" in block else {"llm": llm}
         experiment = FactScoreExperiment.model_validate({"factscore": settings, "replicates": 50})
-        results = run_experiment(experiment, tmp_path / "run", say=(said if said is not None else []).append)
+        results = run_experiment(
+            experiment, tmp_path / "run", say=(said if said is not None else []).append
+        )
         assert set(server.paid.values()) <= {1}
     return results
 
 
-def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, tmp_path: Path) -> None:
+def test_a_run_folder_has_all_that_it_takes_to_question_the_number(
+    pages: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     said: list[str] = []
     results = score(tmp_path, RESPONSES, said)
@@ -66,7 +85,8 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     verdicts = read_verdicts(out / "verdicts.parquet", claims=claims)
     rows = [json.loads(line) for line in (out / "responses.jsonl").read_text().splitlines()]
     summary = json.loads((out / "summary.json").read_text())
-    # Nothing was paid for the response of whose topic there is no page: its sentence stands for its facts.
+    # Nothing was paid for the response of whose topic there is no page: its sentence stands for its
+    # facts.
     assert claims["claim"].notna().sum() == len(verdicts) == 9
     assert claims["abstained"].notna().sum() == 1
     assert [row["output"] for row in rows] == [row["output"] for row in RESPONSES]
@@ -80,15 +100,25 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
         ("one", 1),
         ("two", 1),
     ]
-    assert [line for line in said if line.startswith("one: FActScore 66.7 % by retrieval+m (1 of 2 responses scored")]
+    assert [
+        line
+        for line in said
+        if line.startswith("one: FActScore 66.7 % by retrieval+m (1 of 2 responses scored")
+    ]
     # Without labels, systems' error rates are all that can be said at the level of claims.
     levels = [row for row in results.audits["quantification"] if row["level"] == "claim"]
     rates = {row["system"]: row["predicted_error_rate"] for row in levels}
     assert rates["one"] == pytest.approx(2 / 6)
     assert "factscore_agreement" not in results.audits
-    # A sentence that nobody decomposed is no fact of the decomposer's: not in its faults, nor in what it left out.
+    # A sentence that nobody decomposed is no fact of the decomposer's: not in its faults, nor in
+    # what it left out.
     whole = results.audits["decomposition"][0]
-    assert (whole["system"], whole["n"], whole["n_responses"], whole["n_sentences"]) == ("__all__", 8, 2, 4)
+    assert (whole["system"], whole["n"], whole["n_responses"], whole["n_sentences"]) == (
+        "__all__",
+        8,
+        2,
+        4,
+    )
     html = (out / "report.html").read_text(encoding="utf-8")
     assert "FActScore of the systems" in html
     assert (out / "figures/factscore.svg").is_file()
@@ -102,19 +132,33 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
 def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_path: Path) -> None:
     def annotated(topic: str, *facts: tuple[str, str]) -> dict[str, Any]:
         labelled = [{"text": text, "label": label} for text, label in facts]
-        sentence = {"text": "All.", "is-relevant": True, "model-atomic-facts": [], "human-atomic-facts": labelled}
+        sentence = {
+            "text": "All.",
+            "is-relevant": True,
+            "model-atomic-facts": [],
+            "human-atomic-facts": labelled,
+        }
         return {"topic": topic, "output": "All.", "annotations": [sentence]}
 
     rows = [
-        annotated("Ada Fenn", ("Ada Fenn was a miller.", "S"), ("She likes tea.", "NS"), ("It is so.", "IR")),
+        annotated(
+            "Ada Fenn",
+            ("Ada Fenn was a miller.", "S"),
+            ("She likes tea.", "NS"),
+            ("It is so.", "IR"),
+        ),
         annotated("Tobin Reyce", ("Tobin Reyce is a painter.", "S")),
         {"topic": "Ada Fenn", "output": "Nothing.", "annotations": None},
     ]
     results = score(tmp_path, rows, verifiers=["rouge2", "always-yes"], facts="human")
-    rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "factscore"}
+    rates = {
+        row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "factscore"
+    }
     assert (rates["rouge2"]["tpr"], rates["rouge2"]["tnr"]) == (1, 1)
     assert rates["always-yes"]["tnr"] == 0
-    figures = [row for row in results.audits["factscore_agreement"] if row["figure"] == "init_score"]
+    figures = [
+        row for row in results.audits["factscore_agreement"] if row["figure"] == "init_score"
+    ]
     agreement = {row["evaluator"]: row for row in figures}
     assert agreement["rouge2"]["human"] == 0.75
     assert agreement["rouge2"]["human_respond_ratio"] == 2 / 3
@@ -129,7 +173,10 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, tmp_path: Path) -> None:
         "title: Bios\nfactscore:\n  responses: bios.jsonl\n  knowledge: pages.jsonl\n"
         "  verifiers: [rouge2, {unigram: {threshold: 0.7}}]\nreplicates: 20\n",
     )
-    write(tmp_path / "bios.jsonl", [row | {"facts": ["She was born in Emberlow."]} for row in RESPONSES])
+    write(
+        tmp_path / "bios.jsonl",
+        [row | {"facts": ["She was born in Emberlow."]} for row in RESPONSES],
+    )
     results = run_experiment(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
     assert (results.about["title"], results.about["seed"]) == ("Bios", 3)
     assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
@@ -144,11 +191,12 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, tmp_path: Path) -> None:
     assert (again.signature, again.audits) == (results.signature, results.audits)
 
 
-# ------------------------------------------------------------------------------------------------------ Wikipedia
+# ---- Wikipedia
 
 
 @pytest.mark.parametrize(
-    ("offline", "message"), [("1", "was not asked, because of --offline"), ("", "127.0.0.1:9/ could not be asked")]
+    ("offline", "message"),
+    [("1", "was not asked, because of --offline"), ("", "127.0.0.1:9/ could not be asked")],
 )
 def test_wikipedia_alone_is_tried_before_anything_is_paid_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: str, message: str

@@ -30,15 +30,25 @@ from factaudit.llm.store import ReplyStore
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with an input of every kind, the names of a run folder's own files among them."""
-    rows = {"claim_id": ["a", "b"], "dataset": "D", "system": ["x", "y"], "claim": "It rains.", "doc": "Rain."}
+    rows = {
+        "claim_id": ["a", "b"],
+        "dataset": "D",
+        "system": ["x", "y"],
+        "claim": "It rains.",
+        "doc": "Rain.",
+    }
     claims = validate_claims(pd.DataFrame({**rows, "label": [1, 0]}))
-    verdicts = validate_verdicts(pd.DataFrame({"claim_id": ["a", "b"], "evaluator": "e", "score": [0.9, 0.1]}))
+    verdicts = validate_verdicts(
+        pd.DataFrame({"claim_id": ["a", "b"], "evaluator": "e", "score": [0.9, 0.1]})
+    )
     for suffix in (".parquet", ".jsonl"):
         write_table(claims, tmp_path / f"claims{suffix}")
         write_table(verdicts, tmp_path / f"verdicts{suffix}")
     (tmp_path / "pages.jsonl").write_text('{"title": "Rain", "text": "It rains."}\n')
     (tmp_path / "responses.jsonl").write_text('{"topic": "Rain", "output": "It rains."}\n')
-    (tmp_path / "experiment.yaml").write_text("claims: claims.parquet\nverdicts: verdicts.parquet\n")
+    (tmp_path / "experiment.yaml").write_text(
+        "claims: claims.parquet\nverdicts: verdicts.parquet\n"
+    )
     (tmp_path / "hard.jsonl").hardlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "soft.jsonl").symlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "sub").mkdir()
@@ -47,7 +57,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
 
 
 @pytest.mark.parametrize(
@@ -59,12 +72,18 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "judge claims.jsonl --evaluator rouge2 --out soft.jsonl",
         "judge soft.jsonl --evaluator rouge2 --out claims.jsonl",
         "judge claims.jsonl --evaluator stored:path=verdicts.parquet --out verdicts.parquet",
-        "judge claims.jsonl --evaluator chunked:evaluator=stored:path=verdicts.parquet --out verdicts.parquet",
+        (
+            "judge claims.jsonl --evaluator chunked:evaluator=stored:path=verdicts.parquet --out"
+            " verdicts.parquet"
+        ),
         "convert llm-aggrefact claims.jsonl --out claims.jsonl",
         "convert llm-aggrefact claims.jsonl --out new.csv --verdicts claims.jsonl",
         "convert llm-aggrefact claims.jsonl --out new.csv --verdicts new.csv",
         "convert aggrefact . --out claims.jsonl",
-        "convert aggrefact claims.parquet --option join=tofueval:verdicts.jsonl --out verdicts.jsonl",
+        (
+            "convert aggrefact claims.parquet --option join=tofueval:verdicts.jsonl --out"
+            " verdicts.jsonl"
+        ),
         "audit claims.parquet verdicts.jsonl --out .",
         "audit claims.jsonl verdicts.parquet --out sub/..",
         "run experiment.yaml --out .",
@@ -91,19 +110,28 @@ def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, comma
 
 def test_names_that_only_look_alike_are_others(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    check_outputs_do_not_replace_inputs(["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None)
+    check_outputs_do_not_replace_inputs(
+        ["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None
+    )
     with pytest.raises(UsageError, match="written twice"):
         check_outputs_do_not_replace_inputs([], "a.csv", "./a.csv")
 
 
-# ------------------------------------------------------------------------------------------ the run folder
+# ---- the run folder
 
 
 def outside(tmp_path: Path) -> Path:
     """A folder of the user's beside the run folder, with files that look like ours."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for name in ("lock", "calls.json", "notes.txt", "a.json", f"{TEMPORARY_PREFIX}0-1.csv", "rates.csv"):
+    for name in (
+        "lock",
+        "calls.json",
+        "notes.txt",
+        "a.json",
+        f"{TEMPORARY_PREFIX}0-1.csv",
+        "rates.csv",
+    ):
         (elsewhere / name).write_text("{}")
     return elsewhere
 
@@ -111,11 +139,22 @@ def outside(tmp_path: Path) -> Path:
 def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     """Names that a changed manifest holds, and what other programs are writing, stay."""
     elsewhere, run = outside(folder), folder / "runs" / "one"
-    arguments = ["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)]
+    arguments = [
+        "audit",
+        str(folder / "claims.jsonl"),
+        str(folder / "verdicts.jsonl"),
+        "--out",
+        str(run),
+    ]
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--replicates", "0"])
     assert stop.value.code == 0
-    names = ["../../elsewhere/notes.txt", "/etc/hostname", str(elsewhere / "a.json"), "tables/../../../notes.txt"]
+    names = [
+        "../../elsewhere/notes.txt",
+        "/etc/hostname",
+        str(elsewhere / "a.json"),
+        "tables/../../../notes.txt",
+    ]
     names += ["claims.parquet", "tables/gone.csv", ".work/lock"]
     (run / ".work" / "run.json").write_text(json.dumps({"files": dict.fromkeys(names, "")}))
     (run / "tables" / "gone.csv").write_text("of an earlier run")
@@ -136,7 +175,10 @@ def test_locks_and_journals_are_not_written_through_links(tmp_path):
     (tmp_path / "held").mkdir()
     (tmp_path / "held" / "lock").symlink_to(elsewhere / "notes.txt")
     (tmp_path / "journal.jsonl").symlink_to(elsewhere / "notes.txt")
-    with pytest.raises(FactauditError, match="is a link"), hold_folder_lock(tmp_path / "held", "it"):
+    with (
+        pytest.raises(FactauditError, match="is a link"),
+        hold_folder_lock(tmp_path / "held", "it"),
+    ):
         pass
     with pytest.raises(FactauditError, match="is a link"):
         JsonLinesJournal(tmp_path / "journal.jsonl", print)
@@ -166,7 +208,10 @@ def test_what_a_living_process_writes_is_left(tmp_path):
         mine.write_text("begun")
         ended = subprocess.Popen([sys.executable, "-c", ""])
         ended.wait()
-        left = [tmp_path / f"{TEMPORARY_PREFIX}{ended.pid}-a.csv", tmp_path / f"{TEMPORARY_PREFIX}abc.csv"]
+        left = [
+            tmp_path / f"{TEMPORARY_PREFIX}{ended.pid}-a.csv",
+            tmp_path / f"{TEMPORARY_PREFIX}abc.csv",
+        ]
         for path in left:
             path.write_text("half")
         delete_abandoned_temporaries(tmp_path.iterdir())

@@ -1,4 +1,5 @@
-"""Every check that tests something says when nothing is wrong, and is simulated; a few runs of it here."""
+"""Every check that tests something says when nothing is wrong, and is simulated; a few runs of it
+here."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ from findings import (
     read_stored_rows,
 )
 
-#: Checks that test nothing: they count unscored claims, documents, labelled errors or faulty facts, or compare two
-#: scores of the same responses.
+#: Checks that test nothing: they count unscored claims, documents, labelled errors or faulty facts,
+#: or compare two scores of the same responses.
 COUNTING_CHECKS = {"unscored", "clusters", "calibration"}
 COUNTING_CHECKS |= {"faulty_facts", "uncovered_text", "merged_facts_unmeasured"}
 #: A check is simulated in so many worlds or more in which nothing is wrong.
@@ -34,7 +35,9 @@ CHECKS = {check.id: check for audit in load_builtin_audits() for check in audit.
 
 def test_each_check_says_what_it_tests_and_is_simulated():
     assert {name for name, check in CHECKS.items() if not check.null} == COUNTING_CHECKS
-    simulated = [check for family in FAMILIES.values() for check in list_tested_checks(family.audits)]
+    simulated = [
+        check for family in FAMILIES.values() for check in list_tested_checks(family.audits)
+    ]
     assert sorted(simulated) == sorted(CHECKS.keys() - COUNTING_CHECKS)
     for family in FAMILIES.values():
         of_power = {check for world in family.effects for check in world.made_for}
@@ -49,7 +52,9 @@ def test_no_check_was_above_five_in_a_hundred_in_the_simulated_worlds():
         for family, kind, world in list_simulated_worlds()
         for check in list_world_checks(family, world)
     }
-    assert simulated == expected, "worlds are drawn otherwise now: simulate again by tests/validity/findings.py"
+    assert simulated == expected, (
+        "worlds are drawn otherwise now: simulate again by tests/validity/findings.py"
+    )
     tested = CHECKS.keys() - COUNTING_CHECKS
     worlds = Counter(row["check"] for row in rows if row["kind"] == "null")
     assert {check: worlds[check] for check in tested if worlds[check] < FEWEST_NULL_WORLDS} == {}
@@ -62,11 +67,14 @@ def test_no_check_was_above_five_in_a_hundred_in_the_simulated_worlds():
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "biographies"])
 def test_checks_stay_silent_where_nothing_is_wrong(name):
-    """Of 6 runs and up to 12 checks of a family at 5 % none warns more than twice (a chance of 1 in 450 each)."""
+    """Of 6 runs and up to 12 checks of a family at 5 % none warns more than twice (a chance of 1 in
+    450 each)."""
     family = FAMILIES[name]
     world = next(world for world in family.null_worlds if world.systems == 3)
     found = count_warnings(family, world, RUNS)
-    assert {check: found[check] for check in list_world_checks(family, world) if found[check] > 2} == {}
+    assert {
+        check: found[check] for check in list_world_checks(family, world) if found[check] > 2
+    } == {}
 
 
 @pytest.mark.parametrize(

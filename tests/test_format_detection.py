@@ -75,7 +75,9 @@ def test_a_file_that_looks_like_two_formats_is_asked_about(tmp_path: Path) -> No
     path = tmp_path / "both.json"
     deepeval = json.loads((LOGS / "deepeval.json").read_text())
     path.write_text(json.dumps(deepeval | json.loads((LOGS / "promptfoo.json").read_text())))
-    with pytest.raises(InputError, match=r"looks like deepeval and like promptfoo: .*factaudit convert promptfoo"):
+    with pytest.raises(
+        InputError, match=r"looks like deepeval and like promptfoo: .*factaudit convert promptfoo"
+    ):
         detect_dataset_format(path)
 
 
@@ -89,11 +91,15 @@ def test_verbs_take_a_log_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "claims    3: " in capsys.readouterr().out
     assert run_command("audit", log, "--out", tmp_path / "audited") == 0
     assert read_claims(tmp_path / "audited" / "claims.parquet")["label"].tolist() == [1, 0, 1]
-    assert run_command("judge", log, "--evaluator", "rouge2", "--out", tmp_path / "verdicts.csv") == 0
+    assert (
+        run_command("judge", log, "--evaluator", "rouge2", "--out", tmp_path / "verdicts.csv") == 0
+    )
     assert len(read_verdicts(tmp_path / "verdicts.csv")) == 3
 
 
-def test_a_nested_field_is_mapped_by_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_nested_field_is_mapped_by_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = json.loads((LOGS / "inspect.json").read_text())
     for sample in log["samples"]:
         sample["metadata"]["review"] = {"verdict": "supported"}
@@ -101,7 +107,10 @@ def test_a_nested_field_is_mapped_by_its_path(tmp_path: Path, capsys: pytest.Cap
     path.write_text(json.dumps(log))
     assert run_command("inspect", path, "--label", "metadata.review.verdict") == 0
     assert "label: metadata.review.verdict" in capsys.readouterr().out
-    assert run_command("audit", path, "--label", "metadata.review.verdit", "--out", tmp_path / "out") == 1
+    assert (
+        run_command("audit", path, "--label", "metadata.review.verdit", "--out", tmp_path / "out")
+        == 1
+    )
     assert "did you mean 'metadata.review.verdict'?" in capsys.readouterr().err
 
 
@@ -117,17 +126,27 @@ def test_a_log_and_verdicts_of_ours_are_read_together(tmp_path: Path) -> None:
 
 def test_a_mapping_says_more_of_a_logs_columns() -> None:
     lines: list[str] = []
-    mapping = {"columns": {"claim": "response", "label": "faithfulness"}, "threshold": {"faithfulness": 0.9}}
+    mapping = {
+        "columns": {"claim": "response", "label": "faithfulness"},
+        "threshold": {"faithfulness": 0.9},
+    }
     loaded = load_input_tables([LOGS / "ragas.jsonl"], mapping, lines.append)
     assert loaded.claims is not None
     assert loaded.claims["label"].tolist() == [1, 0, 0]
     assert lines[0].startswith("format    ragas: ")
 
 
-def test_annotated_responses_are_for_the_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_annotated_responses_are_for_the_engine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     fact = {"text": "Ada was born.", "label": "S"}
     sentence = {"text": "Ada was born.", "is-relevant": True, "human-atomic-facts": [fact]}
-    row: dict[str, Any] = {"input": "Tell me", "output": "Ada was born.", "topic": "Ada", "annotations": [sentence]}
+    row: dict[str, Any] = {
+        "input": "Tell me",
+        "output": "Ada was born.",
+        "topic": "Ada",
+        "annotations": [sentence],
+    }
     path = tmp_path / "people.jsonl"
     path.write_text(json.dumps(row | {"annotations": None}) + "\n" + json.dumps(row) + "\n")
     assert run_command("inspect", path) == 0
@@ -138,7 +157,10 @@ def test_annotated_responses_are_for_the_engine(tmp_path: Path, capsys: pytest.C
 
 def test_a_format_without_a_mark_has_a_reason() -> None:
     """LLM-AggreFact has our own columns; y_true and y_score are everybody's."""
-    assert {name for name, entry in FORMATS.items() if not entry.marks} == {"aggrefact", "score-csv"}
+    assert {name for name, entry in FORMATS.items() if not entry.marks} == {
+        "aggrefact",
+        "score-csv",
+    }
 
 
 def write_annotated_claims(path: Path, with_names: bool = True) -> Path:
@@ -147,7 +169,8 @@ def write_annotated_claims(path: Path, with_names: bool = True) -> Path:
         {"sentence": f"Claim {at}.", "source": f"Document {at}.", "metrics": {"judge": at % 2}}
         | {
             "annotations": [
-                {"by": {"name": "abc"[n]} if with_names else {}, "label": word} for n, word in enumerate(words)
+                {"by": {"name": "abc"[n]} if with_names else {}, "label": word}
+                for n, word in enumerate(words)
             ]
         }
         for at, words in enumerate(said)
@@ -166,13 +189,18 @@ def test_labels_in_lists_are_mapped_by_their_path(with_names: bool, tmp_path: Pa
     assert loaded.claims.sort_values("claim")["label"].tolist() == [1, 0, 1]  # by majority
     assert loaded.annotations is not None
     assert len(loaded.annotations) == 9
-    assert set(loaded.annotations["annotator"]) == ({"a", "b", "c"} if with_names else {"1", "2", "3"})
+    assert set(loaded.annotations["annotator"]) == (
+        {"a", "b", "c"} if with_names else {"1", "2", "3"}
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("annotations[].labl", r"no path 'annotations\[\].labl' in it \(did you mean 'annotations\[\].label'\?\)"),
+        (
+            "annotations[].labl",
+            r"no path 'annotations\[\].labl' in it \(did you mean 'annotations\[\].label'\?\)",
+        ),
         ("annotation[].label", r"no list 'annotation' in it \(did you mean 'annotations'\?\)"),
     ],
 )

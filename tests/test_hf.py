@@ -1,4 +1,5 @@
-"""The transformers evaluators on tiny models: the real code against a plain loop over single examples."""
+"""The transformers evaluators on tiny models: the real code against a plain loop over single
+examples."""
 
 from __future__ import annotations
 
@@ -31,13 +32,16 @@ NLI_LABELS = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
 
 
 def some_claims(n: int = 15, seed: int = 1) -> list[Claim]:
-    """Claims about documents of one line, of several lines and of many sentences; every third shares its document."""
+    """Claims about documents of one line, of several lines and of many sentences; every third
+    shares its document."""
     rng = random.Random(seed)
     docs: list[str] = []
     for number in range(n):
         shared = number % 3 == 2
         docs.append(
-            docs[-1] if shared else "\n".join(sentences(rng, rng.choice([1, 4, 9])) for _ in range(1 + number % 2))
+            docs[-1]
+            if shared
+            else "\n".join(sentences(rng, rng.choice([1, 4, 9])) for _ in range(1 + number % 2))
         )
     return [Claim(f"c{number}", sentences(rng, 1), doc) for number, doc in enumerate(docs)]
 
@@ -50,14 +54,17 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "deberta": tiny_models.deberta_classifier(root / "deberta"),
         "t5": tiny_models.t5(root / "t5"),
         "bert-nli": tiny_models.bert_classifier(root / "bert-nli", NLI_LABELS),
-        "roberta-nli": tiny_models.roberta_classifier(root / "roberta-nli", {0: "not_entailment", 1: "entailment"}),
+        "roberta-nli": tiny_models.roberta_classifier(
+            root / "roberta-nli", {0: "not_entailment", 1: "entailment"}
+        ),
     }
 
 
 def one_by_one(
     folder: Path, first_token: tuple[int, int] | None = None
 ) -> Callable[[list[tuple[str, ...]]], np.ndarray]:
-    """From texts or pairs to probabilities (n, labels), each run alone, without any of the project's code."""
+    """From texts or pairs to probabilities (n, labels), each run alone, without any of the
+    project's code."""
     import torch
     import transformers
 
@@ -70,7 +77,10 @@ def one_by_one(
         for text in texts:
             inputs: dict[str, Any] = dict(tokenizer(*text, return_tensors="pt"))
             if first_token is not None:
-                inputs = {"input_ids": inputs["input_ids"], "decoder_input_ids": torch.zeros((1, 1), dtype=torch.long)}
+                inputs = {
+                    "input_ids": inputs["input_ids"],
+                    "decoder_input_ids": torch.zeros((1, 1), dtype=torch.long),
+                }
             with torch.no_grad():
                 logits = model(**inputs).logits[0]
             if first_token is not None:
@@ -86,16 +96,21 @@ def one_by_one(
 
 def make_judge(folders: dict[str, Path], kind: str, **options: Any) -> Any:
     """The evaluator that reads a model: NLI's or MiniCheck's."""
-    return (NLIEvaluator if kind.endswith("nli") else MiniCheckEvaluator)(str(folders[kind]), **options)
+    return (NLIEvaluator if kind.endswith("nli") else MiniCheckEvaluator)(
+        str(folders[kind]), **options
+    )
 
 
-def verdicts_of(folders: dict[str, Path], kind: str, claims: list[Claim], **options: Any) -> dict[str, Verdict]:
+def verdicts_of(
+    folders: dict[str, Path], kind: str, claims: list[Claim], **options: Any
+) -> dict[str, Verdict]:
     return judged(make_judge(folders, kind, **options), claims)
 
 
 @pytest.mark.hf
 @pytest.mark.parametrize(
-    ("kind", "size", "batch_size"), [("roberta", 60, 1), ("roberta", 60, 64), ("deberta", 60, 5), ("t5", 30, 5)]
+    ("kind", "size", "batch_size"),
+    [("roberta", 60, 1), ("roberta", 60, 64), ("deberta", 60, 5), ("t5", 30, 5)],
 )
 def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
     from transformers import AutoTokenizer
@@ -106,7 +121,9 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
     boundary = {"roberta": "</s>", "deberta": "[SEP]", "t5": "</s>"}[kind]
 
     def count(text: str) -> int:
-        return len(text.split() if kind == "t5" else tokenizer.encode(text, add_special_tokens=False))
+        return len(
+            text.split() if kind == "t5" else tokenizer.encode(text, add_special_tokens=False)
+        )
 
     answers = None
     if kind == "t5":
@@ -204,7 +221,10 @@ def test_the_boundary_in_a_text_is_only_text(folders, kind):
     evaluator = make_judge(folders, kind)
     mark = "[SEP]" if kind in {"deberta", "bert-nli"} else "</s>"
     number = evaluator.loaded.tokenizer.convert_tokens_to_ids(mark)
-    for claim, doc in (("The mill.", "The sea."), (f"The mill. {mark}The mill.", f"The {mark} sea.")):
+    for claim, doc in (
+        ("The mill.", "The sea."),
+        (f"The mill. {mark}The mill.", f"The {mark} sea."),
+    ):
         (encoded,) = evaluator.encode(Claim("a", claim, doc))
         assert encoded["input_ids"].count(number) == 2
 
@@ -232,7 +252,9 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
         room = limit - special - count(claim.claim)
         # Chunks are cut to a multiple of 32 tokens, for claims of other lengths to share them.
         chunks = (
-            [claim.doc] if count(claim.doc) <= room else split_document_into_chunks(claim.doc, room // 32 * 32, count)
+            [claim.doc]
+            if count(claim.doc) <= room
+            else split_document_into_chunks(claim.doc, room // 32 * 32, count)
         )
         expected = plain([(text, claim.claim) for text in chunks])[:, label]
         assert found[claim.claim_id].chunk_scores == pytest.approx(expected, abs=1e-5)
@@ -256,7 +278,9 @@ def test_the_entailment_label_is_found_by_its_whole_name(labels, wanted, expecte
     if expected is not None:
         assert find_nli_entailment_label(labels, wanted, "m") == expected
         return
-    with pytest.raises(FactauditError, match=r"no label 'entailment': choose one with label=NAME \(has: ") as error:
+    with pytest.raises(
+        FactauditError, match=r"no label 'entailment': choose one with label=NAME \(has: "
+    ) as error:
         find_nli_entailment_label(labels, wanted, "m")
     assert all(name in str(error.value) for name in labels.values())
 
@@ -270,7 +294,9 @@ def test_a_probability_that_is_no_number_is_an_error_of_its_claim(folders, monke
     inputs = {"a": [{"input_ids": [1]}, {"input_ids": [1, 2]}], "b": [{"input_ids": [1, 2, 3]}]}
     monkeypatch.setattr(evaluator, "encode", lambda claim: inputs[claim.claim_id])
     monkeypatch.setattr(
-        evaluator, "compute_support", lambda batch: [math.nan if len(one["input_ids"]) == 2 else 0.7 for one in batch]
+        evaluator,
+        "compute_support",
+        lambda batch: [math.nan if len(one["input_ids"]) == 2 else 0.7 for one in batch],
     )
     found = judged(evaluator, [Claim("a", "x", "y"), Claim("b", "x", "y")])
     assert (found["a"].status, found["a"].score) == ("error", None)
@@ -284,7 +310,9 @@ def test_signatures_follow_what_changes_verdicts(folders, tmp_path):
     folder = tmp_path / "roberta"
     shutil.copytree(folders["roberta"], folder)
     plain = MiniCheckEvaluator(str(folder)).signature
-    assert plain == MiniCheckEvaluator(str(folders["roberta"]), batch_size=2, device="cpu").signature
+    assert (
+        plain == MiniCheckEvaluator(str(folders["roberta"]), batch_size=2, device="cpu").signature
+    )
     assert plain.startswith("minicheck|files:")
     assert plain != MiniCheckEvaluator(str(folder), size=300).signature
     tiny_models.roberta_classifier(folder, positions=100)
@@ -297,7 +325,9 @@ def test_making_one_imports_no_model_code():
         "make('minicheck').signature; make('nli', {'model': 'a/b'}).signature;"
         "print([name for name in ('torch', 'transformers') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -364,7 +394,8 @@ def test_how_many_positions_an_architecture_has(kind, expected):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A RoBERTa's folder with ``AlignScore.ckpt`` in it: what Lightning saves of the authors' model."""
+    """A RoBERTa's folder with ``AlignScore.ckpt`` in it: what Lightning saves of the authors'
+    model."""
     import torch
     import transformers
 
@@ -375,17 +406,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         torch.manual_seed(3)
         for values in base.pooler.parameters():
             torch.nn.init.normal_(values, std=0.4)
-        heads = {name: torch.nn.Linear(hidden, size) for name, size in (("bin", 2), ("tri", 3), ("reg", 1))}
+        heads = {
+            name: torch.nn.Linear(hidden, size)
+            for name, size in (("bin", 2), ("tri", 3), ("reg", 1))
+        }
         for head in heads.values():
             torch.nn.init.normal_(head.weight, std=0.4)
     weights = {f"base_model.{name}": values for name, values in base.state_dict().items()}
     # Older transformers, which the published checkpoints are of, saved this buffer, too.
-    weights["base_model.embeddings.position_ids"] = torch.arange(base.config.max_position_embeddings)[None]
+    weights["base_model.embeddings.position_ids"] = torch.arange(
+        base.config.max_position_embeddings
+    )[None]
     weights["mlm_head.bias"] = torch.zeros(base.config.vocab_size)
     for name, head in heads.items():
         weights |= {f"{name}_layer.{key}": values for key, values in head.state_dict().items()}
     settings = {"model": "roberta-large", "using_pretrained": True, "adam_epsilon": 1e-6}
-    torch.save({"epoch": 3, "state_dict": weights, "hyper_parameters": settings}, folder / "AlignScore.ckpt")
+    torch.save(
+        {"epoch": 3, "state_dict": weights, "hyper_parameters": settings},
+        folder / "AlignScore.ckpt",
+    )
     return folder
 
 
@@ -400,10 +439,14 @@ def one_by_one_alignscore(folder: Path) -> Any:
     base.load_state_dict({name: saved[f"base_model.{name}"] for name in base.state_dict()})
 
     def aligned(premise: str, hypothesis: str) -> float:
-        inputs = tokenizer(premise, hypothesis, truncation="only_first", max_length=128, return_tensors="pt")
+        inputs = tokenizer(
+            premise, hypothesis, truncation="only_first", max_length=128, return_tensors="pt"
+        )
         with torch.no_grad():
             pooled = base(**inputs).pooler_output[0]
-        return float(torch.softmax(saved["tri_layer.weight"] @ pooled + saved["tri_layer.bias"], -1)[0])
+        return float(
+            torch.softmax(saved["tri_layer.weight"] @ pooled + saved["tri_layer.bias"], -1)[0]
+        )
 
     return aligned
 
@@ -415,7 +458,9 @@ def test_alignscore_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
     docs = [sentences(rng, n) for n in (1, 60, 90, 60)]
     # 700 words are cut into three chunks of as many sentences each, and what is left over.
     claims = [Claim(f"c#{n}", sentences(rng, 1 + n % 3), docs[n % 4]) for n in range(8)]
-    evaluator = AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(folder), batch_size=batch_size)
+    evaluator = AlignScoreEvaluator(
+        str(folder / "AlignScore.ckpt"), backbone=str(folder), batch_size=batch_size
+    )
     found = judged(evaluator, claims)
     aligned = one_by_one_alignscore(folder)
     several = cut = 0
@@ -424,14 +469,20 @@ def test_alignscore_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
         parts, said = split_sentences(claim.doc), split_sentences(claim.claim)
         size = max(len(parts) // (len(claim.doc.split()) // 350 + 1), 1)
         premises = [" ".join(parts[at : at + size]) for at in range(0, len(parts), size)]
-        expected = np.mean([max(aligned(premise, sentence) for premise in premises) for sentence in said])
+        expected = np.mean(
+            [max(aligned(premise, sentence) for premise in premises) for sentence in said]
+        )
         assert found[claim.claim_id].score == pytest.approx(expected, abs=1e-5)
         several += len(said) > 1
         cut += len(premises) > 1
     assert several > 2
     assert cut > 2
     long = " ".join(rng.choices(tiny_models.WORDS, k=150)).capitalize() + "."
-    odd = [Claim("none", "The mill.", None), Claim("blank", "The mill.", " "), Claim("long", long, docs[0])]
+    odd = [
+        Claim("none", "The mill.", None),
+        Claim("blank", "The mill.", " "),
+        Claim("long", long, docs[0]),
+    ]
     statuses = {key: verdict.status for key, verdict in judged(evaluator, odd).items()}
     assert statuses == {"none": "skipped", "blank": "ok", "long": "error"}
 
@@ -472,7 +523,11 @@ def test_what_is_no_checkpoint_runs_nothing_and_is_said(tmp_path: Path, folder: 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("alignscore", {"model": "huge"}, "expected model to be base, large or a checkpoint, found 'huge'"),
+        (
+            "alignscore",
+            {"model": "huge"},
+            "expected model to be base, large or a checkpoint, found 'huge'",
+        ),
         ("alignscore", {"model": __file__}, "a checkpoint file needs backbone="),
         ("alignscore", {"batch_size": 0}, "expected a batch_size of at least 1, found 0"),
         ("minicheck", {"size": 0}, "expected a size of at least 1, found 0"),
@@ -484,7 +539,8 @@ def test_options_are_checked(name: str, options: dict[str, Any], message: str) -
         make_evaluator(name, options)
 
 
-# The nonparametric probability --------------------------------------------------------------------------------------
+# The nonparametric probability
+# ------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -502,7 +558,12 @@ def by_hand(folder_npm: Path, passages: list[str], fact: str, skipped: frozenset
 
     def states(ids: list[int]) -> np.ndarray:
         with torch.no_grad():
-            return model(torch.tensor([ids]), output_hidden_states=True).hidden_states[-1][0].double().numpy()
+            return (
+                model(torch.tensor([ids]), output_hidden_states=True)
+                .hidden_states[-1][0]
+                .double()
+                .numpy()
+            )
 
     read = [tokenizer(passage)["input_ids"] for passage in passages]
     tokens = np.concatenate([ids[1:-1] for ids in read])
@@ -512,7 +573,9 @@ def by_hand(folder_npm: Path, passages: list[str], fact: str, skipped: frozenset
     probabilities = []
     for position in range(first, len(whole) - 1):
         if whole[position] not in skipped:
-            query = states([*whole[:position], tokenizer.mask_token_id, *whole[position + 1 :]])[position]
+            query = states([*whole[:position], tokenizer.mask_token_id, *whole[position + 1 :]])[
+                position
+            ]
             weights = np.exp(keys @ query / math.sqrt(len(query)))
             probabilities.append(weights[tokens == whole[position]].sum() / weights.sum())
     return float(np.mean(probabilities))
@@ -526,10 +589,16 @@ def test_the_probability_is_the_mean_share_of_the_word_itself(folder_npm):
     npm = NonparametricEvaluator(str(folder_npm))
     fact = "the river took the bridge away"
     found = npm.compute_probability(fact, MILL)
-    assert found == pytest.approx(by_hand(folder_npm, MILL, fact, frozenset(npm.stopword_ids)), abs=1e-6)
+    assert found == pytest.approx(
+        by_hand(folder_npm, MILL, fact, frozenset(npm.stopword_ids)), abs=1e-6
+    )
     assert 0 < found < 1
     # Of a document the first k passages are read; above the cutoff a claim is supported.
-    claims = [Claim("a", fact, "\n\n".join(MILL)), Claim("b", "it was the . , !", MILL[0]), Claim("c", fact, None)]
+    claims = [
+        Claim("a", fact, "\n\n".join(MILL)),
+        Claim("b", "it was the . , !", MILL[0]),
+        Claim("c", fact, None),
+    ]
     verdicts = list(npm.judge(claims))
     assert verdicts[0].score == pytest.approx(npm.compute_probability(fact, MILL[:3]))
     assert [one.prediction for one in verdicts] == [int(verdicts[0].score > 0.3), None, None]

@@ -1,5 +1,7 @@
-"""Files that are no files (links to themselves, pipes), and files that unpack to gigabytes: a message, soon, in little
-memory. `test_bad_input.py` has files that are merely wrong, `test_hostility.py` those nobody thought of."""
+"""Files that are no files (links to themselves, pipes), and files that unpack to gigabytes: a
+message, soon, in little memory. `test_bad_input.py` has files that are merely wrong,
+`test_hostility.py` those nobody thought of.
+"""
 
 from __future__ import annotations
 
@@ -64,14 +66,19 @@ def test_a_link_to_itself_and_a_pipe_are_refused(
 def test_an_output_that_is_a_pipe_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("claims.jsonl").write_text(json.dumps(CLAIM) + "\n")
     os.mkfifo("v.jsonl")
-    assert run_command("judge", "claims.jsonl", "--evaluator", "rouge2", "--out", "v.jsonl") in (1, 2)
+    assert run_command("judge", "claims.jsonl", "--evaluator", "rouge2", "--out", "v.jsonl") in (
+        1,
+        2,
+    )
     assert "this is a pipe" in capsys.readouterr().err
 
 
-# What unpacks to more than the limit ----------------------------------------------------------------------------------
+# What unpacks to more than the limit
+# ------------------------------------------------------------
 
-#: Runs a command in a process of its own and says how much memory it took at the most (KB), and after which message.
-#: A child's ru_maxrss begins at its parent's on Linux, and a process of the tests may be large by now.
+#: Runs a command in a process of its own and says how much memory it took at the most (KB), and
+#: after which message. A child's ru_maxrss begins at its parent's on Linux, and a process of the
+#: tests may be large by now.
 MEASURED = """
 import pathlib, re, resource, sys
 from factaudit.cli import main
@@ -135,7 +142,10 @@ def test_what_unpacks_to_more_than_the_limit_is_refused_in_little_memory(name: s
 
 @pytest.mark.slow
 def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read() -> None:
-    for name, member_name in (("bomb.eval", "samples/1.json"), ("bomb.xlsx", "xl/worksheets/sheet1.xml")):
+    for name, member_name in (
+        ("bomb.eval", "samples/1.json"),
+        ("bomb.xlsx", "xl/worksheets/sheet1.xml"),
+    ):
         with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("header.json", '{"eval": {"task": "t"}}')
             with archive.open(member_name, "w", force_zip64=True) as member:
@@ -153,7 +163,9 @@ def test_a_parquet_file_that_unpacks_to_more_than_the_limit_is_refused(
     monkeypatch.setenv(UNPACK_LIMIT_VARIABLE, "4")
     rows = pa.table({"dataset": ["D"] * 60, "claim": [f"{n} " + "x" * 100_000 for n in range(60)]})
     pq.write_table(rows, tmp_path / "t.parquet", compression="zstd", use_dictionary=False)
-    with pytest.raises(InputError, match=r"t\.parquet: unpacks to more than 4 MB; FACTAUDIT_MAX_UNPACKED_MB allows"):
+    with pytest.raises(
+        InputError, match=r"t\.parquet: unpacks to more than 4 MB; FACTAUDIT_MAX_UNPACKED_MB allows"
+    ):
         read_table(tmp_path / "t.parquet")
     pq.write_table(rows, tmp_path / "t.parquet", compression="none", use_dictionary=False)
     assert len(read_table(tmp_path / "t.parquet")) == 60, "a plain file may be large"
@@ -162,7 +174,10 @@ def test_a_parquet_file_that_unpacks_to_more_than_the_limit_is_refused(
 def test_the_limit_is_told_and_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_gzip_bomb(tmp_path / "t.jsonl.gz", b"", ROW, 1000)  # 5 MB
     monkeypatch.setenv(UNPACK_LIMIT_VARIABLE, "4")
-    with pytest.raises(InputError, match=r"t\.jsonl\.gz: unpacks to more than 4 MB; FACTAUDIT_MAX_UNPACKED_MB allows"):
+    with pytest.raises(
+        InputError,
+        match=r"t\.jsonl\.gz: unpacks to more than 4 MB; FACTAUDIT_MAX_UNPACKED_MB allows",
+    ):
         read_table(tmp_path / "t.jsonl.gz")
     monkeypatch.setenv(UNPACK_LIMIT_VARIABLE, "6")
     assert len(read_table(tmp_path / "t.jsonl.gz")) == 1000

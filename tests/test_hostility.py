@@ -1,7 +1,8 @@
-"""Hostility by the hundred: inputs that were valid until something was changed in them, a disk that fails at any write,
-and two processes with one output.
+"""Hostility by the hundred: inputs that were valid until something was changed in them, a disk that
+fails at any write, and two processes with one output.
 
-Each example ends in success or in a message of ours: never in a traceback, a hang, or a changed input.
+Each example ends in success or in a message of ours: never in a traceback, a hang, or a changed
+input.
 """
 
 from __future__ import annotations
@@ -58,14 +59,60 @@ def call_quietly(*arguments: str) -> tuple[int, str]:
     return code, said.getvalue()
 
 
-# What may be changed in a file ---------------------------------------------------------------------------------------
+# What may be changed in a file
+# ------------------------------------------------------------
 
 ODD_VALUES = (
-    *("null", "true", "-1", "1e999", "NaN", "-0", "1" + "0" * 400, "0.5", '""', '" "', '"\\u0000"', '"\\ud800"', "[]"),
-    *("{}", "[[]]", '{"": 1}', '"=cmd()"', '"__macro__"', '"../x"', '"\\u202e"', "[" * 3000, '"' + "x" * 200_000 + '"'),
-    *("[" * 200 + "]" * 200, '"2024-13-45"', "1.7976931348623157e308", '["a", 1, null]', '"published:x"', "'"),
+    *(
+        "null",
+        "true",
+        "-1",
+        "1e999",
+        "NaN",
+        "-0",
+        "1" + "0" * 400,
+        "0.5",
+        '""',
+        '" "',
+        '"\\u0000"',
+        '"\\ud800"',
+        "[]",
+    ),
+    *(
+        "{}",
+        "[[]]",
+        '{"": 1}',
+        '"=cmd()"',
+        '"__macro__"',
+        '"../x"',
+        '"\\u202e"',
+        "[" * 3000,
+        '"' + "x" * 200_000 + '"',
+    ),
+    *(
+        "[" * 200 + "]" * 200,
+        '"2024-13-45"',
+        "1.7976931348623157e308",
+        '["a", 1, null]',
+        '"published:x"',
+        "'",
+    ),
 )
-ODD_CELLS = ("", " ", "=1+1", "\x00", '"', "1e999", "nan", "x" * 200_000, "\u202e", "\ufeff", "-", "007", "9" * 400)
+ODD_CELLS = (
+    "",
+    " ",
+    "=1+1",
+    "\x00",
+    '"',
+    "1e999",
+    "nan",
+    "x" * 200_000,
+    "\u202e",
+    "\ufeff",
+    "-",
+    "007",
+    "9" * 400,
+)
 
 
 def change_text(data: bytes, draw: random.Random) -> bytes:
@@ -126,7 +173,8 @@ CHANGES = (change_text, change_text, change_text, change_bytes, change_bytes, ch
 
 
 def change_file(path: Path, draw: random.Random) -> bytes:
-    """Change a file in one to three ways, or put something else in its place; what it holds then."""
+    """Change a file in one to three ways, or put something else in its place; what it holds
+    then."""
     data = path.read_bytes()
     if draw.random() < 0.03:
         path.unlink()
@@ -151,7 +199,9 @@ def copied(inputs: Path, folder: Path, reads: tuple[str, ...]) -> Iterator[list[
         os.chdir(before)
 
 
-def try_example(inputs: Path, folder: Path, command: str, reads: tuple[str, ...], draw: random.Random) -> None:
+def try_example(
+    inputs: Path, folder: Path, command: str, reads: tuple[str, ...], draw: random.Random
+) -> None:
     with copied(inputs, folder, reads) as files:
         change_file(draw.choice(files), draw)
         before = read_contents(folder)
@@ -162,7 +212,11 @@ def try_example(inputs: Path, folder: Path, command: str, reads: tuple[str, ...]
         assert code == 0 or said.strip(), "a failure that says nothing"
         after = read_contents(folder)
         owned = ("out", "runs/", ".judged", "judged.jsonl", "cache.db", ".cache", "wiki.db")
-        changed = [name for name, data in before.items() if after.get(name) != data and not name.startswith(owned)]
+        changed = [
+            name
+            for name, data in before.items()
+            if after.get(name) != data and not name.startswith(owned)
+        ]
         assert not changed, f"inputs that the command changed: {changed}"
 
 
@@ -187,8 +241,15 @@ def test_any_change_of_an_input_ends_in_success_or_a_message(
     command: str, reads: tuple[str, ...], inputs: Path, tmp_path: Path
 ) -> None:
     before = read_peak_memory()
-    try_examples(COSTLY if command.startswith(COSTLY_VERBS) else SLOW, inputs, tmp_path / "copy", command, reads)
-    # The tests before this one may have taken more: then it is seen only where this one takes still more.
+    try_examples(
+        COSTLY if command.startswith(COSTLY_VERBS) else SLOW,
+        inputs,
+        tmp_path / "copy",
+        command,
+        reads,
+    )
+    # The tests before this one may have taken more: then it is seen only where this one takes still
+    # more.
     assert read_peak_memory() < max(before + 1, 2_000_000)
 
 
@@ -197,14 +258,16 @@ def read_peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-# A disk that fails at any write -------------------------------------------------------------------------------------
+# A disk that fails at any write
+# ------------------------------------------------------------
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
 
 
 @contextmanager
 def failing_write(number: int, code: int) -> Iterator[list[str]]:
-    """Let one write fail: a file that is opened to be written, a folder made, a file put in another's place.
+    """Let one write fail: a file that is opened to be written, a folder made, a file put in
+    another's place.
 
     Gives all writes that were tried, by their paths.
     """
@@ -239,11 +302,15 @@ def failing_write(number: int, code: int) -> Iterator[list[str]]:
 def outputs_of(folder: Path) -> dict[str, bytes]:
     """What a command leaves but for its own notes."""
     return {
-        name: data for name, data in read_contents(folder).items() if ".work" not in name and not name.endswith("lock")
+        name: data
+        for name, data in read_contents(folder).items()
+        if ".work" not in name and not name.endswith("lock")
     }
 
 
-def check_failed_command(command: str, folder: Path, before: dict[str, bytes], code: int, said: str) -> None:
+def check_failed_command(
+    command: str, folder: Path, before: dict[str, bytes], code: int, said: str
+) -> None:
     """What holds after a write failed."""
     failed = 2 if command.startswith("diff") else 1  # of diff, 1 says that its gate does not hold
     assert code in (0, failed), said
@@ -253,20 +320,30 @@ def check_failed_command(command: str, folder: Path, before: dict[str, bytes], c
     after = read_contents(folder)
     assert not [name for name in after if Path(name).name.startswith(TEMPORARY_PREFIX)]
     owned = ("runs/", "cache.db", ".judged", "judged.jsonl", "wiki.db", ".cache")
-    assert not [name for name, data in before.items() if after.get(name) != data and not name.startswith(owned)]
+    assert not [
+        name
+        for name, data in before.items()
+        if after.get(name) != data and not name.startswith(owned)
+    ]
     if code:
         code, said = call_quietly(*command.split())
         assert code == 0, f"the same command does not go on: {said}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", WRITING_COMMANDS, ids=lambda command: command.replace(" ", "_")[:50])
-def test_after_a_failed_write_the_same_command_goes_on(command: str, inputs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command", WRITING_COMMANDS, ids=lambda command: command.replace(" ", "_")[:50]
+)
+def test_after_a_failed_write_the_same_command_goes_on(
+    command: str, inputs: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "copy"
     with copied(inputs, folder, ()), failing_write(-1, 0) as tried:
         assert call_quietly(*command.split())[0] == 0
         sound = outputs_of(folder)
-    for number, error in zip(sorted({0, len(tried) // 2, len(tried) - 1} - {-1}), ERRORS, strict=False):
+    for number, error in zip(
+        sorted({0, len(tried) // 2, len(tried) - 1} - {-1}), ERRORS, strict=False
+    ):
         with copied(inputs, folder, ()):
             before = read_contents(folder)
             with failing_write(number, error):
@@ -275,7 +352,8 @@ def test_after_a_failed_write_the_same_command_goes_on(command: str, inputs: Pat
             assert outputs_of(folder).keys() == sound.keys(), tried[number]
 
 
-# Two processes with one output --------------------------------------------------------------------------------------
+# Two processes with one output
+# ------------------------------------------------------------
 
 #: What a process may say that came second: each names the place, or what is there by now.
 SECOND = ("another run is writing to this folder", "is there already", "exists already")
@@ -286,7 +364,13 @@ SHARED = [
     command
     for command in WRITING_COMMANDS
     if command.startswith(
-        ("run", "judge claims.jsonl --evaluator rouge2", "factscore responses", "estimate", "knowledge")
+        (
+            "run",
+            "judge claims.jsonl --evaluator rouge2",
+            "factscore responses",
+            "estimate",
+            "knowledge",
+        )
     )
 ]
 
@@ -316,8 +400,12 @@ def test_two_processes_with_one_output_leave_what_one_leaves(
             assert "Traceback" not in said, said
             assert set(codes) == {0} or any(words in said for words in SECOND), said
             assert not [path for path in folder.rglob(f"{TEMPORARY_PREFIX}*") if path.is_file()]
-            left.append({name: data for name, data in contents(folder).items() if "/.work/" not in name})
+            left.append(
+                {name: data for name, data in contents(folder).items() if "/.work/" not in name}
+            )
     assert left[1].keys() == left[0].keys()
     # A cache's file counts how often it was written to, the ledger of a sealed test says when.
     ours = ("cache.db", "ledger.jsonl")
-    assert [name for name in left[0] if left[1][name] != left[0][name] and not name.endswith(ours)] == []
+    assert [
+        name for name in left[0] if left[1][name] != left[0][name] and not name.endswith(ours)
+    ] == []

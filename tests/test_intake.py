@@ -1,5 +1,5 @@
-"""Tables as users have them: what options and mappings do, what is said, what is refused. Shapes of files are in
-`tests/intake`."""
+"""Tables as users have them: what options and mappings do, what is said, what is refused. Shapes of
+files are in `tests/intake`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,18 @@ from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.table_loading import LoadedTables, load_tables
 
 N = 24
-DOCS = [f"Report {i // 2}: the river {i // 2} runs past the old town and its three mills." for i in range(N)]
-CLAIMS = [f"The river {i // 2} runs past {'a town' if i % 2 else 'no town'} of note." for i in range(N)]
+DOCS = [
+    f"Report {i // 2}: the river {i // 2} runs past the old town and its three mills."
+    for i in range(N)
+]
+CLAIMS = [
+    f"The river {i // 2} runs past {'a town' if i % 2 else 'no town'} of note." for i in range(N)
+]
 LABELS = [i % 2 for i in range(N)]
 PREDICTIONS = [int(i % 3 > 0) for i in range(N)]
-SCORES = [0.9 - 0.01 * i if prediction else 0.3 - 0.01 * i for i, prediction in enumerate(PREDICTIONS)]
+SCORES = [
+    0.9 - 0.01 * i if prediction else 0.3 - 0.01 * i for i, prediction in enumerate(PREDICTIONS)
+]
 SYSTEMS = ["gpt-4", "llama", "mistral"] * (N // 3)
 IDS = [f"c{i:02}" for i in range(N)]
 OURS = {"dataset": ["d"] * N, "doc": DOCS, "claim": CLAIMS, "label": LABELS}
@@ -51,13 +58,17 @@ def list_labels(loaded: LoadedTables) -> list[int]:
 def list_judged(loaded: LoadedTables, what: str = "prediction") -> dict[str, list[Any]]:
     if loaded.verdicts is None:
         return {}
-    return {str(name): rows[what].fillna(-1).tolist() for name, rows in loaded.verdicts.groupby("evaluator")}
+    return {
+        str(name): rows[what].fillna(-1).tolist()
+        for name, rows in loaded.verdicts.groupby("evaluator")
+    }
 
 
 GRADES = spell(LABELS, 5, 2)
 ERRORS = spell(PREDICTIONS, 0, 1)
 REPLIES = spell(PREDICTIONS, "Yes, it is", "I see no such year. Verdict: not supported")
-#: Columns beside claims and documents, options, and what is predicted; the labels are always the same.
+#: Columns beside claims and documents, options, and what is predicted; the labels are always the
+#: same.
 READ: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, list[int]]]] = {
     "scores": ({"human": LABELS, "judge": SCORES}, {}, {"judge": PREDICTIONS}),
     "replies of a judge": (
@@ -82,7 +93,11 @@ READ: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, list[int]]]] = {
     ),
     "grades of errors": (
         {"human_severity": spell(LABELS, 1, 5), "judge": SCORES},
-        {"label": "human_severity", "high_is_error": "human_severity", "threshold": {"human_severity": 3}},
+        {
+            "label": "human_severity",
+            "high_is_error": "human_severity",
+            "threshold": {"human_severity": 3},
+        },
         {"judge": PREDICTIONS},
     ),
     "words of labels turn no score": (
@@ -117,7 +132,8 @@ def test_scores_are_kept_on_the_scale_from_0_to_1() -> None:
     assert list_judged(loaded, "score")["judge"] == pytest.approx(SCORES)
     stars = [1 + at % 4 for at in range(N)]
     loaded, _ = load(
-        THEIRS | {"judge": SCORES, "stars": stars, "note": SYSTEMS}, {"system": "note", "columns": {"grade": "stars"}}
+        THEIRS | {"judge": SCORES, "stars": stars, "note": SYSTEMS},
+        {"system": "note", "columns": {"grade": "stars"}},
     )
     assert loaded.claims is not None
     assert loaded.claims["grade"].tolist() == stars
@@ -127,7 +143,10 @@ def test_scores_are_kept_on_the_scale_from_0_to_1() -> None:
 @pytest.mark.parametrize("blank", ["", " ", "\t", None])
 def test_a_blank_label_is_no_label(blank: str | None) -> None:
     labels = ["yes", "no", blank] * (N // 3)
-    loaded, _ = load({"claim": CLAIMS, "human": labels, "judge_score": [0.9, 0.1, 0.5] * (N // 3)}, {"label": "human"})
+    loaded, _ = load(
+        {"claim": CLAIMS, "human": labels, "judge_score": [0.9, 0.1, 0.5] * (N // 3)},
+        {"label": "human"},
+    )
     assert list_labels(loaded) == [1, 0, -1] * (N // 3)
 
 
@@ -137,8 +156,8 @@ def test_labels_and_judgements_need_no_text() -> None:
     assert loaded.claims["claim_id"].tolist() == IDS
     assert (list_labels(loaded), list_judged(loaded)) == (LABELS, {"judge": PREDICTIONS})
     assert (
-        "text      no column found, so word overlap and chunking are not audited; to name one, add --claim COLUMN"
-        in said
+        "text      no column found, so word overlap and chunking are not audited; to name one, add"
+        " --claim COLUMN" in said
     )
     results = fa.compare(loaded.claims, loaded.verdicts)
     assert {"rates", "quantification"} <= set(results.audits)
@@ -147,8 +166,14 @@ def test_labels_and_judgements_need_no_text() -> None:
 
 #: Columns, and a line that is said of them.
 SAID: dict[str, tuple[dict[str, Any], str]] = {
-    "no labels": ({"sentence": CLAIMS, "gpt4": SCORES}, "labels    none found; name their column with --label"),
-    "words": (THEIRS | {"gold": spell(LABELS, "supported", "refuted")}, "labels    refuted = 0, supported = 1"),
+    "no labels": (
+        {"sentence": CLAIMS, "gpt4": SCORES},
+        "labels    none found; name their column with --label",
+    ),
+    "words": (
+        THEIRS | {"gold": spell(LABELS, "supported", "refuted")},
+        "labels    refuted = 0, supported = 1",
+    ),
     "columns that nothing reads": (
         {
             "docs_id": IDS,
@@ -196,13 +221,18 @@ def test_tables_of_ours_are_read_as_they_are() -> None:
 
 def test_nothing_is_asked_about_a_further_column_of_ours() -> None:
     kinds = spell(LABELS, None, "number")
-    loaded = load_tables([pd.DataFrame(OURS | {"error_type": kinds, "checked": LABELS})], needs_verdicts=True)
+    loaded = load_tables(
+        [pd.DataFrame(OURS | {"error_type": kinds, "checked": LABELS})], needs_verdicts=True
+    )
     assert (list_labels(loaded), loaded.verdicts) == (LABELS, None)
 
 
 #: Frames, options, and what is asked.
 ASKED: dict[str, tuple[dict[str, Any], str]] = {
-    "a word between": ({"label": ["supported", "partially supported", "refuted"] * (N // 3)}, "'partially supported'"),
+    "a word between": (
+        {"label": ["supported", "partially supported", "refuted"] * (N // 3)},
+        "'partially supported'",
+    ),
     "a call that failed": (
         {"label": LABELS, "judge": ["yes", "no", "ERROR: rate limit exceeded"] * (N // 3)},
         "judge has 'ERROR: rate limit exceeded'",
@@ -245,7 +275,11 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
         {"evaluators": {"judge": {"score": "judge"}}},
         ("row 2", "'judge'", "expected a number", "'much'", "12 rows"),
     ),
-    "nothing that is known": ({"x": CLAIMS, "y": SYSTEMS}, {"ignore": ["y"]}, ("nothing in it is mapped", "'claim'")),
+    "nothing that is known": (
+        {"x": CLAIMS, "y": SYSTEMS},
+        {"ignore": ["y"]},
+        ("nothing in it is mapped", "'claim'"),
+    ),
     "verdicts of claims that are nowhere": (
         {"judge": SCORES},
         {"evaluators": {"judge": {"score": "judge"}}},
@@ -324,7 +358,9 @@ def test_a_wrong_option_is_a_usage_error(given: dict[str, Any], said: str) -> No
         ("a.tsv.gz", b"\x1f\x8b\x08broken", "not a whole gzip file"),
     ],
 )
-def test_a_file_that_is_no_table_is_named(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_table_is_named(
+    name: str, content: bytes, said: str, tmp_path: Path
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as error:
         read_table(tmp_path / name)
@@ -334,7 +370,9 @@ def test_a_file_that_is_no_table_is_named(name: str, content: bytes, said: str, 
 
 def test_an_excel_file_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl", reason="needs openpyxl ([dev] extra)")
-    rows = pd.DataFrame({"claim": ["It rains.", "It is dry."], "label": [1, None], "note": [None, "sure"]})
+    rows = pd.DataFrame(
+        {"claim": ["It rains.", "It is dry."], "label": [1, None], "note": [None, "sure"]}
+    )
     rows.to_excel(tmp_path / "answers.xlsx", index=False)
     assert read_table(tmp_path / "answers.xlsx").to_dict("records") == [
         {"claim": "It rains.", "label": 1, "note": None},
@@ -342,7 +380,9 @@ def test_an_excel_file_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "package"), [("answers.xlsx", "openpyxl"), ("answers.xls", "xlrd")])
+@pytest.mark.parametrize(
+    ("name", "package"), [("answers.xlsx", "openpyxl"), ("answers.xls", "xlrd")]
+)
 def test_without_its_package_an_excel_file_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
 ) -> None:
@@ -352,18 +392,23 @@ def test_without_its_package_an_excel_file_names_the_extra(
     if name.endswith(".xls"):
         (tmp_path / name).write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504))
     with pytest.raises(
-        InputError, match=r"need the extra \[excel\]: pip install 'factaudit\[excel\]'.*save the sheet as CSV"
+        InputError,
+        match=r"need the extra \[excel\]: pip install 'factaudit\[excel\]'.*save the sheet as CSV",
     ):
         read_table(tmp_path / name)
 
 
 def test_utf_16_as_excel_writes_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("claim\tlabel\nDie Brücke steht.\t1\n", encoding="utf-16")
-    assert read_table(tmp_path / "a.txt").to_dict("records") == [{"claim": "Die Brücke steht.", "label": "1"}]
+    assert read_table(tmp_path / "a.txt").to_dict("records") == [
+        {"claim": "Die Brücke steht.", "label": "1"}
+    ]
 
 
 @pytest.mark.parametrize("form", [pd.DataFrame, pa.table], ids=["pandas", "arrow"])
-def test_frames_go_in_as_they_are_from_python(form: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_frames_go_in_as_they_are_from_python(
+    form: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     claims = form({"id": IDS, **THEIRS, "gold": spell(LABELS, "supported", "refuted")})
     verdicts = form({"id": IDS, "metric": ["judge"] * N, "score": SCORES})
     two = fa.compare(claims, verdicts, audits=["rates"], replicates=0)
@@ -371,7 +416,9 @@ def test_frames_go_in_as_they_are_from_python(form: Any, capsys: pytest.CaptureF
     (row,) = two.rows("rates", dataset="table 1")
     right = [p == label for p, label in zip(PREDICTIONS, LABELS, strict=True)]
     assert row["n"] == N
-    assert row["tpr"] == sum(r for r, label in zip(right, LABELS, strict=True) if label) / sum(LABELS)
+    assert row["tpr"] == sum(r for r, label in zip(right, LABELS, strict=True) if label) / sum(
+        LABELS
+    )
     wide = form(THEIRS | {"judge": SCORES, "text": SYSTEMS})
     one = fa.compare(wide, audits=["rates"], replicates=0, mapping={"doc": "document"})
     assert one.rows("rates", dataset="table 1")[0]["bacc"] == row["bacc"]
@@ -392,7 +439,12 @@ def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims() -> None:
 def test_systems_may_be_called_na_and_none(tmp_path: Path, call: Any) -> None:
     """``inspect`` said that they had no name, and audits compared them."""
     table = pd.DataFrame(
-        {"claim": CLAIMS, "system": ["NA", "None", "NaN"] * (N // 3), "label": LABELS, "judge": SCORES}
+        {
+            "claim": CLAIMS,
+            "system": ["NA", "None", "NaN"] * (N // 3),
+            "label": LABELS,
+            "judge": SCORES,
+        }
     )
     table["judge"] = table["judge"].astype(object).where(table.index > 0, "n/a")
     table.to_csv(tmp_path / "a.csv", index=False)

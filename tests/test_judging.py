@@ -1,4 +1,5 @@
-"""Judging: what evaluators may give, and a journal that is never lost to one bad line or to another process."""
+"""Judging: what evaluators may give, and a journal that is never lost to one bad line or to another
+process."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from factaudit.files import hold_folder_lock
 
 @pytest.fixture
 def claims() -> pd.DataFrame:
-    return validate_claims(pd.DataFrame({"claim_id": list("abcd"), "dataset": "D", "claim": "x y", "doc": "x y z"}))
+    return validate_claims(
+        pd.DataFrame({"claim_id": list("abcd"), "dataset": "D", "claim": "x y", "doc": "x y z"})
+    )
 
 
 @dataclass
@@ -68,7 +71,9 @@ def test_numpys_numbers_and_broken_text_are_understood(claims, tmp_path):
     assert again.evaluator.asked == []
 
 
-@pytest.mark.parametrize("line", [b"\x00\xff\n", b"5\n", b'{"input": "x"}\n', b'{"input": "x", "claim_id": ["b"]}\n'])
+@pytest.mark.parametrize(
+    "line", [b"\x00\xff\n", b"5\n", b'{"input": "x"}\n', b'{"input": "x", "claim_id": ["b"]}\n']
+)
 def test_a_bad_line_in_a_journal_costs_its_own_claim_only(claims, tmp_path, line):
     judge(claims, [scripted(score=0.9)], journal=tmp_path)
     (journal,) = tmp_path.glob("*.jsonl")
@@ -98,12 +103,17 @@ def test_a_journals_verdicts_are_their_servers(claims, tmp_path, caplog):
 
 
 def test_two_processes_do_not_write_one_journal(claims, tmp_path):
-    with hold_folder_lock(tmp_path, "j"), pytest.raises(FactauditError, match="another run is writing to this folder"):
+    with (
+        hold_folder_lock(tmp_path, "j"),
+        pytest.raises(FactauditError, match="another run is writing to this folder"),
+    ):
         judge(claims, [scripted(score=0.9)], journal=tmp_path)
 
 
 def test_rows_of_responses_without_claims_are_not_judged():
-    rows = pd.DataFrame({"dataset": "D", "response_id": ["1", "2"], "claim": ["x", None], "abstained": [None, 1]})
+    rows = pd.DataFrame(
+        {"dataset": "D", "response_id": ["1", "2"], "claim": ["x", None], "abstained": [None, 1]}
+    )
     claims = validate_claims(rows)
     assert judge(claims, ["always-yes"])["claim_id"].tolist() == claims["claim_id"].tolist()[:1]
     with pytest.raises(UsageError, match="nothing to judge"):

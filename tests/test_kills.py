@@ -9,7 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kills import COMMANDS, CONCURRENCY, Books, Starter, arguments, contents, prepare, starter, trial, undisturbed
+from kills import (
+    COMMANDS,
+    CONCURRENCY,
+    Books,
+    Starter,
+    arguments,
+    contents,
+    prepare,
+    starter,
+    trial,
+    undisturbed,
+)
 from llm_server import FaultServer
 
 
@@ -21,7 +32,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_killed_and_resumed_it_ends_as_if_undisturbed(command: str, start: Starter, tmp_path: Path) -> None:
+def test_killed_and_resumed_it_ends_as_if_undisturbed(
+    command: str, start: Starter, tmp_path: Path
+) -> None:
     told = trial(command, 2, tmp_path, start, seed=1)
     assert told.kills == 2
     assert told.different == [], "byte by byte as without kills"
@@ -33,7 +46,9 @@ def test_killed_and_resumed_it_ends_as_if_undisturbed(command: str, start: Start
 
 
 @pytest.mark.slow
-def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(start: Starter, tmp_path: Path) -> None:
+def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
+    start: Starter, tmp_path: Path
+) -> None:
     prepare(tmp_path)
     whole, _ = undisturbed("run", tmp_path, tmp_path / "whole", start)
     life = tmp_path / "life"
@@ -41,7 +56,11 @@ def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(start: Starte
     books = Books(1)
     with FaultServer(plan=books.plan, keep=False) as server:
         given = arguments("run", tmp_path, life, server.url)
-        for limit in (2_000, 20_000, 60_000):  # the cache cannot be made; the journal, a table cannot be written
+        for limit in (
+            2_000,
+            20_000,
+            60_000,
+        ):  # the cache cannot be made; the journal, a table cannot be written
             start.output.write_text("")
             start.start(given, limit)
             assert start.wait() == 1, limit

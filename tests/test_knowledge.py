@@ -25,7 +25,9 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 
 
-def original(path: Path, pages: dict[str, list[str]], schema: str = "title PRIMARY KEY, text") -> Path:
+def original(
+    path: Path, pages: dict[str, list[str]], schema: str = "title PRIMARY KEY, text"
+) -> Path:
     """A file as the original's `build_db` makes it."""
     with sqlite3.connect(path) as connection:
         connection.execute(f"CREATE TABLE documents ({schema});")
@@ -35,7 +37,11 @@ def original(path: Path, pages: dict[str, list[str]], schema: str = "title PRIMA
     return path
 
 
-PAGES = {"Ada Fenn": ["<s>Ada Fenn was a miller.</s>", "<s>She died.</s>"], "ADA FENN": ["loud"], "Émile Oru": ["one"]}
+PAGES = {
+    "Ada Fenn": ["<s>Ada Fenn was a miller.</s>", "<s>She died.</s>"],
+    "ADA FENN": ["loud"],
+    "Émile Oru": ["one"],
+}
 
 
 @pytest.fixture
@@ -44,7 +50,7 @@ def db(tmp_path: Path) -> Iterator[DocDB]:
         yield opened
 
 
-# ---------------------------------------------------------------------------------------------------- docdb
+# ---- docdb
 
 
 def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
@@ -56,7 +62,12 @@ def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
 
 @pytest.mark.parametrize(
     ("topic", "title"),
-    [("Ada_Fenn", "Ada Fenn"), (" ada  fenn ", "Ada Fenn"), ("ada fEnn", "Ada Fenn"), ("émile_oru", "Émile Oru")],
+    [
+        ("Ada_Fenn", "Ada Fenn"),
+        (" ada  fenn ", "Ada Fenn"),
+        ("ada fEnn", "Ada Fenn"),
+        ("émile_oru", "Émile Oru"),
+    ],
 )
 def test_a_topic_is_found_by_its_normalised_title(db: DocDB, topic: str, title: str) -> None:
     page = db.find(topic)
@@ -64,7 +75,15 @@ def test_a_topic_is_found_by_its_normalised_title(db: DocDB, topic: str, title: 
     assert (page.title, page.title_match) == (title, "normalised")
 
 
-OTHER_SPELLINGS = ["Sinéad O’Connor", "Barack_Obama", "Beyoncé", "Łódź", "Müller, Thomas", "Jean–Luc", "St. John"]
+OTHER_SPELLINGS = [
+    "Sinéad O’Connor",
+    "Barack_Obama",
+    "Beyoncé",
+    "Łódź",
+    "Müller, Thomas",
+    "Jean–Luc",
+    "St. John",
+]
 
 
 @pytest.mark.parametrize(
@@ -79,8 +98,12 @@ OTHER_SPELLINGS = ["Sinéad O’Connor", "Barack_Obama", "Beyoncé", "Łódź", 
         ("Jean-Luc", "Jean–Luc"),
     ],
 )
-def test_a_topic_is_found_by_another_way_to_write_its_marks(tmp_path: Path, topic: str, title: str) -> None:
-    with DocDB(original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})) as opened:
+def test_a_topic_is_found_by_another_way_to_write_its_marks(
+    tmp_path: Path, topic: str, title: str
+) -> None:
+    with DocDB(
+        original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})
+    ) as opened:
         assert getattr(opened.find(topic), "title", None) == title
 
 
@@ -96,8 +119,12 @@ def test_a_topic_is_found_by_another_way_to_write_its_marks(tmp_path: Path, topi
         ("Ada Fenn", None),
     ],
 )
-def test_a_topic_without_a_page_is_told_what_there_is(tmp_path: Path, topic: str, title: str | None) -> None:
-    with DocDB(original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})) as opened:
+def test_a_topic_without_a_page_is_told_what_there_is(
+    tmp_path: Path, topic: str, title: str | None
+) -> None:
+    with DocDB(
+        original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})
+    ) as opened:
         page, status, reason = TopicLookup(opened, "skip").find_page(topic)
     assert (page, status) == (None, "skipped")
     assert (reason or "").partition("; ")[2] == (f"there is {title!r}" if title else "")
@@ -107,10 +134,14 @@ def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -
     path = original(tmp_path / "wiki.db", PAGES)
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE redirects (title, target)")
-        connection.executemany("INSERT INTO redirects VALUES (?, ?)", [("A. Fenn", "Ada Fenn"), ("Lost", "Nowhere")])
+        connection.executemany(
+            "INSERT INTO redirects VALUES (?, ?)", [("A. Fenn", "Ada Fenn"), ("Lost", "Nowhere")]
+        )
     connection.close()
     with DocDB(path) as opened:
-        assert opened.find("A._Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]), "redirect")
+        assert opened.find("A._Fenn") == KnowledgePage(
+            "Ada Fenn", tuple(PAGES["Ada Fenn"]), "redirect"
+        )
         assert opened.find("Lost") is None
 
 
@@ -122,7 +153,9 @@ def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -
         (b"SQLite format 3\x00abc", "a damaged SQLite file"),
     ],
 )
-def test_what_is_no_knowledge_source_is_refused_with_the_reason(tmp_path: Path, content: bytes, said: str) -> None:
+def test_what_is_no_knowledge_source_is_refused_with_the_reason(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
     path = tmp_path / "wiki.db"
     path.write_bytes(content)
     with pytest.raises(InputError, match=said) as caught:
@@ -151,7 +184,7 @@ def test_another_schema_and_an_empty_table_are_refused(tmp_path: Path) -> None:
         DocDB(tmp_path / "absent.db")
 
 
-# ---------------------------------------------------------------------------------------------------- build
+# ---- build
 
 
 def write_pages(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -192,7 +225,11 @@ def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: s
         assert found is not None
         assert found.title == "Long"
         info = opened.info()
-        assert (info["tokenizer"], info["passage_tokens"], info["n_passages"]) == ("white space", 256, 6)
+        assert (info["tokenizer"], info["passage_tokens"], info["n_passages"]) == (
+            "white space",
+            256,
+            6,
+        )
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "wiki.db"])
 
 
@@ -200,7 +237,10 @@ def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").write_text("\n")
     with pytest.raises(InputError, match="has no page"):
         build_knowledge_source(tmp_path / "none.jsonl", tmp_path / "wiki.db")
-    whole = write_pages(tmp_path / "p.jsonl.gz", [{"title": str(i), "text": os.urandom(200).hex()} for i in range(99)])
+    whole = write_pages(
+        tmp_path / "p.jsonl.gz",
+        [{"title": str(i), "text": os.urandom(200).hex()} for i in range(99)],
+    )
     whole.write_bytes(whole.read_bytes()[:5000])
     with pytest.raises(InputError, match="not a whole gzip file"):
         build_knowledge_source(whole, tmp_path / "wiki.db")
@@ -211,7 +251,9 @@ def test_a_roberta_tokenizer_cuts_as_the_original_does(tmp_path: Path) -> None:
     folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
     text = ["one two three four five six", "seven eight nine"]
     source = write_pages(tmp_path / "pages.jsonl", [{"title": "T", "text": text}])
-    told = build_knowledge_source(source, tmp_path / "wiki.db", passage_tokens=5, tokenizer=str(folder))
+    told = build_knowledge_source(
+        source, tmp_path / "wiki.db", passage_tokens=5, tokenizer=str(folder)
+    )
     assert told["tokenizer"] == str(folder)
     with DocDB(tmp_path / "wiki.db") as opened:
         passages = opened.passages("T")
@@ -252,26 +294,33 @@ def tiny_roberta_tokenizer(folder: Path) -> Path:
     return folder
 
 
-# ---------------------------------------------------------------------------------------------------- retrieval
+# ---- retrieval
 
 
 def test_bm25_ranks_as_rank_bm25_with_ties_in_passage_order() -> None:
     page = KnowledgePage(
-        "Ada", ("<s>the mill burned</s>", "x y", "x y", "she sold the mill in 1901", "x y", "x y", "x y")
+        "Ada",
+        ("<s>the mill burned</s>", "x y", "x y", "she sold the mill in 1901", "x y", "x y", "x y"),
     )
     found = PassageRetriever(k=4).retrieve(page, "Ada", " She sold it in 1901. ")
     assert found == ["she sold the mill in 1901", "the mill burned", "x y", "x y"]
-    assert PassageRetriever(k=3).retrieve(KnowledgePage("T", ("c", "a", "b")), "nothing", "fits") == ["c", "a", "b"]
+    assert PassageRetriever(k=3).retrieve(
+        KnowledgePage("T", ("c", "a", "b")), "nothing", "fits"
+    ) == ["c", "a", "b"]
 
 
 def test_the_query_is_topic_and_fact_between_white_space() -> None:
     page = KnowledgePage("T", ("alpha beta", "gamma delta", "Topic delta.", "zeta eta"))
     assert PassageRetriever(k=1).retrieve(page, "Topic", "delta.") == ["Topic delta."]
-    assert PassageRetriever(k=1).retrieve(page, "", "delta") == ["gamma delta"]  # "delta." is another word
+    assert PassageRetriever(k=1).retrieve(page, "", "delta") == [
+        "gamma delta"
+    ]  # "delta." is another word
 
 
 @pytest.mark.parametrize("passages", [("only one",), ("",), ("<s></s>", " ")])
-def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(passages: tuple[str, ...]) -> None:
+def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(
+    passages: tuple[str, ...],
+) -> None:
     cleaned = [one.replace("<s>", "").replace("</s>", "") for one in passages]
     assert PassageRetriever().retrieve(KnowledgePage("T", passages), "T", "a fact") == cleaned
 
@@ -281,7 +330,9 @@ def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
 
     def encode(texts: list[str]) -> np.ndarray:
         asked.append(texts)
-        return np.array([[("sea" in text) / 10, ("hill" in text) / 2] for text in texts])  # of any length, below 1 too
+        return np.array(
+            [[("sea" in text) / 10, ("hill" in text) / 2] for text in texts]
+        )  # of any length, below 1 too
 
     page = KnowledgePage("T", ("by the sea", "on a hill", "nowhere"))
     assert PassageRetriever("dense", k=2, encode=encode).retrieve(page, "Topic", "a hill") == [
@@ -292,18 +343,21 @@ def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
 
 
 def test_wrong_retrieval_options_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"unknown retrieval method 'bm52' \(did you mean 'bm25'\?\)"):
+    with pytest.raises(
+        UsageError, match=r"unknown retrieval method 'bm52' \(did you mean 'bm25'\?\)"
+    ):
         PassageRetriever("bm52")
     with pytest.raises(UsageError, match="at least 1 passage"):
         PassageRetriever(k=0)
 
 
-# ---------------------------------------------------------------------------------------------------- topics, Wikipedia
+# ---- topics, Wikipedia
 
 
 @pytest.fixture
 def api(serve: Callable[..., PublishedFilesServer]) -> tuple[str, list[str]]:
-    """The address of an API of one page, and what it was asked for: "Busy" gives 429 once, "Broken" always 500."""
+    """The address of an API of one page, and what it was asked for: "Busy" gives 429 once, "Broken"
+    always 500."""
     asked: list[str] = []
 
     def answer(path: str, request: BaseHTTPRequestHandler) -> None:
@@ -312,7 +366,9 @@ def api(serve: Callable[..., PublishedFilesServer]) -> tuple[str, list[str]]:
         asked.append(topic)
         if topic == "Broken" or (topic == "Busy" and asked.count("Busy") == 1):
             return request.send_error(500 if topic == "Broken" else 429)
-        found: dict[str, Any] = {"search": [] if topic == "Nobody" else [{"title": "Ada Fenn (miller)"}]}
+        found: dict[str, Any] = {
+            "search": [] if topic == "Nobody" else [{"title": "Ada Fenn (miller)"}]
+        }
         if query.get("list") != "search":
             found = {"pages": [{"title": topic, "extract": " ".join(f"w{i}" for i in range(300))}]}
         return send_bytes(request, json.dumps({"query": found}).encode())
@@ -328,7 +384,11 @@ def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(
         wikipedia = WikipediaPageCache(side, api=api[0], pause=0)
         page = wikipedia.find_page("Ada Fenn the miller")
         assert page is not None
-        assert (page.title, page.title_match, len(page.passages)) == ("Ada Fenn (miller)", "wikipedia", 2)
+        assert (page.title, page.title_match, len(page.passages)) == (
+            "Ada Fenn (miller)",
+            "wikipedia",
+            2,
+        )
         assert page.passages[0].split()[-1] == "w255"
         assert wikipedia.find_page("Nobody") is None
         wikipedia.close()
@@ -363,10 +423,15 @@ def test_policies_for_topics_without_a_page(
     TopicLookup(db, "skip").check_topics(["Nobody"])
     with pytest.raises(
         InputError,
-        match="2 problems\n  no page for the topic 'Nobody' in the knowledge source\n  no page for the topic 'No1'",
+        match=(
+            "2 problems\n  no page for the topic 'Nobody' in the knowledge source\n  no page for"
+            " the topic 'No1'"
+        ),
     ):
         TopicLookup(db, "error").check_topics(["Nobody", "Ada Fenn", "No1", "Nobody"])
-    online = TopicLookup(db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api[0], pause=0))
+    online = TopicLookup(
+        db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api[0], pause=0)
+    )
     page, status, reason = online.find_page("Ada Fenn the miller")
     assert page is not None
     assert (page.title_match, status, reason) == ("wikipedia", "ok", None)
@@ -376,7 +441,9 @@ def test_policies_for_topics_without_a_page(
         TopicLookup(db, "skipp")
 
 
-def test_the_signature_is_of_the_content_not_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signature_is_of_the_content_not_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def made(name: str, *rows: dict[str, str]) -> str:
         source = tmp_path / f"{name}.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,4 +1,5 @@
-"""Evaluators that need no model, stored verdicts, and the registry with a third party's evaluator in it."""
+"""Evaluators that need no model, stored verdicts, and the registry with a third party's evaluator
+in it."""
 
 from __future__ import annotations
 
@@ -39,11 +40,16 @@ def score(name: str, claim: str, doc: str | None = DOC) -> float | None:
     return verdicts(name, Claim("c", claim, doc))["c"].score
 
 
-# --------------------------------------------------------------------------------------------------- the evaluators
+# ---- the evaluators
 
 
 def test_rouge2_is_rouge_score_s_precision() -> None:
-    for claim in ("Ada Lovelace wrote the first poem", "She worked with Charles Babbage", "of the of the", "no match"):
+    for claim in (
+        "Ada Lovelace wrote the first poem",
+        "She worked with Charles Babbage",
+        "of the of the",
+        "no match",
+    ):
         expected = RougeScorer(["rouge2"]).score(DOC, claim)["rouge2"].precision
         assert score("rouge2", claim) == pytest.approx(expected, abs=1e-12)
 
@@ -62,7 +68,10 @@ def test_tfidf_by_hand() -> None:
 
     def weights(text: str) -> dict[str, float]:
         times = Counter(text.split())
-        found = {w: n * (math.log(3 / (1 + sum(w in s.split() for s in sentences))) + 1) for w, n in times.items()}
+        found = {
+            w: n * (math.log(3 / (1 + sum(w in s.split() for s in sentences))) + 1)
+            for w, n in times.items()
+        }
         length = math.sqrt(sum(x * x for x in found.values()))
         return {word: x / length for word, x in found.items()}
 
@@ -96,7 +105,12 @@ def test_a_random_score_depends_on_seed_and_claim_alone() -> None:
 
 @pytest.mark.parametrize("name", LEXICAL)
 def test_what_cannot_be_scored_is_skipped_and_says_why(name: str) -> None:
-    found = verdicts(name, Claim("nodoc", "Ada wrote it.", None), Claim("nothing", "?!", DOC), Claim("fine", DOC, DOC))
+    found = verdicts(
+        name,
+        Claim("nodoc", "Ada wrote it.", None),
+        Claim("nothing", "?!", DOC),
+        Claim("fine", DOC, DOC),
+    )
     assert found["nodoc"] == Verdict("nodoc", status="skipped", raw="no document")
     assert found["nothing"].score is None
     assert found["nothing"].status == "skipped"
@@ -124,7 +138,9 @@ def test_one_word_is_no_bigram_but_a_word() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), min_size=1, max_size=6), st.randoms())
 @pytest.mark.slow
-def test_a_verdict_depends_on_its_own_claim_alone(pairs: list[tuple[str, str | None]], random) -> None:  # type: ignore[no-untyped-def]
+def test_a_verdict_depends_on_its_own_claim_alone(
+    pairs: list[tuple[str, str | None]], random
+) -> None:  # type: ignore[no-untyped-def]
     claims = [Claim(str(at), claim, doc) for at, (claim, doc) in enumerate(pairs)]
     shuffled = random.sample(claims, len(claims))
     for name in LEXICAL:
@@ -152,15 +168,26 @@ def test_claims_are_read_as_they_are_needed(name: str) -> None:
     assert read <= CLAIMS_PER_BLOCK
 
 
-# ------------------------------------------------------------------------------------------------------------ stored
+# ---- stored
 
 
 def stored_file(folder: Path, *names: str) -> Path:
     rows = [
-        {"claim_id": f"c{n}", "evaluator": name, "score": score, "status": status, "raw": raw, "chunk_scores": chunks}
+        {
+            "claim_id": f"c{n}",
+            "evaluator": name,
+            "score": score,
+            "status": status,
+            "raw": raw,
+            "chunk_scores": chunks,
+        }
         for name in names
         for n, (score, status, raw, chunks) in enumerate(
-            [(0.9, "ok", "yes", [0.2, 0.9]), (0.1, "ok", None, None), (None, "refused", "I cannot", None)]
+            [
+                (0.9, "ok", "yes", [0.2, 0.9]),
+                (0.1, "ok", None, None),
+                (None, "refused", "I cannot", None),
+            ]
         )
     ]
     path = folder / "verdicts.parquet"
@@ -184,7 +211,9 @@ def test_a_file_of_several_evaluators_needs_a_name(tmp_path: Path) -> None:
     claim = Claim("c0", "A claim.", None)
     with pytest.raises(UsageError, match="holds verdicts of gpt, minicheck: say which"):
         verdicts("stored", claim, path=str(path))
-    with pytest.raises(UsageError, match=r"no verdicts of 'minichek' \(did you mean 'minicheck'\?\)"):
+    with pytest.raises(
+        UsageError, match=r"no verdicts of 'minichek' \(did you mean 'minicheck'\?\)"
+    ):
         verdicts("stored", claim, path=str(path), evaluator="minichek")
     assert verdicts("stored", claim, path=str(path), evaluator="gpt")["c0"].score == 0.9
 
@@ -208,7 +237,7 @@ def test_the_signature_of_stored_verdicts_is_their_content(tmp_path: Path) -> No
     assert make_evaluator("stored", {"path": str(path)}).signature != first
 
 
-# ---------------------------------------------------------------------------------------------------------- registry
+# ---- registry
 
 
 def test_an_entry_point_that_cannot_be_imported_is_one_clear_error(
@@ -219,5 +248,7 @@ def test_an_entry_point_that_cannot_be_imported_is_one_clear_error(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-broken\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[factaudit.evaluators]\nbroken = acme_absent:Thing\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(UsageError, match="evaluator 'broken' needs acme-broken: No module named 'acme_absent'"):
+    with pytest.raises(
+        UsageError, match="evaluator 'broken' needs acme-broken: No module named 'acme_absent'"
+    ):
         make_evaluator("broken")

@@ -42,10 +42,14 @@ def pairs(count: int) -> Iterator[tuple[int, ChatRequest]]:
 
 
 def client_of(server: FaultServer, folder: Path, budget: LLMCostBudget | None = None) -> LLMClient:
-    return LLMClient("m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget, batch=True)
+    return LLMClient(
+        "m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget, batch=True
+    )
 
 
-def ask(client: LLMClient, requests: Iterable[tuple[Any, ChatRequest]]) -> list[tuple[Any, ChatReply]]:
+def ask(
+    client: LLMClient, requests: Iterable[tuple[Any, ChatRequest]]
+) -> list[tuple[Any, ChatReply]]:
     return list(ask_all(client, requests))
 
 
@@ -61,7 +65,9 @@ def check(replies: dict[int, ChatReply]) -> None:
     }
 
 
-def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_chunked_and_results_taken_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_api, "MAX_BATCH_LINES", 7)
     with FaultServer(plan=answer, batch_polls=3) as server:
         check(run(server, tmp_path))
@@ -77,7 +83,9 @@ def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path: Path, monkey
         assert set(server.paid.values()) == {1}
 
 
-def test_a_file_stays_below_the_limit_of_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_stays_below_the_limit_of_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_api, "MAX_BATCH_BYTES", 1000)
     with FaultServer(plan=answer) as server:
         check(run(server, tmp_path))
@@ -97,16 +105,30 @@ def test_failed_expired_and_lost_lines_are_submitted_again(tmp_path: Path) -> No
     with FaultServer(plan=plan) as server:
         check(run(server, tmp_path))
         assert len(server.batches) == 2
-        assert server.files[list(server.batches.values())[1]["input_file_id"]].count(b"\n") == len(faults)
+        assert server.files[list(server.batches.values())[1]["input_file_id"]].count(b"\n") == len(
+            faults
+        )
 
 
-def test_what_keeps_failing_is_an_error_and_what_is_an_answer_is_not_repeated(tmp_path: Path) -> None:
+def test_what_keeps_failing_is_an_error_and_what_is_an_answer_is_not_repeated(
+    tmp_path: Path,
+) -> None:
     faults = {1: "500", 2: "context-length", 3: "refusal", 4: "lost"}
     with FaultServer(plan=lambda body, attempt: Plan(faults.get(number_of(body)))) as server:
         replies = run(server, tmp_path)
-        assert [replies[i].status for i in range(5)] == ["ok", "error", "skipped", "refused", "error"]
+        assert [replies[i].status for i in range(5)] == [
+            "ok",
+            "error",
+            "skipped",
+            "refused",
+            "error",
+        ]
         assert len(server.batches) == batch_api.MAX_ROUNDS
-        times = Counter(number_of(json.loads(line)["body"]) for data in inputs(server) for line in data.splitlines())
+        times = Counter(
+            number_of(json.loads(line)["body"])
+            for data in inputs(server)
+            for line in data.splitlines()
+        )
         assert (times[1], times[2], times[3], times[4], times[0]) == (3, 1, 1, 3, 1)
 
 
@@ -147,7 +169,9 @@ def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "after the submission":
             monkeypatch.setattr(ReplyStore, "name_batch", die)
         case "between two submissions":
-            monkeypatch.setattr(openai.resources.Batches, "create", after(1, openai.resources.Batches.create))
+            monkeypatch.setattr(
+                openai.resources.Batches, "create", after(1, openai.resources.Batches.create)
+            )
         case "while polling":
             monkeypatch.setattr(batch_api.time, "sleep", die)
         case "while collecting":
@@ -168,7 +192,9 @@ def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "after collecting",
     ],
 )
-def test_a_kill_at_any_point_submits_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+def test_a_kill_at_any_point_submits_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
     monkeypatch.setattr(batch_api, "MAX_BATCH_LINES", 10)
     with FaultServer(plan=answer, batch_polls=2) as server:
         with monkeypatch.context() as patch:
@@ -196,7 +222,10 @@ def test_a_batch_refused_as_a_whole_is_said_and_can_be_tried_again(
 
         def fail(record: dict[str, Any]) -> None:
             record["status"] = "failed"
-            record["errors"] = {"object": "list", "data": [{"code": "invalid", "message": "token limit exceeded"}]}
+            record["errors"] = {
+                "object": "list",
+                "data": [{"code": "invalid", "message": "token limit exceeded"}],
+            }
 
         with monkeypatch.context() as patch:
             patch.setattr(server, "_complete", fail)
@@ -221,13 +250,20 @@ def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(
             with pytest.raises(Killed):
                 run(server, tmp_path)  # never ends
         server.batch_polls = 1
-        other = [(n, ChatRequest(({"role": "user", "content": f"number {n}"},), {"max_tokens": 1})) for n in (91, 92)]
+        other = [
+            (n, ChatRequest(({"role": "user", "content": f"number {n}"},), {"max_tokens": 1}))
+            for n in (91, 92)
+        ]
         client = client_of(server, tmp_path)
         assert [reply.text for _, reply in ask(client, other)] == ["Yes", "Yes"]
-        # Where lines are wanted that stand in it, it is waited for; once it has failed they are submitted again.
+        # Where lines are wanted that stand in it, it is waited for; once it has failed they are
+        # submitted again.
         first, *_ = server.batches.values()
         first["status"] = "failed"
-        first["errors"] = {"object": "list", "data": [{"code": "invalid", "message": "token limit exceeded"}]}
+        first["errors"] = {
+            "object": "list",
+            "data": [{"code": "invalid", "message": "token limit exceeded"}],
+        }
         check(run(server, tmp_path))
         assert len(server.batches) == 3
         assert set(server.paid.values()) == {1}
@@ -243,12 +279,17 @@ def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_c
             if "max_tokens" in body:
                 return _error(400, "Unsupported parameter: 'max_tokens'", "unsupported_parameter")
             status, headers, data = respond(plan, body)
-            return status, headers, json.dumps(json.loads(data) | {"usage": {"prompt_tokens": 2050}}).encode()
+            return (
+                status,
+                headers,
+                json.dumps(json.loads(data) | {"usage": {"prompt_tokens": 2050}}).encode(),
+            )
 
         monkeypatch.setattr(server, "respond", cut)
         texts = {"short": "number 1", "long": "number 1 " * 5000}
         asked = [
-            (name, ChatRequest(({"role": "user", "content": text},), {"max_tokens": 1})) for name, text in texts.items()
+            (name, ChatRequest(({"role": "user", "content": text},), {"max_tokens": 1}))
+            for name, text in texts.items()
         ]
         client = client_of(server, tmp_path)
         found = dict(ask(client, asked))
@@ -259,7 +300,8 @@ def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_c
 
 def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
     with FaultServer(plan=answer) as server:
-        # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar each.
+        # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar
+        # each.
         budget = LLMCostBudget(80.0, {"m": LLMModelPrice(1e6, 1e6)})
         client = client_of(server, tmp_path, budget)
         replies = dict(ask(client, pairs(20)))

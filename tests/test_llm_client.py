@@ -1,4 +1,5 @@
-"""The client against a real server that misbehaves, sends elsewhere, or is not the one that a key is for."""
+"""The client against a real server that misbehaves, sends elsewhere, or is not the one that a key
+is for."""
 
 from __future__ import annotations
 
@@ -39,14 +40,18 @@ def request(text: str = "hello", **params: Any) -> ChatRequest:
     return ChatRequest(({"role": "user", "content": text},), params)
 
 
-def answer_with(server: FaultServer, body: str | bytes, status: int = 200, headers: Any = None) -> None:
+def answer_with(
+    server: FaultServer, body: str | bytes, status: int = 200, headers: Any = None
+) -> None:
     data = body if isinstance(body, bytes) else body.encode()
     server.respond = lambda plan, asked: (status, headers or {}, data)  # type: ignore[method-assign]
 
 
-# What comes of a request ----------------------------------------------------------------------------------------------
+# What comes of a request
+# ------------------------------------------------------------
 
-#: A fault of the first attempts, or of all of them (None), the reply's status, and how often it was asked.
+#: A fault of the first attempts, or of all of them (None), the reply's status, and how often it was
+#: asked.
 OUTCOMES = [
     *((fault, 1, "ok", 2) for fault in TRANSIENT),
     ("refusal", None, "refused", 1),
@@ -66,7 +71,13 @@ def test_what_comes_of_a_request(fault: str, times: int | None, status: str, ask
         return Plan(fault if is_bad else None)
 
     with FaultServer(plan=plan) as server:
-        bad, good = ask(server, request("bad"), request("good"), max_retries=3, timeout=0.5 if fault == "hang" else 5)
+        bad, good = ask(
+            server,
+            request("bad"),
+            request("good"),
+            max_retries=3,
+            timeout=0.5 if fault == "hang" else 5,
+        )
         assert (bad.status, good.status) == (status, "ok")
         assert sorted(server.seen.values()) == sorted([1, asked])
         assert asked != 4 or "gave up after 4 attempts" in (bad.error or "")
@@ -93,22 +104,55 @@ def test_a_403_after_other_replies_is_that_requests_own() -> None:
         assert next(ask_all(client, [(0, request())]))[1].status == "error"
 
 
-#: Errors as llama.cpp, vLLM, OpenAI, Azure, FastAPI and nginx word them, with the status and what becomes of it.
+#: Errors as llama.cpp, vLLM, OpenAI, Azure, FastAPI and nginx word them, with the status and what
+#: becomes of it.
 ERRORS: list[tuple[int, Any, str, str]] = [
-    (400, {"error": {"code": 400, "message": "request (9 tokens) exceeds the available context size"}}, "skipped", "9"),
-    (400, {"object": "error", "message": "This model's maximum context length is 4096 tokens."}, "skipped", "4096"),
-    (400, {"error": {"message": "Input tokens exceed", "code": "context_length_exceeded"}}, "skipped", "Input tokens"),
+    (
+        400,
+        {
+            "error": {
+                "code": 400,
+                "message": "request (9 tokens) exceeds the available context size",
+            }
+        },
+        "skipped",
+        "9",
+    ),
+    (
+        400,
+        {"object": "error", "message": "This model's maximum context length is 4096 tokens."},
+        "skipped",
+        "4096",
+    ),
+    (
+        400,
+        {"error": {"message": "Input tokens exceed", "code": "context_length_exceeded"}},
+        "skipped",
+        "Input tokens",
+    ),
     (429, {"error": {"message": "Request too large for m"}}, "skipped", "too large"),
-    (400, {"error": {"code": "content_filter", "message": "Azure OpenAI's content management"}}, "refused", ""),
+    (
+        400,
+        {"error": {"code": "content_filter", "message": "Azure OpenAI's content management"}},
+        "refused",
+        "",
+    ),
     (400, {"error": "messages must alternate"}, "error", "HTTP 400: messages must alternate"),
-    (400, {"detail": [{"loc": ["body"], "msg": "field required"}]}, "error", "HTTP 400: field required"),
+    (
+        400,
+        {"detail": [{"loc": ["body"], "msg": "field required"}]},
+        "error",
+        "HTTP 400: field required",
+    ),
     (400, "<html>nginx</html>", "error", "<html>nginx</html>"),
     (500, "[" * 100_000, "error", f"HTTP 500: {'[' * 300}"),
 ]
 
 
 @pytest.mark.parametrize(("code", "body", "status", "said"), ERRORS, ids=range(len(ERRORS)))
-def test_errors_in_the_shapes_of_several_servers(code: int, body: Any, status: str, said: str) -> None:
+def test_errors_in_the_shapes_of_several_servers(
+    code: int, body: Any, status: str, said: str
+) -> None:
     with FaultServer() as server:
         answer_with(server, body if isinstance(body, str) else json.dumps(body), code)
         (reply,) = ask(server, request(), max_retries=0)
@@ -118,24 +162,33 @@ def test_errors_in_the_shapes_of_several_servers(code: int, body: Any, status: s
 
 def test_an_error_with_a_byte_order_mark_is_read() -> None:
     with FaultServer() as server:
-        answer_with(server, '\ufeff{"error": {"code": "insufficient_quota", "message": "no credit"}}', 429)
+        answer_with(
+            server, '\ufeff{"error": {"code": "insufficient_quota", "message": "no credit"}}', 429
+        )
         with pytest.raises(FactauditError, match=r"the account has no credit left \(no credit\)"):
             ask(server, request())
 
 
-# What a reply is ------------------------------------------------------------------------------------------------------
+# What a reply is
+# ------------------------------------------------------------
 
 
 def token(logprob: str, top: str = "-0.1") -> str:
-    item = f'{{"token": "Yes", "logprob": {logprob}, "top_logprobs": [{{"token": "No", "logprob": {top}}}]}}'
-    return f'{{"choices": [{{"message": {{"content": "Yes"}}, "logprobs": {{"content": [{item}]}}}}]}}'
+    item = (
+        f'{{"token": "Yes", "logprob": {logprob}, "top_logprobs": [{{"token": "No", "logprob":'
+        f" {top}}}]}}"
+    )
+    return (
+        f'{{"choices": [{{"message": {{"content": "Yes"}}, "logprobs": {{"content": [{item}]}}}}]}}'
+    )
 
 
 NO_REPLIES = [
     *(token(value) for value in ("1e5", "0.5", "1e999", "-1e999", "NaN", "-Infinity")),
     *(token("-0.1", top) for top in ("3", "NaN")),
     *(
-        f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {{"prompt_tokens": {value}}}}}'
+        '{"choices": [{"message": {"content": "Yes"}}], "usage": {"prompt_tokens":'
+        f" {value}}}}}"
         for value in ("-1", "NaN", "1e999", "1e30", '"many"')
     ),
     '{"choices": [{"message": {"content": [{"text": 3}]}}]}',
@@ -170,10 +223,27 @@ YES = {"message": {"content": "Yes"}}
     [
         *({"usage": usage} for usage in ({}, {"prompt_tokens": None}, None)),
         {"choices": [{"index": 1, "message": {"content": "No"}}, {"index": 0, **YES}]},
-        {"choices": [{"message": {"content": [{"type": "thinking", "text": "No"}, {"type": "text", "text": "Yes"}]}}]},
+        {
+            "choices": [
+                {
+                    "message": {
+                        "content": [
+                            {"type": "thinking", "text": "No"},
+                            {"type": "text", "text": "Yes"},
+                        ]
+                    }
+                }
+            ]
+        },
         *(
             {"choices": [YES | {"logprobs": logprobs}]}
-            for logprobs in (None, [], {"content": None}, {"content": [{"token": "Yes", "logprob": None}]}, "x")
+            for logprobs in (
+                None,
+                [],
+                {"content": None},
+                {"content": [{"token": "Yes", "logprob": None}]},
+                "x",
+            )
         ),
     ],
 )
@@ -184,7 +254,9 @@ def test_replies_in_the_shapes_of_several_servers(more: dict[str, Any]) -> None:
     assert not reply.tokens
 
 
-def test_tokens_that_read_the_same_are_added_and_half_a_character_does_no_harm(tmp_path: Path) -> None:
+def test_tokens_that_read_the_same_are_added_and_half_a_character_does_no_harm(
+    tmp_path: Path,
+) -> None:
     top = [{"token": "a", "logprob": math.log(0.5)}, {"token": "a", "logprob": math.log(0.25)}]
     far = [{"token": "b", "logprob": -9999.0}, {"token": "b", "logprob": -9999.0}]
     content = [{"token": "a\ud83d", "logprob": -0.1, "top_logprobs": top + far}]
@@ -252,32 +324,51 @@ def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.Monke
     assert "an answer of more than 1 MB" in (reply.error or "")
 
 
-# Parameters -----------------------------------------------------------------------------------------------------------
+# Parameters
+# ------------------------------------------------------------
 
 REFUSALS: list[tuple[str, tuple[str, ...]]] = [
-    ('{"error": {"message": "Unsupported parameter: \'max_tokens\' is not supported with this model. Use'
-     ' \'max_completion_tokens\' instead.", "param": "max_tokens", "code": "unsupported_parameter"}}', ("max_tokens",)),
-    ('{"error": {"message": "Unsupported value: \'temperature\' does not support 0 with this model. Only the default'
-     ' (1) value is supported.", "param": "temperature", "code": "unsupported_value"}}', ("temperature",)),
-    ('{"error": {"message": "This model does not support logprobs", "code": null}}', ("logprobs", "top_logprobs")),
+    ('{"error": {"message": "Unsupported parameter: \'max_tokens\' is not supported with this'
+     ' model. Use \'max_completion_tokens\' instead.", "param": "max_tokens",'
+     ' "code": "unsupported_parameter"}}',
+     ("max_tokens",)),
+    ('{"error": {"message": "Unsupported value: \'temperature\' does not support 0 with this'
+     ' model. Only the default (1) value is supported.", "param": "temperature",'
+     ' "code": "unsupported_value"}}',
+     ("temperature",)),
+    ('{"error": {"message": "This model does not support logprobs", "code": null}}',
+     ("logprobs", "top_logprobs")),
     ('{"error": {"message": "`temperature` is deprecated for this model."}}', ("temperature",)),
-    ('{"error": {"message": "Unrecognized request argument supplied: top_logprobs"}}', ("top_logprobs",)),
+    ('{"error": {"message": "Unrecognized request argument supplied: top_logprobs"}}',
+     ("top_logprobs",)),
     ('{"error": "Invalid JSON payload received. Unknown name \\"logprobs\\": Cannot find field."}',
      ("logprobs", "top_logprobs")),
     ('{"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}', ("seed",)),
     ('{"message": "property \'stop\' is unsupported"}', ("stop",)),
     ('{"error": {"message": "top_logprobs must be at most 5", "param": null}}', ("top_logprobs",)),
     ("response_format.json_schema is not supported by this model", ("response_format",)),
-    ('{"error": {"message": "logprobs: Extra inputs are not permitted"}}', ("logprobs", "top_logprobs")),
+    ('{"error": {"message": "logprobs: Extra inputs are not permitted"}}',
+     ("logprobs", "top_logprobs")),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "refused"), REFUSALS)
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_parameter_that_a_model_refuses_is_left_out_and_remembered(
-    said: str, refused: tuple[str, ...], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    said: str,
+    refused: tuple[str, ...],
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    params = {"max_tokens": 9, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, "seed": 1, "stop": ["x"]}
+    params = {
+        "max_tokens": 9,
+        "temperature": 0.0,
+        "logprobs": True,
+        "top_logprobs": 20,
+        "seed": 1,
+        "stop": ["x"],
+    }
     params["response_format"] = {"type": "json_object"}
     with FaultServer() as server:
         respond = server.respond
@@ -297,7 +388,8 @@ def test_a_parameter_that_a_model_refuses_is_left_out_and_remembered(
         assert len(server.bodies) <= 2 + len(refused)
 
 
-# Pace -----------------------------------------------------------------------------------------------------------------
+# Pace
+# ------------------------------------------------------------
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -321,9 +413,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 Answer = ChatReply | ServerAttemptFailure
 
 
-def times_sent(answers: Callable[[int], Answer], count: int, *models: str, **options: Any) -> list[float]:
-    """At what second of virtual time each request is sent; ``answers`` has the answer to the n-th of all. Each of the
-    models is asked ``count`` times by a client of its own."""
+def times_sent(
+    answers: Callable[[int], Answer], count: int, *models: str, **options: Any
+) -> list[float]:
+    """At what second of virtual time each request is sent; ``answers`` has the answer to the n-th
+    of all. Each of the models is asked ``count`` times by a client of its own."""
     sent: list[float] = []
 
     class Scripted(LLMClient):
@@ -336,7 +430,11 @@ def times_sent(answers: Callable[[int], Answer], count: int, *models: str, **opt
         given = {"base_url": f"http://{uuid.uuid4().hex}/v1", **options}
         clients = [Scripted(model, **given) for model in models or ("m",)]
         # 3 + 3 + 2 tokens of prompt ("number 0"), 5 of reply: 13 each.
-        asked = [client.ask(request(f"number {i}", max_tokens=5)) for client in clients for i in range(count)]
+        asked = [
+            client.ask(request(f"number {i}", max_tokens=5))
+            for client in clients
+            for i in range(count)
+        ]
         assert {reply.status for reply in await asyncio.gather(*asked)} == {"ok"}
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
@@ -350,7 +448,9 @@ def busy_once(seconds: float) -> Callable[[int], Answer]:
 
 @pytest.mark.parametrize("limit", [{"requests_per_minute": 30}, {"tokens_per_minute": 30 * 13}])
 def test_limits_space_the_requests(limit: dict[str, float]) -> None:
-    assert times_sent(lambda n: ChatReply("ok", "Yes"), 8, **limit) == pytest.approx([2.0 * i for i in range(8)])
+    assert times_sent(lambda n: ChatReply("ok", "Yes"), 8, **limit) == pytest.approx(
+        [2.0 * i for i in range(8)]
+    )
 
 
 def test_retry_after_is_kept_and_holds_for_all_requests() -> None:
@@ -361,7 +461,8 @@ def test_retry_after_is_kept_and_holds_for_all_requests() -> None:
 
 
 def test_a_pause_charges_no_request_twice() -> None:
-    # Four had their turns at 10 to 40 seconds when the pause began; the repeated one takes the next.
+    # Four had their turns at 10 to 40 seconds when the pause began; the repeated one takes the
+    # next.
     sent = times_sent(busy_once(30.0), 5, concurrency=5, requests_per_minute=6)
     assert sent == pytest.approx([0.0, 40.0, 50.0, 60.0, 70.0, 80.0])
 
@@ -373,32 +474,44 @@ def test_all_that_ask_with_one_key_keep_one_limit() -> None:
     assert sent == pytest.approx([0.0, 1.0, 2.0, 3.0], abs=0.2)
     # Another process goes on where this one is.
     program = (
-        "import sys, time; from factaudit.llm.rate_limits import *; account = hash_account(sys.argv[1], 'k');"
-        f"print(open_pace_store().reserve(account, time.time() - {time.time()} + float(sys.argv[2]), 1.0)[0])"
+        "import sys, time; from factaudit.llm.rate_limits import *; account ="
+        " hash_account(sys.argv[1], 'k');print(open_pace_store().reserve(account, time.time() -"
+        f" {time.time()} + float(sys.argv[2]), 1.0)[0])"
     )
     now = time.time() - time.monotonic()
-    told = subprocess.run([sys.executable, "-c", program, url, str(now)], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", program, url, str(now)], capture_output=True, text=True, check=True
+    )
     assert float(told.stdout) - now > 3.5
 
 
 def test_backoff_grows_to_its_cap() -> None:
     failing = ServerAttemptFailure("HTTP 500")
-    sent = times_sent(lambda n: ChatReply("ok") if n == 6 else failing, 1, backoff=1.0, max_backoff=8.0)
+    sent = times_sent(
+        lambda n: ChatReply("ok") if n == 6 else failing, 1, backoff=1.0, max_backoff=8.0
+    )
     waited = [after - before for before, after in pairwise(sent)]
     for wait, most in zip(waited, (1, 2, 4, 8, 8, 8), strict=True):
         assert most / 2 <= wait <= most
 
 
-# Many requests --------------------------------------------------------------------------------------------------------
+# Many requests
+# ------------------------------------------------------------
 
 
-def test_items_come_back_once_within_the_limit_and_from_the_cache_without_a_loop(tmp_path: Path) -> None:
+def test_items_come_back_once_within_the_limit_and_from_the_cache_without_a_loop(
+    tmp_path: Path,
+) -> None:
     def replies(numbers: range) -> dict[int, ChatReply]:
         return dict(ask_all(client, ((number, request(str(number))) for number in numbers)))
 
-    with FaultServer(plan=lambda body, attempt: Plan(text=body["messages"][0]["content"], delay=0.02)) as server:
+    with FaultServer(
+        plan=lambda body, attempt: Plan(text=body["messages"][0]["content"], delay=0.02)
+    ) as server:
         client = LLMClient("m", base_url=server.url, cache=tmp_path / "c.sqlite", concurrency=7)
-        assert {number: reply.text for number, reply in replies(range(300)).items()} == {i: str(i) for i in range(300)}
+        assert {number: reply.text for number, reply in replies(range(300)).items()} == {
+            i: str(i) for i in range(300)
+        }
         assert server.most_in_flight == 7
         before = threading.active_count()
         assert all(reply.cached for reply in replies(range(300)).values())
@@ -419,7 +532,8 @@ def test_equal_requests_are_sent_once(tmp_path: Path) -> None:
 
 
 class Double(LLMClient):
-    """Doubles numbers. ``under_way`` counts the calls that wait; the first fails where it should, others wait long."""
+    """Doubles numbers. ``under_way`` counts the calls that wait; the first fails where it should,
+    others wait long."""
 
     under_way = cancelled = 0
 
@@ -455,10 +569,13 @@ def test_leaving_cancels_what_is_under_way(fails: bool) -> None:
     assert (llm.under_way, llm.cancelled) == (0, 4)
 
 
-# Servers and keys -----------------------------------------------------------------------------------------------------
+# Servers and keys
+# ------------------------------------------------------------
 
 
-def test_cached_replies_need_no_key_and_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_replies_need_no_key_and_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     options: dict[str, Any] = {"cache": tmp_path / "cache.sqlite", "server_name": "here"}
@@ -466,14 +583,22 @@ def test_cached_replies_need_no_key_and_no_server(tmp_path: Path, monkeypatch: p
         (bought,) = ask(server, request(logprobs=True), **options)
     (cached,) = ask("http://localhost:9", request(logprobs=True), **options, base_url=None)
     assert (cached.cached, bought.cached) == (True, False)
-    assert (cached.text, cached.tokens, cached.finish_reason) == (bought.text, bought.tokens, bought.finish_reason)
+    assert (cached.text, cached.tokens, cached.finish_reason) == (
+        bought.text,
+        bought.tokens,
+        bought.finish_reason,
+    )
     with pytest.raises(FactauditError, match="OPENAI_API_KEY"):
         ask("", request(), base_url=None)
 
 
 @pytest.mark.parametrize(
     ("path", "status", "said"),
-    [("/v1", None, "no server answers at http"), ("", 404, "404.*ends in /v1"), ("/v1", 401, "no key was sent")],
+    [
+        ("/v1", None, "no server answers at http"),
+        ("", 404, "404.*ends in /v1"),
+        ("/v1", 401, "no key was sent"),
+    ],
 )
 def test_what_is_wrong_with_a_server_is_said(path: str, status: int | None, said: str) -> None:
     with FaultServer() as server:
@@ -491,7 +616,9 @@ def test_what_is_wrong_with_a_server_is_said(path: str, status: int | None, said
 def test_no_prompt_is_sent_on_to_another_server(status: int) -> None:
     with FaultServer() as elsewhere, FaultServer() as server:
         answer_with(server, "", status, {"Location": f"{elsewhere.url}/chat/completions?key={KEY}"})
-        with pytest.raises(FactauditError, match=f"redirects to {elsewhere.url}, and prompts are not") as error:
+        with pytest.raises(
+            FactauditError, match=f"redirects to {elsewhere.url}, and prompts are not"
+        ) as error:
             ask(server, request())
         assert not elsewhere.seen
         assert KEY not in str(error.value)
@@ -517,14 +644,19 @@ def test_openais_key_is_sent_to_no_other_server(monkeypatch: pytest.MonkeyPatch)
         ask(server, request(), base_url=None)
         sent = [headers["authorization"] for headers in server.headers]
         assert sent == ["Bearer none", f"Bearer {KEY}", f"Bearer {KEY}"]
-    with pytest.raises(FactauditError, match="OPENAI_API_KEY is the key of another server") as error:
+    with pytest.raises(
+        FactauditError, match="OPENAI_API_KEY is the key of another server"
+    ) as error:
         ask("http://models.example/v1", request())
     assert KEY not in str(error.value)
 
 
 @pytest.mark.parametrize("is_password", [False, True])
 def test_a_secret_is_sent_and_stands_nowhere_else(
-    is_password: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    is_password: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     secret = "hush:hush" if is_password else KEY
     caplog.set_level(logging.DEBUG)
@@ -541,8 +673,12 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
             assert "hush" not in str(refused.value)
         (reply,) = ask(server, request(), **options)
         basic = base64.b64encode(f"me:{secret}".encode()).decode()
-        assert server.headers[0]["authorization"] == (f"Basic {basic}" if is_password else f"Bearer {KEY}")
-        answer_with(server, json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}), 401)
+        assert server.headers[0]["authorization"] == (
+            f"Basic {basic}" if is_password else f"Bearer {KEY}"
+        )
+        answer_with(
+            server, json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}), 401
+        )
         with pytest.raises(FactauditError) as error:
             ask(server, request("bad"), **options)
         client = LLMClient("m", **options)
@@ -562,28 +698,45 @@ def test_two_servers_with_one_models_name_do_not_give_each_others_replies(tmp_pa
         texts = [ask(server, request(), cache=path)[0].text for server in (one, two, one, two)]
         assert texts == ["one", "two", "one", "two"]
         assert [sum(server.seen.values()) for server in (one, two)] == [1, 1]
-        # However the address is written it is the same server, and a name that both have makes them one.
+        # However the address is written it is the same server, and a name that both have makes them
+        # one.
         assert ask(f"{one.url}/".replace("http", "HTTP"), request(), cache=path)[0].cached
-        named = [ask(server, request(), cache=path, server_name="ours")[0].text for server in (one, two)]
+        named = [
+            ask(server, request(), cache=path, server_name="ours")[0].text for server in (one, two)
+        ]
         assert named == ["one", "one"]
 
 
 def test_the_signature_holds_what_changes_a_reply_and_not_where_it_comes_from() -> None:
-    one = LLMClient("m", base_url="http://a/v1", concurrency=1, revision="r", params={"temperature": 0})
-    two = LLMClient("m", base_url="http://b/v1", concurrency=9, revision="r", params={"temperature": 0})
+    one = LLMClient(
+        "m", base_url="http://a/v1", concurrency=1, revision="r", params={"temperature": 0}
+    )
+    two = LLMClient(
+        "m", base_url="http://b/v1", concurrency=9, revision="r", params={"temperature": 0}
+    )
     assert one.signature == two.signature == "llm|model:m|revision:r|temperature:0"
     assert one.request_key(request()) != two.request_key(request())
-    assert one.request_key(request()) != LLMClient("m", base_url="http://a/v1", revision="r").request_key(request())
+    assert one.request_key(request()) != LLMClient(
+        "m", base_url="http://a/v1", revision="r"
+    ).request_key(request())
     moved = [LLMClient("m", base_url=f"http://{host}/v1", server_name="ours") for host in "ab"]
     assert moved[0].request_key(request()) == moved[1].request_key(request())
     assert moved[0].signature == 'llm|model:m|revision:""|server:ours'
 
 
-def test_who_answered_is_kept_and_another_model_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_who_answered_is_kept_and_another_model_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def served(model: str) -> list[ChatReply]:
         plan = Plan(model=model, fingerprint="fp_1")
         with FaultServer(plan=lambda body, attempt: plan) as server:
-            return ask(server, request(model), request(model + "2"), cache=tmp_path / "c.sqlite", server_name="s")
+            return ask(
+                server,
+                request(model),
+                request(model + "2"),
+                cache=tmp_path / "c.sqlite",
+                server_name="s",
+            )
 
     for name in ("m", "m-2024-08-06", "org/M", "m:latest"):
         assert [(reply.model, reply.fingerprint) for reply in served(name)] == [(name, "fp_1")] * 2
@@ -592,7 +745,9 @@ def test_who_answered_is_kept_and_another_model_is_said(tmp_path: Path, caplog: 
     (record,) = caplog.records
     assert "m was asked for, and the server answered as m-mini" in record.getMessage()
     # From the cache, too.
-    client = LLMClient("m", base_url="http://unused/v1", cache=tmp_path / "c.sqlite", server_name="s")
+    client = LLMClient(
+        "m", base_url="http://unused/v1", cache=tmp_path / "c.sqlite", server_name="s"
+    )
     assert dict(ask_all(client, [(0, request("m"))])) == {
         0: ChatReply("ok", "Yes", "stop", None, 7, 1, cached=True, model="m", fingerprint="fp_1")
     }
@@ -603,7 +758,10 @@ def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    claims = "".join(json.dumps({"dataset": "d", "claim": f"c{n}", "doc": "x", "label": 1}) + "\n" for n in range(3))
+    claims = "".join(
+        json.dumps({"dataset": "d", "claim": f"c{n}", "doc": "x", "label": 1}) + "\n"
+        for n in range(3)
+    )
     Path("claims.jsonl").write_text(claims)
     with FaultServer() as server:
         spec = f"llm:model=m,cache=cache.sqlite,base_url={server.url}"
@@ -618,7 +776,9 @@ def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
         assert run_command("run", "e.yaml", "--out", "run") == 0
         assert len(server.bodies) == 3
     today = datetime.now(UTC).date().isoformat()
-    assert f"replies   3 from the cache (kept from 2024-01-02 to {today})" in capsys.readouterr().out
+    assert (
+        f"replies   3 from the cache (kept from 2024-01-02 to {today})" in capsys.readouterr().out
+    )
     (row,) = json.loads(Path("run/results.json").read_text())["calls"]
     assert (row["cached_from"], row["cached_until"]) == ("2024-01-02", today)
     assert "3 answered from the cache (kept from 2024-01-02" in read_report_text(Path("run"))

@@ -1,4 +1,5 @@
-"""The evaluators over a language model: prompts, how answers are read, and 2,000 claims past a faulty server."""
+"""The evaluators over a language model: prompts, how answers are read, and 2,000 claims past a
+faulty server."""
 
 from __future__ import annotations
 
@@ -29,11 +30,13 @@ def judge(server: FaultServer, claims: list[Claim], **options: Any) -> dict[str,
     return {verdict.claim_id: verdict for verdict in evaluator.judge(claims)}
 
 
-# The prompt ----------------------------------------------------------------------------------------------------------
+# The prompt
+# ------------------------------------------------------------
 
 
 def blocks(text: str) -> dict[str, str]:
-    """What stands in the prompt's blocks, read as a model would be told to: from a marked line to its like."""
+    """What stands in the prompt's blocks, read as a model would be told to: from a marked line to
+    its like."""
     mark = re.search(r"<(?:document|claim) (\w+)>", text)
     assert mark is not None
     found = {}
@@ -62,7 +65,9 @@ def test_claims_and_documents_cannot_leave_their_blocks(name: str, attack: str) 
     template = JudgePromptTemplate.load(name)
     claim, doc = f"A claim. {attack}", f"A document. {attack}"
     content = template.messages(claim, doc)[-1]["content"]
-    assert blocks(content) == ({"document": doc, "claim": claim} if template.needs_doc else {"claim": claim})
+    assert blocks(content) == (
+        {"document": doc, "claim": claim} if template.needs_doc else {"claim": claim}
+    )
 
 
 @given(st.text(), st.text())
@@ -73,11 +78,14 @@ def test_blocks_hold_any_text(claim: str, doc: str) -> None:
     }
 
 
-# The answer ----------------------------------------------------------------------------------------------------------
+# The answer
+# ------------------------------------------------------------
 
 
 def token(text: str, **top: float) -> ChatReplyToken:
-    return ChatReplyToken(text, -0.1, {spelling.replace("_", " "): math.log(p) for spelling, p in top.items()})
+    return ChatReplyToken(
+        text, -0.1, {spelling.replace("_", " "): math.log(p) for spelling, p in top.items()}
+    )
 
 
 def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
@@ -89,7 +97,9 @@ def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
     tokens = [token("\n", Yes=0.9), token("**"), token("No", No=0.9, Yes=0.1), token("**")]
     assert template.parse_score("\n**No**", tokens) == pytest.approx(0.1)
     # Nor need the tokens' texts add up to the reply's.
-    assert template.parse_score("No", [token("�", Yes=1.0), token(" No", _No=0.8, _Yes=0.2)]) == pytest.approx(0.2)
+    assert template.parse_score(
+        "No", [token("�", Yes=1.0), token(" No", _No=0.8, _Yes=0.2)]
+    ) == pytest.approx(0.2)
     # No alternatives, no tokens, or an answer in several tokens: 1 or 0.
     assert template.parse_score("Yes", [ChatReplyToken("Yes", -0.5)]) == 1.0
     assert template.parse_score("No", []) == 0.0
@@ -98,7 +108,12 @@ def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
     assert template.parse_score("Yes", [token("Yes", Yes=0.3, No=0.7)]) == 1.0
     assert template.parse_score("No", [token("No", Yes=0.6, No=0.4)]) == 0.0
     in_json = template.model_copy(update={"json_field": "SCORE"})
-    tokens = [token('{"WHY": "'), token("Yes", Yes=0.9), token('", "SCORE": "'), token("No", Yes=0.2, No=0.8)]
+    tokens = [
+        token('{"WHY": "'),
+        token("Yes", Yes=0.9),
+        token('", "SCORE": "'),
+        token("No", Yes=0.2, No=0.8),
+    ]
     assert in_json.parse_score('{"WHY": "", "SCORE": "No"}', tokens) == pytest.approx(0.2)
 
 
@@ -108,12 +123,19 @@ def test_a_template_that_reasons_is_read_at_its_end() -> None:
     assert template.parse_score(text) == 0.0
     assert template.parse_score("Yes, it does.") is None
     tokens = [token(t) for t in ("Answer", ": ", "Yes or No?\nNo part is missing.\nAnswer", ":")]
-    assert template.parse_score(text, [*tokens, token(" No", _No=0.75, _Yes=0.25)]) == pytest.approx(0.25)
+    assert template.parse_score(
+        text, [*tokens, token(" No", _No=0.75, _Yes=0.25)]
+    ) == pytest.approx(0.25)
 
 
 def test_log_probabilities_through_the_server() -> None:
     def plan(body: dict[str, Any], attempt: int) -> Plan:
-        assert (body["logprobs"], body["top_logprobs"], body["temperature"], body["max_tokens"]) == (True, 20, 0.0, 8)
+        assert (
+            body["logprobs"],
+            body["top_logprobs"],
+            body["temperature"],
+            body["max_tokens"],
+        ) == (True, 20, 0.0, 8)
         return Plan(text="No", p_yes=0.3 if "first" in body["messages"][-1]["content"] else None)
 
     with FaultServer(plan=plan) as server:
@@ -123,7 +145,12 @@ def test_log_probabilities_through_the_server() -> None:
 
 
 def test_statuses_and_what_was_replied_are_kept() -> None:
-    faults = {"refused": "refusal", "filtered": "content-filter", "long": "context-length", "down": "500"}
+    faults = {
+        "refused": "refusal",
+        "filtered": "content-filter",
+        "long": "context-length",
+        "down": "500",
+    }
 
     def plan(body: dict[str, Any], attempt: int) -> Plan:
         word = body["messages"][-1]["content"].split("\n")[5].split()[0]
@@ -131,7 +158,11 @@ def test_statuses_and_what_was_replied_are_kept() -> None:
 
     words = [*faults, "odd", "fine"]
     with FaultServer(plan=plan) as server:
-        verdicts = judge(server, [Claim(word, word, "d") for word in words] + [Claim("bare", "x", None)], max_retries=0)
+        verdicts = judge(
+            server,
+            [Claim(word, word, "d") for word in words] + [Claim("bare", "x", None)],
+            max_retries=0,
+        )
     assert {key: verdict.status for key, verdict in verdicts.items()} == {
         "refused": "refused",
         "filtered": "refused",
@@ -162,34 +193,44 @@ def test_samples_are_averaged_and_those_without_an_answer_left_out(tmp_path: Pat
         assert bare.status == "skipped"
 
 
-# The others ----------------------------------------------------------------------------------------------------------
+# The others
+# ------------------------------------------------------------
 
 
 def test_no_context_shows_the_claim_alone() -> None:
     with FaultServer(plan=lambda body, attempt: Plan(text="False")) as server:
-        found = judge(server, [Claim("a", "The claim.", "THE DOCUMENT"), Claim("b", "C.", None)], template="no-context")
+        found = judge(
+            server,
+            [Claim("a", "The claim.", "THE DOCUMENT"), Claim("b", "C.", None)],
+            template="no-context",
+        )
         assert [verdict.score for verdict in found.values()] == [0.0, 0.0]
         assert "THE DOCUMENT" not in json.dumps(server.bodies)
 
 
 SYSTEM_MESSAGE = (
-    "Determine whether the provided claim is consistent with the corresponding document. Consistency in this context "
-    "implies that all information presented in the claim is substantiated by the document. If not, it should be "
-    "considered inconsistent. Please assess the claim's consistency with the document by responding with either "
-    '"Yes" or "No".'
+    "Determine whether the provided claim is consistent with the corresponding document."
+    " Consistency in this context implies that all information presented in the claim is"
+    " substantiated by the document. If not, it should be considered inconsistent. Please assess"
+    ' the claim\'s consistency with the document by responding with either "Yes" or "No".'
 )
 
 
 @pytest.mark.parametrize("template", ["bespoke-minicheck", "bespoke-minicheck-system"])
 def test_bespoke_minicheck_sends_what_it_was_trained_on(template: str) -> None:
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
-        assert judge(server, [Claim("a", "C.", "D.")], template=template)["a"].score == pytest.approx(0.8)
+        assert judge(server, [Claim("a", "C.", "D.")], template=template)[
+            "a"
+        ].score == pytest.approx(0.8)
     (body,) = server.bodies
     assert (body["max_tokens"], body["temperature"]) == (1, 0.0)
     *system, user = body["messages"]
     assert user == {"role": "user", "content": "Document: D.\nClaim: C."}
-    # The wording is what the model was trained on (github.com/Liyan06/MiniCheck, minicheck/utils.py).
-    assert [message["content"] for message in system] == [SYSTEM_MESSAGE] * template.endswith("system")
+    # The wording is what the model was trained on (github.com/Liyan06/MiniCheck,
+    # minicheck/utils.py).
+    assert [message["content"] for message in system] == [SYSTEM_MESSAGE] * template.endswith(
+        "system"
+    )
 
 
 @pytest.mark.parametrize("name", ["bespoke-minicheck", "bespoke-minicheck-system"])
@@ -205,12 +246,16 @@ def test_bespoke_minichecks_score_is_the_probability_of_yes(name: str) -> None:
 def test_the_leaderboards_prompt_holds_document_and_claim() -> None:
     (message,) = JudgePromptTemplate.load("aggrefact").messages("The {doc}.", "The {claim}.")
     lines = message["content"].splitlines()
-    assert lines[0].startswith("Determine whether the provided claim is consistent with the corresponding document.")
+    assert lines[0].startswith(
+        "Determine whether the provided claim is consistent with the corresponding document."
+    )
     assert lines[1:3] == ["Document: The {claim}.", "Claim: The {doc}."]
     assert lines[-1] == "Answer:"
 
 
-def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_else(tmp_path: Path) -> None:
+def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_else(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("user: '{claim} {doc}'\npositive: ['yes']\nnegative: ['no']\n")
 
@@ -229,7 +274,9 @@ def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_e
         {"revision": "2"},
         {"params": {"top_p": 0.9}},
     ]
-    assert len({signature_of(), *(signature_of(**options) for options in changed)}) == len(changed) + 1
+    assert (
+        len({signature_of(), *(signature_of(**options) for options in changed)}) == len(changed) + 1
+    )
     for options in (
         {"base_url": "http://host/v1"},
         {"concurrency": 3, "timeout": 1.0, "max_retries": 0},
@@ -279,9 +326,15 @@ def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], mess
         ("user: no place\npositive: ['a']\nnegative: ['b']", "user: "),
         ("user: '{claim}'\npositive: yes\nnegative: ['no']", "in quotes"),
         ("user: '{claim}'\npositive: ['a']", "the key 'negative' is missing"),
-        ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nusr: x", "line 4: unknown key 'usr' (did you mean 'user'"),
+        (
+            "user: '{claim}'\npositive: ['a']\nnegative: ['b']\nusr: x",
+            "line 4: unknown key 'usr' (did you mean 'user'",
+        ),
         ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nmax_tokens: 0", "max_tokens"),
-        ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nlast: 'no'", "last: expected a valid boolean"),
+        (
+            "user: '{claim}'\npositive: ['a']\nnegative: ['b']\nlast: 'no'",
+            "last: expected a valid boolean",
+        ),
         ("user: caf\udce9 {claim}", "UTF-8"),
         ("user: !!python/object/apply:os.system ['true']\n", "not YAML"),
     ],
@@ -292,7 +345,8 @@ def test_a_users_template_is_checked(tmp_path: Path, text: str, message: str) ->
         JudgePromptTemplate.load(str(tmp_path / "t.yaml"))
 
 
-# Many claims ---------------------------------------------------------------------------------------------------------
+# Many claims
+# ------------------------------------------------------------
 
 
 def truth(body: dict[str, Any]) -> Plan:
@@ -316,7 +370,9 @@ def test_claims_are_read_as_they_are_needed() -> None:
             yield Claim(f"c{taken}", f"number {taken}", "d")
 
     with FaultServer(plan=lambda body, attempt: truth(body)) as server:
-        verdicts = LLMJudge(model="m", base_url=server.url, concurrency=4, cache="none").judge(endless())
+        verdicts = LLMJudge(model="m", base_url=server.url, concurrency=4, cache="none").judge(
+            endless()
+        )
         for _ in range(50):
             next(verdicts)
         verdicts.close()  # type: ignore[attr-defined]

@@ -24,7 +24,9 @@ CLAIMS = [
 
 
 @pytest.mark.local
-def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_local_model_judges_and_its_replies_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     cache = tmp_path / "cache.sqlite"
@@ -48,7 +50,9 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
     assert os.environ["OMP_WAIT_POLICY"] == "passive"
 
     # Again from the cache: no model is loaded.
-    monkeypatch.setattr(LocalModelServer, "start", lambda self: pytest.fail("nothing is left to ask"))
+    monkeypatch.setattr(
+        LocalModelServer, "start", lambda self: pytest.fail("nothing is left to ask")
+    )
     again = LLMJudge(base_url="local", template="short", cache=str(cache))
     assert {verdict.claim_id: verdict for verdict in again.judge(CLAIMS)} == verdicts
     row = estimate_llm_judging_cost(again, CLAIMS)
@@ -56,13 +60,17 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
 
 
 @pytest.mark.local
-def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_server(tmp_path: Path) -> None:
+def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_server(
+    tmp_path: Path,
+) -> None:
     judge = LLMJudge(template="no-context", base_url="local", cache="none", concurrency=1)
     long = Claim("long", "word " * 9000, None)
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge([*CLAIMS[:1], long])}
     assert verdicts["long"].status == "skipped"
     assert "context" in (verdicts["long"].raw or "")
-    ((_, reply),) = ask_all(LLMClient("smollm2", base_url="local"), [(0, *judge.requests(CLAIMS[:1]))])
+    ((_, reply),) = ask_all(
+        LLMClient("smollm2", base_url="local"), [(0, *judge.requests(CLAIMS[:1]))]
+    )
     assert reply.status == "ok"
     assert reply.tokens
     assert len(reply.tokens[0].alternatives) > 10

@@ -1,4 +1,5 @@
-"""Money: what was sent is written down before it is, no limit is passed, and no reply is paid for twice."""
+"""Money: what was sent is written down before it is, no limit is passed, and no reply is paid for
+twice."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def request(text: str = "hello") -> ChatRequest:
     return ChatRequest(({"role": "user", "content": text},), {"max_tokens": 1})
 
 
-# What was sent --------------------------------------------------------------------------------------------------------
+# What was sent
+# ------------------------------------------------------------
 
 
 def test_a_send_is_written_down_before_it_is_made(tmp_path: Path) -> None:
@@ -93,7 +95,9 @@ def test_what_may_have_been_charged_counts_and_what_was_not_does_not(
 def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> None:
     budget = LLMCostBudget(60.0, DOLLAR)
     with FaultServer(plan=lambda body, attempt: Plan(fault)) as server:
-        replies = ask(server, *(request(f"{i:05}") for i in range(30)), budget=budget, concurrency=4)
+        replies = ask(
+            server, *(request(f"{i:05}") for i in range(30)), budget=budget, concurrency=4
+        )
         billed = sum(server.seen.values())
     assert {reply.status for reply in replies} <= {"error", "skipped"}
     told = budget.summarise_callers()[""]
@@ -102,12 +106,21 @@ def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> No
     assert told["cost"] >= 2.0 * billed > 0
 
 
-def test_the_money_limit_is_never_passed_and_with_more_money_the_rest_follows(tmp_path: Path) -> None:
+def test_the_money_limit_is_never_passed_and_with_more_money_the_rest_follows(
+    tmp_path: Path,
+) -> None:
     def run(limit: float) -> tuple[list[ChatReply], LLMCostBudget, int]:
         budget = LLMCostBudget(limit, DOLLAR)
         requests = [request(f"{i:05}") for i in range(40)]
         with FaultServer(plan=lambda body, attempt: Plan(delay=0.002)) as server:
-            replies = ask(server, *requests, budget=budget, cache=tmp_path / "c.sqlite", concurrency=8, server_name="s")
+            replies = ask(
+                server,
+                *requests,
+                budget=budget,
+                cache=tmp_path / "c.sqlite",
+                concurrency=8,
+                server_name="s",
+            )
             return replies, budget, sum(server.paid.values())
 
     replies, budget, calls = run(40.0)
@@ -143,9 +156,14 @@ def test_a_reply_without_counts_is_estimated() -> None:
 def test_one_limit_holds_over_processes(tmp_path: Path) -> None:
     stores = [ReplyStore(tmp_path / "cache.sqlite") for _ in range(2)]
     sends = [Send(bytes([n]), "run", most_cost=12.0) for n in range(4)]
-    assert [store.begin(send, 30.0) for store, send in zip(stores, sends, strict=False)] == ["send", "send"]
+    assert [store.begin(send, 30.0) for store, send in zip(stores, sends, strict=False)] == [
+        "send",
+        "send",
+    ]
     assert stores[0].begin(sends[2], 30.0) == "full", "it may fit when the others have settled"
-    assert stores[0].begin(Send(b"x", "other", most_cost=12.0), 30.0) == "send", "another run's money is its own"
+    assert stores[0].begin(Send(b"x", "other", most_cost=12.0), 30.0) == "send", (
+        "another run's money is its own"
+    )
     for store, send in zip(stores, sends, strict=False):
         store.finish(send.key, "ok", (1, 1), 10.0)
     assert stores[1].begin(sends[2], 30.0) == "over"
@@ -154,15 +172,20 @@ def test_one_limit_holds_over_processes(tmp_path: Path) -> None:
 
 def test_a_process_is_known_to_be_gone() -> None:
     code = "from factaudit.llm.store import _identify_process as name; print(name())"
-    name = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    name = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert _has_process_ended(name)
     assert not _has_process_ended(_identify_process())
     host, pid, _ = _identify_process().rsplit(":", 2)
     assert _has_process_ended(f"{host}:{pid}:1"), "another process has had this number before"
-    assert not _has_process_ended(f"elsewhere:{name.rsplit(':', 2)[1]}:1"), "of another machine nobody knows"
+    assert not _has_process_ended(f"elsewhere:{name.rsplit(':', 2)[1]}:1"), (
+        "of another machine nobody knows"
+    )
 
 
-# Two processes, one cache --------------------------------------------------------------------------------------------
+# Two processes, one cache
+# ------------------------------------------------------------
 
 WORKER = """
 import sys
@@ -170,7 +193,10 @@ from factaudit import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
 url, folder, first, number, limit, seed = sys.argv[1:]
-judge = LLMJudge(model="m", base_url=url, cache=f"{folder}/cache.sqlite", concurrency=16, timeout=2.0, max_retries=3)
+cache = f"{folder}/cache.sqlite"
+judge = LLMJudge(
+    model="m", base_url=url, cache=cache, concurrency=16, timeout=2.0, max_retries=3
+)
 judge.budget = LLMCostBudget(float(limit) or None, {"m": LLMModelPrice(1e6, 1e6)}, run="r")
 judge._make_client = lambda own=judge._make_client: _quick(own())
 def _quick(client):
@@ -182,8 +208,20 @@ for verdict in judge.judge(Claim(f"c{i}", f"number {i}", f"doc {i % 50}") for i 
 """
 
 
-def worker(server: FaultServer, folder: Path, first: int, number: int, limit: float = 0.0) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WORKER, server.url, str(folder), str(first), str(number), str(limit), "0"]
+def worker(
+    server: FaultServer, folder: Path, first: int, number: int, limit: float = 0.0
+) -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-c",
+        WORKER,
+        server.url,
+        str(folder),
+        str(first),
+        str(number),
+        str(limit),
+        "0",
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -195,7 +233,9 @@ def statuses(process: subprocess.Popen[str]) -> dict[str, str]:
 
 def test_two_processes_on_one_cache_pay_for_each_reply_once(tmp_path: Path) -> None:
     with FaultServer(plan=lambda body, attempt: Plan(delay=0.05)) as server:
-        both = [statuses(process) for process in [worker(server, tmp_path, 0, 200) for _ in range(2)]]
+        both = [
+            statuses(process) for process in [worker(server, tmp_path, 0, 200) for _ in range(2)]
+        ]
     assert both[0] == both[1] == {f"c{i}": "ok" for i in range(200)}
     assert Counter(server.paid.values()) == {1: 200}
     assert ReplyStore(tmp_path / "cache.sqlite").summarise_callers("r")[""]["calls"] == 200
@@ -217,7 +257,8 @@ def test_a_send_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) -> 
     assert other.begin(Send(b"mine")) == "send"
 
 
-# Faults and kills ----------------------------------------------------------------------------------------------------
+# Faults and kills
+# ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -225,14 +266,27 @@ def test_a_send_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) -> 
 def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    rows = [{"dataset": "d", "claim": f"number {i}", "doc": f"doc {i}", "label": 1} for i in range(200)]
+    rows = [
+        {"dataset": "d", "claim": f"number {i}", "doc": f"doc {i}", "label": 1} for i in range(200)
+    ]
     (tmp_path / "claims.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     environment = {**os.environ, "FACTAUDIT_CACHE": str(tmp_path / "cache.sqlite")}
     with FaultServer(plan=lambda body, attempt: Plan(delay=1.0)) as server:
         spec = f"llm:model=m,base_url={server.url},concurrency=8"
-        command = [sys.executable, "-m", "factaudit", "judge", str(tmp_path / "claims.jsonl"), "--evaluator", spec]
+        command = [
+            sys.executable,
+            "-m",
+            "factaudit",
+            "judge",
+            str(tmp_path / "claims.jsonl"),
+            "--evaluator",
+            spec,
+        ]
         process = subprocess.Popen(
-            [*command, "--out", str(tmp_path / "v.jsonl")], env=environment, stderr=subprocess.PIPE, text=True
+            [*command, "--out", str(tmp_path / "v.jsonl")],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         while sum(server.paid.values()) < 12 and process.poll() is None:
             time.sleep(0.01)
@@ -250,18 +304,28 @@ def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
     assert journal.read_text().count('"claim_id"') >= sent
 
 
-# The file ------------------------------------------------------------------------------------------------------------
+# The file
+# ------------------------------------------------------------
 
 REPLY = ChatReply(
-    "ok", "Yes – 是", "stop", (ChatReplyToken("Yes", -0.25, {"Yes": -0.25, "No": -1.5, "\ufffd": -9.0}),), 12, 3
+    "ok",
+    "Yes – 是",
+    "stop",
+    (ChatReplyToken("Yes", -0.25, {"Yes": -0.25, "No": -1.5, "\ufffd": -9.0}),),
+    12,
+    3,
 )
 
 
-def put(path: Path, *keys: int, text: str = "Yes – 是", model: str = "m", revision: str = "") -> None:
+def put(
+    path: Path, *keys: int, text: str = "Yes – 是", model: str = "m", revision: str = ""
+) -> None:
     with ReplyStore(path) as cache:
         for number in keys:
             reply = replace(REPLY, text=text)
-            cache.finish(number.to_bytes(32, "big"), "ok", reply=reply, origin=("", model, revision))
+            cache.finish(
+                number.to_bytes(32, "big"), "ok", reply=reply, origin=("", model, revision)
+            )
 
 
 def test_replies_come_back_whole_in_the_order_asked(tmp_path: Path) -> None:
@@ -274,8 +338,17 @@ def test_replies_come_back_whole_in_the_order_asked(tmp_path: Path) -> None:
 
 
 def test_the_key_hangs_on_everything_that_changes_a_reply() -> None:
-    def make(server: str = "", model: str = "m", revision: str = "", texts: str = "user hi", **params: Any) -> bytes:
-        messages = tuple(dict(zip(("role", "content"), text.split(" "), strict=True)) for text in texts.split("|"))
+    def make(
+        server: str = "",
+        model: str = "m",
+        revision: str = "",
+        texts: str = "user hi",
+        **params: Any,
+    ) -> bytes:
+        messages = tuple(
+            dict(zip(("role", "content"), text.split(" "), strict=True))
+            for text in texts.split("|")
+        )
         return hash_request(model, ChatRequest(messages, params), revision, server)
 
     given: list[dict[str, Any]] = [
@@ -307,9 +380,13 @@ def test_a_damaged_cache_is_left_as_it_is_and_the_way_out_is_told(tmp_path: Path
     assert path.read_bytes() == damaged
 
 
-@pytest.mark.parametrize("content", [b"My notes.\n", b"\0" * 5000, "CREATE TABLE mine (x)", "PRAGMA user_version = 99"])
+@pytest.mark.parametrize(
+    "content", [b"My notes.\n", b"\0" * 5000, "CREATE TABLE mine (x)", "PRAGMA user_version = 99"]
+)
 @pytest.mark.parametrize("call", [ReplyStore, summarise_reply_store])
-def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes | str, call: Any) -> None:
+def test_a_file_that_is_no_cache_is_left_as_it_is(
+    tmp_path: Path, content: bytes | str, call: Any
+) -> None:
     path = tmp_path / "notes.txt"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -318,7 +395,9 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes
             other.execute(content)
             other.commit()
     before = path.read_bytes()
-    with pytest.raises(FactauditError, match="not a cache of replies of this version; nothing was changed"):
+    with pytest.raises(
+        FactauditError, match="not a cache of replies of this version; nothing was changed"
+    ):
         call(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
@@ -344,18 +423,28 @@ def test_what_a_cache_holds_is_told_and_nothing_is_written(tmp_path: Path) -> No
         summarise_reply_store(tmp_path / "none")
 
 
-# Prices, and what a run would cost ----------------------------------------------------------------------------------
+# Prices, and what a run would cost
+# ------------------------------------------------------------
 
 CLAIMS = [Claim(f"c{i}", f"Claim number {i}.", f"Document {i}. " * 20) for i in range(10)]
 
 
 def test_prices_are_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "prices.csv"
-    path.write_text("model,input,output\ngpt-4o,1,2\nmine,0,0\n", encoding="utf-8-sig")  # as Excel writes it
+    path.write_text(
+        "model,input,output\ngpt-4o,1,2\nmine,0,0\n", encoding="utf-8-sig"
+    )  # as Excel writes it
     assert read_llm_price_table() == {}
     prices = read_llm_price_table(path)
     monkeypatch.setenv("FACTAUDIT_PRICES", str(path))
-    assert read_llm_price_table() == prices == {"gpt-4o": LLMModelPrice(1, 2), "mine": LLMModelPrice(0, 0)}
+    assert (
+        read_llm_price_table()
+        == prices
+        == {
+            "gpt-4o": LLMModelPrice(1, 2),
+            "mine": LLMModelPrice(0, 0),
+        }
+    )
     assert find_model_price("gpt-4o-2024-08-06", prices) == LLMModelPrice(1.0, 2.0)
     assert find_model_price("gpt-4o-audio", prices) is None
 
@@ -389,9 +478,14 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"model": "unknown"}, "no price"), ({"model": "m", "params": {"max_tokens": None}}, "length")],
+    [
+        ({"model": "unknown"}, "no price"),
+        ({"model": "m", "params": {"max_tokens": None}}, "length"),
+    ],
 )
-def test_a_cost_that_is_not_known_is_null_with_a_reason(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
+def test_a_cost_that_is_not_known_is_null_with_a_reason(
+    tmp_path: Path, options: dict[str, Any], reason: str
+) -> None:
     judge = LLMJudge(**options, cache=str(tmp_path / "none.sqlite"))
     row = estimate_llm_judging_cost(judge, CLAIMS, {"m": LLMModelPrice(1.0, 1.0)})
     assert row["cost"] is None

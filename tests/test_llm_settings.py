@@ -22,13 +22,19 @@ def test_a_model_is_named_on_one_line() -> None:
     found = LLMSettings.from_value(
         "gpt-4o-mini:base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null"
     )
-    assert (found.model, found.base_url, found.concurrency) == ("gpt-4o-mini", "http://localhost:1/v1", 64)
+    assert (found.model, found.base_url, found.concurrency) == (
+        "gpt-4o-mini",
+        "http://localhost:1/v1",
+        64,
+    )
     assert found.params == {"seed": 7, "stop": None}
     assert LLMSettings.from_value(found) is found
     assert LLMSettings.from_value("llama3.1:8b").model == "llama3.1:8b"  # as Ollama names them
     ollama = LLMSettings.from_value("llama3.1:8b:base_url=http://localhost:11434/v1")
     assert (ollama.model, ollama.base_url) == ("llama3.1:8b", "http://localhost:11434/v1")
-    assert LLMSettings.from_value({"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}).params == {
+    assert LLMSettings.from_value(
+        {"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}
+    ).params == {
         "a": 1,
         "b": ["x", "y"],
     }
@@ -59,7 +65,10 @@ SECRETS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("params", SECRETS, ids=str)
 def test_secrets_are_refused_among_the_parameters_and_not_repeated(params: dict[str, Any]) -> None:
-    for make in (lambda: LLMSettings(model="m", params=params), lambda: LLMJudge(model="m", params=params)):
+    for make in (
+        lambda: LLMSettings(model="m", params=params),
+        lambda: LLMJudge(model="m", params=params),
+    ):
         with pytest.raises(UsageError, match="api_key_env") as told:
             make()
         assert "abc" not in str(told.value)
@@ -72,7 +81,13 @@ def test_parameters_that_would_change_what_comes_back_are_refused(name: str) -> 
 
 
 def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
-    params = {"max_completion_tokens": 9, "reasoning_effort": "low", "logit_bias": {"5": 1}, "top_k": 3, "user": "me"}
+    params = {
+        "max_completion_tokens": 9,
+        "reasoning_effort": "low",
+        "logit_bias": {"5": 1},
+        "top_k": 3,
+        "user": "me",
+    }
     assert LLMSettings(model="m", params=params).params == params
 
 
@@ -84,17 +99,31 @@ def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     with FaultServer() as server:
         for request in requests:
             ask(server, request, model=model, params=params)
-        list(LLMJudge(model=model, base_url=server.url, params=params, cache="none").judge([Claim("a", "b", "c")]))
-        return [{k: v for k, v in body.items() if k not in ("messages", "model")} for body in server.bodies]
+        list(
+            LLMJudge(model=model, base_url=server.url, params=params, cache="none").judge(
+                [Claim("a", "b", "c")]
+            )
+        )
+        return [
+            {k: v for k, v in body.items() if k not in ("messages", "model")}
+            for body in server.bodies
+        ]
 
 
 def test_every_caller_can_set_any_parameter() -> None:
     before = sent_by("m", {})
     assert [body["max_tokens"] for body in before] == [800, 50, 8]
     assert all(body["temperature"] == 0.0 for body in before)
-    params = {"max_completion_tokens": 2000, "reasoning_effort": "low", "temperature": None, "seed": 3}
+    params = {
+        "max_completion_tokens": 2000,
+        "reasoning_effort": "low",
+        "temperature": None,
+        "seed": 3,
+    }
     for body, old in zip(sent_by("m", params), before, strict=True):
-        kept = {key: value for key, value in old.items() if key not in ("max_tokens", "temperature")}
+        kept = {
+            key: value for key, value in old.items() if key not in ("max_tokens", "temperature")
+        }
         assert body == {**kept, "max_completion_tokens": 2000, "reasoning_effort": "low", "seed": 3}
 
 
@@ -104,9 +133,9 @@ def test_the_price_may_stand_beside_the_model(tmp_path: Path) -> None:
     for prices in (str(table), {"input": 1.0, "output": 2.0}):
         client = LLMClient(LLMSettings(model="mine", prices=prices), budget=LLMCostBudget(1.0, {}))
         assert (client.model_price().input, client.model_price().output) == (1.0, 2.0)  # type: ignore[union-attr]
-    assert LLMClient("mine", budget=LLMCostBudget(None, {"mine": LLMModelPrice(3, 4)})).model_price() == LLMModelPrice(
-        3, 4
-    )
+    assert LLMClient(
+        "mine", budget=LLMCostBudget(None, {"mine": LLMModelPrice(3, 4)})
+    ).model_price() == LLMModelPrice(3, 4)
     for wrong in ({"input": 1.0}, {"input": -1.0, "output": 1.0}):
         with pytest.raises(UsageError, match="prices: expected"):
             LLMSettings(model="mine", prices=wrong)

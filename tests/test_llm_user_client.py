@@ -1,4 +1,5 @@
-"""Calls through a client object of the user's: counted by its hooks, and kept, limited and repeated as all others."""
+"""Calls through a client object of the user's: counted by its hooks, and kept, limited and repeated
+as all others."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ from factaudit.llm.settings import LLMSettings
 
 KEY = "sk-secret-0123456789"
 CLAIMS = pd.DataFrame(
-    [{"claim_id": f"c{i}", "dataset": "d", "claim": f"number {i}", "doc": "a document"} for i in range(6)]
+    [
+        {"claim_id": f"c{i}", "dataset": "d", "claim": f"number {i}", "doc": "a document"}
+        for i in range(6)
+    ]
 )
 
 
@@ -49,7 +53,9 @@ def count_calls(client: Any) -> list[dict[str, Any]]:
 
 
 def ask(client: Any, **options: Any) -> ChatReply:
-    (reply,) = llm_server.ask("", ChatRequest(({"role": "user", "content": "hello"},)), client=client, **options)
+    (reply,) = llm_server.ask(
+        "", ChatRequest(({"role": "user", "content": "hello"},)), client=client, **options
+    )
     return reply
 
 
@@ -135,7 +141,10 @@ def test_what_a_client_of_ones_own_raises_is_that_calls_failure() -> None:
     ("client", "said"),
     [
         (openai.OpenAI(api_key=KEY), "found one of class OpenAI: use AsyncOpenAI"),
-        (openai.AzureOpenAI(api_key=KEY, azure_endpoint="http://x", api_version="1"), "use AsyncAzureOpenAI"),
+        (
+            openai.AzureOpenAI(api_key=KEY, azure_endpoint="http://x", api_version="1"),
+            "use AsyncAzureOpenAI",
+        ),
         (Wrapper(lambda **params: {}), "is not asynchronous"),
         (Wrapper(lambda model: {}), "unexpected keyword"),
         (3, "found one of class int"),
@@ -182,14 +191,18 @@ def test_a_yaml_names_the_function_that_makes_the_client(
     monkeypatch.syspath_prepend(str(tmp_path))
     CLAIMS.assign(label=1).to_json("claims.jsonl", orient="records", lines=True)
     settings = {"model": "m", "client": "counting_client:make_client", "cache": "cache.sqlite"}
-    Path("e.yaml").write_text(yaml.safe_dump({"claims": "claims.jsonl", "evaluators": [{"llm": settings}]}))
+    Path("e.yaml").write_text(
+        yaml.safe_dump({"claims": "claims.jsonl", "evaluators": [{"llm": settings}]})
+    )
     with FaultServer() as server, caplog.at_level(logging.DEBUG, "factaudit"):
         Path("counting_client.py").write_text(MODULE.format(key=KEY, url=server.url))
         assert run_command("run", "e.yaml", "--out", "run") == 0
         import counting_client  # type: ignore[import-not-found]
 
         assert len(counting_client.calls) == len(server.bodies) == 6
-        assert run_command("run", "e.yaml", "--out", "run") == 0, "the cache that the run has made is no source of it"
+        assert run_command("run", "e.yaml", "--out", "run") == 0, (
+            "the cache that the run has made is no source of it"
+        )
     assert KEY not in caplog.text
     for path in (*Path("run").rglob("*"), Path("cache.sqlite")):
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path

@@ -1,4 +1,5 @@
-"""The published decisions of Merging Facts as tables: totals to the last digit, lost facts, names of files."""
+"""The published decisions of Merging Facts as tables: totals to the last digit, lost facts, names
+of files."""
 
 from __future__ import annotations
 
@@ -74,11 +75,16 @@ def test_table_4_to_the_printed_digit(rows: list[Row], root: Path) -> None:
 def test_factscore_says_the_same_of_the_same_table(published: Conversion, rows: list[Row]) -> None:
     plain = compute("factscore", join(published.claims, published.verdicts), gamma=0)
     for row in rows:
-        assert find(plain, system=row["system"])["score"] == pytest.approx(row["init_factscore"], abs=1e-12)
+        assert find(plain, system=row["system"])["score"] == pytest.approx(
+            row["init_factscore"], abs=1e-12
+        )
 
 
 def test_lost_facts_are_counted(published: Conversion) -> None:
-    lost = {note.split(": ")[1].split(", 500 resp")[0]: note.split(", ")[-1].split()[0] for note in published.notes}
+    lost = {
+        note.split(": ")[1].split(", 500 resp")[0]: note.split(", ")[-1].split()[0]
+        for note in published.notes
+    }
     assert lost == {
         "Llama-2-13b-chat, no ambiguity": "601",
         "Llama-2-13b-chat (facts by ChatGPT)": "585",
@@ -91,7 +97,9 @@ def test_lost_facts_are_counted(published: Conversion) -> None:
     facts = claims[claims["fact_id"].notna()].drop_duplicates("fact_id")
     for system, number in lost.items():
         own = facts[facts["system"] == system]
-        assert own["group"].isna().sum() == int(number)  # what the grouping invented makes up for none
+        assert own["group"].isna().sum() == int(
+            number
+        )  # what the grouping invented makes up for none
 
 
 def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows: list[Row]) -> None:
@@ -115,7 +123,9 @@ def test_systems_by_file_name() -> None:
 
 def test_all_files_of_the_folder_can_be_read_together(shared: Path, tmp_path: Path) -> None:
     """The authors' folder has two earlier files whose names begin with an underscore."""
-    for path in (shared / "dfactscore" / "results").glob("*gpt-3.5*shot2-ndoc5-42_factscore_output.json"):
+    for path in (shared / "dfactscore" / "results").glob(
+        "*gpt-3.5*shot2-ndoc5-42_factscore_output.json"
+    ):
         shutil.copy(path, tmp_path)
         shutil.copy(path, tmp_path / f"_{path.name}")
     claims = convert("merging-facts", [tmp_path]).claims

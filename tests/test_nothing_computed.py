@@ -1,4 +1,5 @@
-"""Where nothing was computed, nothing is concluded: reports of runs without intervals, and of printed rates."""
+"""Where nothing was computed, nothing is concluded: reports of runs without intervals, and of
+printed rates."""
 
 from __future__ import annotations
 
@@ -27,10 +28,14 @@ CONCLUSIONS = (
 @pytest.fixture(scope="module")
 def without_intervals() -> Results:
     """No replicates, so no interval."""
-    return factaudit.compare(*make_world("whole"), audits=["rates", "differences", "quantification"], replicates=0)
+    return factaudit.compare(
+        *make_world("whole"), audits=["rates", "differences", "quantification"], replicates=0
+    )
 
 
-def test_no_sentence_of_a_run_without_intervals_says_what_only_an_interval_could(without_intervals: Results) -> None:
+def test_no_sentence_of_a_run_without_intervals_says_what_only_an_interval_could(
+    without_intervals: Results,
+) -> None:
     texts = [each["statement"] for each in without_intervals.finding_rows]
     texts += [text for one in without_intervals.decisions for text in (one["figure"], one["why"])]
     texts += [one.sentence for one in compose_screen(without_intervals.to_dict()).advice]

@@ -72,13 +72,24 @@ def test_objects_and_functions_judge_beside_named_ones() -> None:
 def test_the_command_line_takes_a_class_and_a_function_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "my_metric.py").write_text(MODULE, encoding="utf-8")
     write_table(CLAIMS, tmp_path / "claims.jsonl")
-    command = [sys.executable, "-c", "from factaudit.cli import main; main()", "judge", "claims.jsonl"]
+    command = [
+        sys.executable,
+        "-c",
+        "from factaudit.cli import main; main()",
+        "judge",
+        "claims.jsonl",
+    ]
     for spec in ("my_metric:Words", "my_metric:Words:least=2", "my_metric:contains"):
         command += ["--evaluator", spec]
-    done = subprocess.run([*command, "--out", "v.jsonl"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "--out", "v.jsonl"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     verdicts = read_verdicts(tmp_path / "v.jsonl")
-    by_evaluator = {str(name): part["prediction"].fillna(-1).tolist() for name, part in verdicts.groupby("evaluator")}
+    by_evaluator = {
+        str(name): part["prediction"].fillna(-1).tolist()
+        for name, part in verdicts.groupby("evaluator")
+    }
     assert by_evaluator == {
         "my_metric:Words": [1, 0, 0],
         "my_metric:Words:least=2": [1, 0, 0],
@@ -90,7 +101,10 @@ def test_the_command_line_takes_a_class_and_a_function_of_a_file(tmp_path: Path)
     ("spec", "said"),
     [
         ("no_such_module:Words", "cannot import 'no_such_module'"),
-        ("factaudit.evaluators.lexical_baselines:Rouge3Evaluator", "did you mean 'Rouge2Evaluator'?"),
+        (
+            "factaudit.evaluators.lexical_baselines:Rouge3Evaluator",
+            "did you mean 'Rouge2Evaluator'?",
+        ),
         ("factaudit.evaluators.lexical_baselines:Rouge2Evaluator:least=1", "has no option 'least'"),
         ("rogue2", "did you mean 'rouge2'?"),
         (3, "found 3"),
@@ -120,7 +134,9 @@ def test_a_changed_function_has_another_signature() -> None:
     assert FromFunction(one, version="2").signature != FromFunction(one).signature
 
 
-def test_a_named_class_is_listed_and_signed_by_its_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_class_is_listed_and_signed_by_its_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @evaluator("longer", method={"counts": "words"})
     @dataclass
     class Longer:
@@ -130,10 +146,16 @@ def test_a_named_class_is_listed_and_signed_by_its_fields(tmp_path: Path, monkey
 
         def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
             for claim in claims:
-                yield Verdict(claim.claim_id, score=float(len(claim.doc or "") > self.times * len(claim.claim)))
+                yield Verdict(
+                    claim.claim_id,
+                    score=float(len(claim.doc or "") > self.times * len(claim.claim)),
+                )
 
     entry = Longer.entry  # type: ignore[attr-defined]
-    assert (entry.name, entry.summary) == ("longer", "Whether the document is longer than the claim")
+    assert (entry.name, entry.summary) == (
+        "longer",
+        "Whether the document is longer than the claim",
+    )
     assert Longer(2.0).signature == "longer|counts:words|times:2.0"  # type: ignore[attr-defined]
     assert judge(CLAIMS, [Longer(2.0)])["prediction"].tolist() == [0, 1, 0]  # type: ignore[list-item]
 
@@ -194,20 +216,33 @@ def one_argument(claim):
         ("builtins:int", "the class int has no method judge"),
         ("hostile_module:NoJudge", "the class NoJudge has no method judge"),
         ("hostile_module:NoSignature", "the class NoSignature has no signature"),
-        ("hostile_module:Broken", "'hostile_module:Broken' failed: KeyError: 'my own' (factaudit --debug"),
+        (
+            "hostile_module:Broken",
+            "'hostile_module:Broken' failed: KeyError: 'my own' (factaudit --debug",
+        ),
         ("hostile_module:Odd", "its class is no dataclass"),
         ("hostile_module:tuples", "expected a Verdict with the claim's id, found ('a', 1.0)"),
         ("hostile_module:nobody", "expected a Verdict with the claim's id, found Verdict(claim"),
         ("hostile_module:words", "it gave the score 'high'"),
         ("hostile_module:objects", "it gave the raw <"),
         ("hostile_module:raises", "'raises' failed: ZeroDivisionError: division by zero"),
-        ("hostile_module:says", "claim 'a': expected a score from 0 to 1, True, False, None or a Verdict, found 'Yes"),
-        ("hostile_module:one_argument", "expected a function of (claim, doc), found one_argument(claim)"),
+        (
+            "hostile_module:says",
+            "claim 'a': expected a score from 0 to 1, True, False, None or a Verdict, found 'Yes",
+        ),
+        (
+            "hostile_module:one_argument",
+            "expected a function of (claim, doc), found one_argument(claim)",
+        ),
         ("chunked:evaluator=hostile_module:Broken", "failed: KeyError"),
     ],
 )
 def test_what_cannot_judge_is_one_sentence(
-    spec: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spec: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,4 +1,5 @@
-"""The invented people that ship: what the folder says of itself, and what D-FActScore finds in it."""
+"""The invented people that ship: what the folder says of itself, and what D-FActScore finds in
+it."""
 
 from __future__ import annotations
 
@@ -20,11 +21,18 @@ from factaudit.report.html import render_html_report
 
 
 @pytest.fixture(scope="module")
-def ran(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, list[dict[str, Any]], Path]:
+def ran(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Results, list[dict[str, Any]], Path]:
     """The experiment that ships, without a key: its results, and a row per response."""
     out = tmp_path_factory.mktemp("people")
-    results = run_experiment(root / "experiments/dfactscore_quickstart.yaml", out, settings={"replicates": 100})
-    rows = [json.loads(line) for line in (out / "responses.jsonl").read_text(encoding="utf-8").splitlines()]
+    results = run_experiment(
+        root / "experiments/dfactscore_quickstart.yaml", out, settings={"replicates": 100}
+    )
+    rows = [
+        json.loads(line)
+        for line in (out / "responses.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     return results, rows, out
 
 
@@ -49,20 +57,29 @@ def ran(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, 
         ("(1)", "(1)", False),
     ],
 )
-def test_a_title_is_of_a_name_where_it_is_the_same_name(title: str, name: str, is_same: bool) -> None:
+def test_a_title_is_of_a_name_where_it_is_the_same_name(
+    title: str, name: str, is_same: bool
+) -> None:
     found = find_titles_of_same_name([name], [("Somebody Else", "x"), (title, "page")])[name]
     assert found == (["page"] if is_same else [])
 
 
 def test_a_page_that_a_redirect_leads_to_is_of_the_name_and_the_very_words_come_first() -> None:
-    titles = [("A. Lee", "A. Lee"), ("Ann Lee (x)", "Ann Lee (x)"), ("Ann Lee", "Nan Roy"), ("Ann B. Lee", "A. Lee")]
+    titles = [
+        ("A. Lee", "A. Lee"),
+        ("Ann Lee (x)", "Ann Lee (x)"),
+        ("Ann Lee", "Nan Roy"),
+        ("Ann B. Lee", "A. Lee"),
+    ]
     assert find_titles_of_same_name(["Ann Lee", "Zoe"], titles) == {
         "Ann Lee": ["Ann Lee (x)", "Nan Roy", "A. Lee"],
         "Zoe": [],
     }
 
 
-def test_all_merged_biographies_are_found(ran: tuple[Results, list[dict[str, Any]], Path], root: Path) -> None:
+def test_all_merged_biographies_are_found(
+    ran: tuple[Results, list[dict[str, Any]], Path], root: Path
+) -> None:
     lines = (root / "data/people/biographies.jsonl").read_text(encoding="utf-8").splitlines()
     given = {row["response_id"]: row for row in map(json.loads, lines)}
     for row in ran[1]:
@@ -74,7 +91,9 @@ def test_all_merged_biographies_are_found(ran: tuple[Results, list[dict[str, Any
         assert [fact["dfactscore"] for fact in row["facts"]] == labels
 
 
-def test_the_ranking_of_the_systems_turns_round(ran: tuple[Results, list[dict[str, Any]], Path]) -> None:
+def test_the_ranking_of_the_systems_turns_round(
+    ran: tuple[Results, list[dict[str, Any]], Path],
+) -> None:
     rows = {row["system"]: row for row in ran[0].audits["dfactscore"]}
     heron, lark = rows["heron"], rows["lark"]
     assert heron["factscore"] == 1.0 > lark["factscore"]
@@ -83,7 +102,11 @@ def test_the_ranking_of_the_systems_turns_round(ran: tuple[Results, list[dict[st
     assert heron["gap_low"] > 0
     # ``# bio`` 1.20 had an interval from 0.93 on.
     every = [*ran[0].rows("dfactscore"), *ran[0].rows("dfactscore_linking")]
-    lows = [(row["n_biographies_low"], row["n_biographies"]) for row in every if row["n_biographies_low"] is not None]
+    lows = [
+        (row["n_biographies_low"], row["n_biographies"])
+        for row in every
+        if row["n_biographies_low"] is not None
+    ]
     assert all(1 <= low <= mean for low, mean in lows)
     assert any(low > 1 for low, _ in lows)
 
@@ -91,13 +114,16 @@ def test_the_ranking_of_the_systems_turns_round(ran: tuple[Results, list[dict[st
 def test_the_report_of_the_quickstart(ran: tuple[Results, list[dict[str, Any]], Path]) -> None:
     results, _, folder = ran
     assert results.calls == []
-    assert results.about["n_tests"]["merged_facts"] == 2, "the tests of the engine's own audits count, too"
+    assert results.about["n_tests"]["merged_facts"] == 2, (
+        "the tests of the engine's own audits count, too"
+    )
     told = yaml.safe_load((folder / "experiment.yaml").read_text(encoding="utf-8"))
     assert (told["dfactscore"]["grouper"], told["replicates"]) == ("given", 100)
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert "Merged paragraphs" in report
     assert not re.search(r'(?:src|href)="https?:', report)
-    # None of 26 false cells was called supported: that may be chance, and ten texts are too few for a finding.
+    # None of 26 false cells was called supported: that may be chance, and ten texts are too few for
+    # a finding.
     (heron,) = [row for row in results.rows("dfactscore") if row["system"] == "heron"]
     assert (heron["share_merged"], heron["merged_floor"], heron["n_false"]) == (0.7, 0, 26)
     assert heron["merged_excess_low"] < 0

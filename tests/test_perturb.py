@@ -26,7 +26,9 @@ def edits(kind: str, claim: str, doc: str = "") -> set[str]:
     return set(PERTURBATION_RULES[kind].list_edits(claim, doc or claim, Random(0)))
 
 
-EDITS = yaml.safe_load((Path(__file__).parent / "golden" / "perturbations.yaml").read_text(encoding="utf-8"))
+EDITS = yaml.safe_load(
+    (Path(__file__).parent / "golden" / "perturbations.yaml").read_text(encoding="utf-8")
+)
 MADE = [(kind, *row) for kind, rows in EDITS["made"].items() for row in rows]
 LEFT_ALONE = [(kind, claim) for kind, claims in EDITS["left_alone"].items() for claim in claims]
 
@@ -48,7 +50,9 @@ def test_a_rule_leaves_alone_what_it_does_not_surely_fit(kind, claim):
 def test_a_changed_number_is_in_no_document_and_greater():
     for seed in range(60):
         (text,) = PERTURBATION_RULES["number_changed"].list_edits(
-            "The trial lasted 9 weeks.", "It took nine weeks; 10, 11 and 12 were planned.", Random(seed)
+            "The trial lasted 9 weeks.",
+            "It took nine weeks; 10, 11 and 12 were planned.",
+            Random(seed),
         )
         assert int(re.findall(r"\d+", text)[0]) in range(13, 19)
 
@@ -77,10 +81,20 @@ def test_no_rule_adds_anything_but_its_edit_to_a_document():
     asides = edits("aside_added", "The mill closed in 1911.", doc)
     assert asides
     assert all(doc in text for text in asides)
-    assert not any("postcards" in text for text in edits("aside_added", "The kiosk sells lighthouse postcards.", doc))
+    assert not any(
+        "postcards" in text
+        for text in edits("aside_added", "The kiosk sells lighthouse postcards.", doc)
+    )
 
 
-PIECES = [*"aeiT .,\n\"'“”’()-–%$€0129\u200e\x00Ж中ß", " not ", " is ", " because ", "Passage 1:", " 5 kg "]
+PIECES = [
+    *"aeiT .,\n\"'“”’()-–%$€0129\u200e\x00Ж中ß",
+    " not ",
+    " is ",
+    " because ",
+    "Passage 1:",
+    " 5 kg ",
+]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
@@ -92,7 +106,7 @@ def test_no_text_breaks_a_rule(claim, doc):
             assert isinstance(text, str)
 
 
-# ------------------------------------------------------------------------------------------------------------- tables
+# ---- tables
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +143,9 @@ def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
         return set(zip(made["claim_id"], made["claim"], strict=True))
 
     found = ids_and_texts(add_claim_variants(minibench, ["number_changed"], seed=3))
-    assert found == ids_and_texts(add_claim_variants(minibench, ["date_changed", "number_changed"], seed=3))
+    assert found == ids_and_texts(
+        add_claim_variants(minibench, ["date_changed", "number_changed"], seed=3)
+    )
     turned = minibench.iloc[::-1].reset_index(drop=True)
     assert found == ids_and_texts(add_claim_variants(turned, ["number_changed"], seed=3))
     assert found != ids_and_texts(add_claim_variants(minibench, ["number_changed"], seed=4))
@@ -137,10 +153,14 @@ def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
     assert few < found
 
 
-def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tmp_path, call, monkeypatch):
+def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(
+    tmp_path, call, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     source = ROOT / "data" / "minibench" / "claims.jsonl.gz"
-    code, out, err = call("perturb", source, "--kinds", "same,negation_added", "--per-kind", "3", "--out", "p.parquet")
+    code, out, err = call(
+        "perturb", source, "--kinds", "same,negation_added", "--per-kind", "3", "--out", "p.parquet"
+    )
     assert code == 0, err
     assert "the meaning changes: 12 negation_added" in out
     assert call("judge", "p.parquet", "--evaluator", "unigram", "--out", "v.parquet")[0] == 0
@@ -148,7 +168,9 @@ def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tm
     assert code == 0, err
     assert re.search(r"claims +\d+ in 4 data sets, and \d+ variants", out)
     rows = fa.Results.load("run").rows("invariance", kind="negation_added")
-    assert [(row["failure_rate"], row["expected"]) for row in rows] == [(1.0, "changed")]  # words alone tell nothing
+    assert [(row["failure_rate"], row["expected"]) for row in rows] == [
+        (1.0, "changed")
+    ]  # words alone tell nothing
     code, out, err = call("perturb", source, "--kinds", "nagation_added", "--out", "q.parquet")
     assert code == 2
     assert "did you mean 'negation_added'" in err
@@ -157,7 +179,10 @@ def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tm
 @pytest.mark.slow
 def test_an_experiment_makes_variants_of_its_claims(tmp_path):
     source = ROOT / "data" / "minibench" / "claims.jsonl.gz"
-    text = f"claims: {source}\nlimit_documents: 1\nevaluators: [unigram]\nreplicates: 0\nperturb: {{per_kind: 2}}\n"
+    text = (
+        f"claims: {source}\nlimit_documents: 1\nevaluators: [unigram]\nreplicates: 0\nperturb:"
+        " {per_kind: 2}\n"
+    )
     path = tmp_path / "e.yaml"
     path.write_text(text)
     results = fa.run(path, out=tmp_path / "run")
@@ -167,7 +192,10 @@ def test_an_experiment_makes_variants_of_its_claims(tmp_path):
     assert "invariance" not in alone.audits
     for settings_of, said in (
         ({"perturb": {"kinds": ["spellin"]}}, "unknown kind 'spellin'"),
-        ({"evaluators": [], "verdicts": [str(tmp_path / "run" / "verdicts.parquet")]}, "perturb: expected evaluators"),
+        (
+            {"evaluators": [], "verdicts": [str(tmp_path / "run" / "verdicts.parquet")]},
+            "perturb: expected evaluators",
+        ),
     ):
         with pytest.raises(InputError, match=said):
             fa.run(path, out=tmp_path / "other", settings=settings_of)

@@ -55,12 +55,16 @@ def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pyt
     assert not short.rows("ranking_pairs")
     assert short.rows("adjustment")
     assert short.rows("ranking")
-    assert not [each for each in short.finding_rows if each["id"] == "adjustment"], "nothing was tested"
+    assert not [each for each in short.finding_rows if each["id"] == "adjustment"], (
+        "nothing was tested"
+    )
 
 
 def test_products_are_the_same_whoever_stands_beside_an_evaluator():
     claims, verdicts = make_world("whole")
     both = compare(claims, verdicts, replicates=20)
-    alone = compare(claims, verdicts[verdicts["evaluator"] == "robin"].reset_index(drop=True), replicates=20)
+    alone = compare(
+        claims, verdicts[verdicts["evaluator"] == "robin"].reset_index(drop=True), replicates=20
+    )
     for name in PRODUCTS:
         assert alone.rows(name) == both.rows(name, evaluator="robin")

@@ -1,4 +1,5 @@
-"""Published data by name: the register, files found or fetched, and every way in which fetching fails."""
+"""Published data by name: the register, files found or fetched, and every way in which fetching
+fails."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "_PAUSE", 0)
 
 
-# ------------------------------------------------------------------------------------------------------ the register
+# ---- the register
 
 
 def test_the_register_is_whole():
@@ -51,7 +52,9 @@ def test_the_register_is_whole():
     assert len(files) == len({file.stored_path for file in files})
     assert {file.publication.name for file in files} == set(list_publications())
     for file in files:
-        assert (file.sha256 and len(file.sha256) == 64 and file.bytes) or (file.git_blob and len(file.git_blob) == 40)
+        assert (file.sha256 and len(file.sha256) == 64 and file.bytes) or (
+            file.git_blob and len(file.git_blob) == 40
+        )
         assert len(file.publication.commit) == 40
         assert set(file.formats) <= set(FORMATS)
     for publication in list_publications().values():
@@ -61,7 +64,10 @@ def test_the_register_is_whole():
 
 def test_the_register_says_what_the_sources_say(shared):
     with (shared / "SOURCES.csv").open(encoding="utf-8") as stream:
-        rows = {f"{row['repository']}/{row['commit']}/{row['path']}": row for row in csv.DictReader(stream)}
+        rows = {
+            f"{row['repository']}/{row['commit']}/{row['path']}": row
+            for row in csv.DictReader(stream)
+        }
     ours = {str(file.stored_path): file for file in list_published_files()}
     assert set(ours) == set(rows)
     for place, file in ours.items():
@@ -77,7 +83,10 @@ def test_the_register_says_what_the_sources_say(shared):
     ("reference", "message"),
     [
         ("published:tofuevl", "did you mean 'tofueval'?"),
-        ("published:tofueval/factual_consistency/mediasum_dev.csv", "did you mean 'factual_consistency/mediasum"),
+        (
+            "published:tofueval/factual_consistency/mediasum_dev.csv",
+            "did you mean 'factual_consistency/mediasum",
+        ),
         ("published:", "no publication is called ''"),
         ("published:tofueval/../../secret", "has no file or folder '../../secret'"),
     ],
@@ -88,7 +97,7 @@ def test_an_unknown_reference_names_the_nearest(reference, message):
     assert message in str(error.value)
 
 
-# -------------------------------------------------------------------------------------------------- found or fetched
+# ---- found or fetched
 
 
 def test_what_is_missing_is_fetched_once_checked_and_kept(published, folder, capsys):
@@ -100,7 +109,9 @@ def test_what_is_missing_is_fetched_once_checked_and_kept(published, folder, cap
     (file,) = find_published_files(REFERENCE)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
     assert len(said) == 1
-    assert all(word in said[0] for word in ("tofueval", "1 file", "0.4 MB", "licence", published.address))
+    assert all(
+        word in said[0] for word in ("tofueval", "1 file", "0.4 MB", "licence", published.address)
+    )
     fetch_missing_published_files([path], said.append)
     assert len(said) == 1
     assert sum(published.asked.values()) == 1
@@ -125,7 +136,7 @@ def test_a_folder_of_the_users_is_used_in_place(shared, tmp_path, folder, monkey
     assert len(convert("tofueval", [REFERENCE]).claims)
 
 
-# ----------------------------------------------------------------------------------------------------- what goes wrong
+# ---- what goes wrong
 
 
 def refuse(status: int) -> Callable[[str, http.server.BaseHTTPRequestHandler], None]:
@@ -177,7 +188,9 @@ def test_a_server_that_fails_twice_is_asked_again(shared, serve, folder):
         if server.asked[path] < 3:
             request.send_error(500)
         else:
-            send_bytes(request, (shared / "tofueval" / "mediasum_factual_eval_dev.csv").read_bytes())
+            send_bytes(
+                request, (shared / "tofueval" / "mediasum_factual_eval_dev.csv").read_bytes()
+            )
 
     server = serve(answer)
     path = locate_published_reference(REFERENCE)
@@ -203,11 +216,15 @@ def test_a_cache_that_cannot_be_written_is_said_and_nothing_is_asked_for(publish
 
 def test_without_a_network_the_address_is_named(folder, monkeypatch):
     monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
-    with pytest.raises(FactauditError, match=r"http://127\.0\.0\.1:9/amazon-science/.*could not be reached"):
+    with pytest.raises(
+        FactauditError, match=r"http://127\.0\.0\.1:9/amazon-science/.*could not be reached"
+    ):
         fetch_missing_published_files([locate_published_reference(REFERENCE)])
 
 
-def test_offline_names_each_file_its_place_its_address_and_its_hash(published, folder, tmp_path, capsys):
+def test_offline_names_each_file_its_place_its_address_and_its_hash(
+    published, folder, tmp_path, capsys
+):
     out = tmp_path / "claims.parquet"
     with pytest.raises(SystemExit) as exit_code:
         main(["convert", "tofueval", REFERENCE, "--out", str(out), "--offline"])
@@ -215,7 +232,12 @@ def test_offline_names_each_file_its_place_its_address_and_its_hash(published, f
     assert not fetching.is_offline()  # the next command of this process may fetch
     message = capsys.readouterr().err
     (file,) = find_published_files(REFERENCE)
-    for text in (str(publication_folder() / file.stored_path), published.address, str(file.sha256), "offline"):
+    for text in (
+        str(publication_folder() / file.stored_path),
+        published.address,
+        str(file.sha256),
+        "offline",
+    ):
         assert text in message
     assert not published.asked
 
@@ -236,21 +258,39 @@ def main_exit(arguments: list[str]) -> None:
     assert exit_code.value.code == 0
 
 
-# ------------------------------------------------------------------------------------------ RAGTruth's detector scores
+# ---- RAGTruth's detector scores
 
 
 @pytest.fixture
 def ragtruth_files(shared: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """The published predictions, and a response.jsonl whose test split has the responses in their places."""
-    derived = [json.loads(line) for line in (shared / "ragtruth/responses_test_scores.jsonl").open(encoding="utf-8")]
+    """The published predictions, and a response.jsonl whose test split has the responses in their
+    places."""
+    derived = [
+        json.loads(line)
+        for line in (shared / "ragtruth/responses_test_scores.jsonl").open(encoding="utf-8")
+    ]
     predictions = shared / "ragtruth" / "unified_predictions_qa_summary.parquet"
     places = sorted(pd.read_parquet(predictions)["row_index"].unique())
-    rows = [{"id": f"other{n}", "source_id": "x", "model": "m", "response": "r", "labels": []} for n in range(2700)]
+    rows = [
+        {"id": f"other{n}", "source_id": "x", "model": "m", "response": "r", "labels": []}
+        for n in range(2700)
+    ]
     for place, row in zip(places, derived, strict=True):
         labels = [{"start": 0, "end": 1}] * row["hallucinated"]
-        rows[place] = {"id": row["response_id"], "source_id": str(row["source_id"]), "model": row["system"]}
+        rows[place] = {
+            "id": row["response_id"],
+            "source_id": str(row["source_id"]),
+            "model": row["system"],
+        }
         rows[place] |= {"response": "text", "labels": labels}
-    train = {"id": "t", "source_id": "15596", "model": "m", "response": "r", "labels": [], "split": "train"}
+    train = {
+        "id": "t",
+        "source_id": "15596",
+        "model": "m",
+        "response": "r",
+        "labels": [],
+        "split": "train",
+    }
     lines = [train, *({**row, "split": "test"} for row in rows)]
     path = tmp_path / "response.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -1,4 +1,5 @@
-"""What Python users call: frames with columns of theirs, results as frames, errors that name arguments."""
+"""What Python users call: frames with columns of theirs, results as frames, errors that name
+arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ OPTION = r"(?<![\w-])--[a-z]"
 @pytest.fixture
 def frame() -> pd.DataFrame:
     draw = np.random.default_rng(0)
-    columns: dict[str, Any] = {"human": draw.integers(0, 2, N), "gpt": draw.random(N), "claude": draw.integers(0, 2, N)}
+    columns: dict[str, Any] = {
+        "human": draw.integers(0, 2, N),
+        "gpt": draw.random(N),
+        "claude": draw.integers(0, 2, N),
+    }
     columns |= {"llama": draw.random(N), "model": np.where(np.arange(N) % 2, "a", "b")}
     return pd.DataFrame(columns | {"answer": [f"It rains {i} days." for i in range(N)]})
 
@@ -32,14 +37,27 @@ def frame() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def results() -> Results:
     draw = np.random.default_rng(1)
-    table = pd.DataFrame({"human": draw.integers(0, 2, N), "gpt": draw.random(N), "model": np.tile(["a", "b"], N // 2)})
+    table = pd.DataFrame(
+        {
+            "human": draw.integers(0, 2, N),
+            "gpt": draw.random(N),
+            "model": np.tile(["a", "b"], N // 2),
+        }
+    )
     audits = ["rates", "quantification", "differences"]
-    return factaudit.compare(table, label="human", evaluators=["gpt"], system="model", audits=audits, replicates=20)
+    return factaudit.compare(
+        table, label="human", evaluators=["gpt"], system="model", audits=audits, replicates=20
+    )
 
 
 def test_columns_are_named_as_pandas_users_name_them(frame):
     """The evaluators are those that are named, though another column looks like one."""
-    named = {"label": "human", "evaluators": ["gpt", "claude"], "system": "model", "claim": "answer"}
+    named = {
+        "label": "human",
+        "evaluators": ["gpt", "claude"],
+        "system": "model",
+        "claim": "answer",
+    }
     found = factaudit.compare(frame, **named, audits=["rates", "quantification"], replicates=0)
     assert found.evaluators == ["gpt", "claude"]
     assert set(found["quantification"]["system"].dropna()) == {"a", "b", "__all__"}
@@ -50,9 +68,13 @@ def test_columns_are_named_as_pandas_users_name_them(frame):
 def test_evaluators_of_a_table_of_verdicts_are_chosen_by_name():
     claims = factaudit.read_claims("data/minibench/claims.jsonl.gz").head(40)
     verdicts = factaudit.judge(claims, ["rouge2", "unigram"])
-    found = factaudit.compare(claims, verdicts, evaluators=["unigram"], audits=["rates"], replicates=0)
+    found = factaudit.compare(
+        claims, verdicts, evaluators=["unigram"], audits=["rates"], replicates=0
+    )
     assert found.evaluators == ["unigram"]
-    with pytest.raises(UsageError, match=r"evaluators: no verdict of 'unigrm' \(did you mean 'unigram'"):
+    with pytest.raises(
+        UsageError, match=r"evaluators: no verdict of 'unigrm' \(did you mean 'unigram'"
+    ):
         factaudit.compare(claims, verdicts, evaluators=["unigrm"])
 
 
@@ -60,7 +82,10 @@ def test_evaluators_of_a_table_of_verdicts_are_chosen_by_name():
     ("named", "told"),
     [
         ({"label": "humn"}, r"label='humn': no such column \(did you mean 'human'"),
-        ({"label": "human", "evaluators": ["gtp"]}, r"no evaluator or column 'gtp' in it \(did you mean 'gpt'"),
+        (
+            {"label": "human", "evaluators": ["gtp"]},
+            r"no evaluator or column 'gtp' in it \(did you mean 'gpt'",
+        ),
         (
             {"label": pd.Series([1])},
             "label: expected the name of a column, found Series; labels in a table of their own",
@@ -99,14 +124,17 @@ def test_results_are_completed_copied_and_shown_in_a_line(results):
 
 
 def test_findings_are_a_frame(results):
-    assert results.findings["statement"].tolist() == [row["statement"] for row in results.finding_rows]
+    assert results.findings["statement"].tolist() == [
+        row["statement"] for row in results.finding_rows
+    ]
     assert set(results.findings["severity"]) <= {"fail", "warn", "ok"}
     nothing = Results("s", {}, {})
     assert {"severity", "statement"} <= set(nothing.findings.columns)
     assert len(nothing.findings) == 0
 
 
-# Rows and figures by name -------------------------------------------------------------------------------------------
+# Rows and figures by name
+# ------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -124,20 +152,33 @@ def ordered() -> Results:
     claims, verdicts = tables(
         [row | {"random:seed=1": i % 2} for i, row in enumerate(rows)], ["z", "random:seed=1", "a"]
     )
-    return compare(claims, verdicts, replicates=20, signatures={"a": "always-yes|version:1", "z": "mine|seed:0"})
+    return compare(
+        claims,
+        verdicts,
+        replicates=20,
+        signatures={"a": "always-yes|version:1", "z": "mine|seed:0"},
+    )
 
 
 def test_rows_by_their_values_in_the_order_of_the_evaluators(ordered):
     rows = ordered.rows("rates", dataset="d")
     assert [row["evaluator"] for row in rows] == ["z", "random:seed=1", "a"]
-    assert [row["evaluator"] for row in ordered.audits["rates"]][:3] == ["a", "random:seed=1", "z"], "sorted by name"
+    assert [row["evaluator"] for row in ordered.audits["rates"]][:3] == [
+        "a",
+        "random:seed=1",
+        "z",
+    ], "sorted by name"
     assert ordered.table("rates", dataset="d")["evaluator"].tolist() == ordered.evaluators
     assert ordered.rows("rates", dataset="elsewhere") == []
-    with pytest.raises(UsageError, match=r"rows of rates have no 'evaluater' \(did you mean 'evaluator'"):
+    with pytest.raises(
+        UsageError, match=r"rows of rates have no 'evaluater' \(did you mean 'evaluator'"
+    ):
         ordered.rows("rates", evaluater="a")
     with pytest.raises(UsageError, match="no audit 'rate' in these results"):
         ordered.rows("rate")
-    with pytest.raises(AttributeError, match=r"no audit 'rate' in these results \(did you mean 'rates'"):
+    with pytest.raises(
+        AttributeError, match=r"no audit 'rate' in these results \(did you mean 'rates'"
+    ):
         _ = ordered.rate
 
 
@@ -149,5 +190,8 @@ def test_figures_by_audit(ordered):
     assert print_figure(figure, "png"), "a notebook shows it"
     with pytest.raises(UsageError, match="no figure of audit 'differences'"):
         ordered.figure("differences")
-    with pytest.raises(UsageError, match="there is nothing to draw: the audit 'rates' has no rows with these values"):
+    with pytest.raises(
+        UsageError,
+        match="there is nothing to draw: the audit 'rates' has no rows with these values",
+    ):
         ordered.figure("rates", evaluator="nobody")

@@ -1,4 +1,5 @@
-"""Evaluators asked again: `judge --repeats`, paraphrased prompts, and what the audit `stability` makes of them."""
+"""Evaluators asked again: `judge --repeats`, paraphrased prompts, and what the audit `stability`
+makes of them."""
 
 from __future__ import annotations
 
@@ -35,12 +36,17 @@ class Moody:
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         for claim in claims:
-            yield Verdict(claim.claim_id, prediction=int(not self.repeat or int(claim.claim_id) % self.flips != 0))
+            yield Verdict(
+                claim.claim_id,
+                prediction=int(not self.repeat or int(claim.claim_id) % self.flips != 0),
+            )
 
 
 def claims(size: int = 400) -> pd.DataFrame:
     ids = list(map(str, range(size)))
-    return validate_claims(pd.DataFrame({"claim_id": ids, "dataset": "d", "claim": ids, "label": [0, 1] * (size // 2)}))
+    return validate_claims(
+        pd.DataFrame({"claim_id": ids, "dataset": "d", "claim": ids, "label": [0, 1] * (size // 2)})
+    )
 
 
 def test_repeats_are_judged_and_audited() -> None:
@@ -59,7 +65,9 @@ def test_repeats_are_judged_and_audited() -> None:
 def test_a_finding_says_where_a_judge_is_inconsistent(flips: int, severity: list[str]) -> None:
     table = claims()
     results = compare(table, judge(table, [Moody(flips)], repeats=2), audits=["stability"])
-    assert [one["severity"] for one in results.finding_rows if one["evaluator"] == "Moody"] == severity
+    assert [
+        one["severity"] for one in results.finding_rows if one["evaluator"] == "Moody"
+    ] == severity
 
 
 def test_what_gives_the_same_each_time_is_not_repeated() -> None:
@@ -83,13 +91,29 @@ def test_a_judge_is_asked_past_the_cache_or_in_other_words() -> None:
     assert "repeats:" in named.signature
     with pytest.raises(UsageError, match="2 or more"):
         make_named_evaluator({"llm": {"model": "m", "prompts": ["short"], "repeats": 1}})
-    assert len(make_named_evaluator({"llm": {"model": "m", "prompts": ["short"]}}).evaluator_and_repeats) == 2
+    assert (
+        len(
+            make_named_evaluator(
+                {"llm": {"model": "m", "prompts": ["short"]}}
+            ).evaluator_and_repeats
+        )
+        == 2
+    )
 
 
 def test_repeats_on_the_command_line(tmp_path: Path) -> None:
     write_table(claims(20), tmp_path / "claims.csv")
     out = tmp_path / "verdicts.parquet"
-    arguments = ["judge", tmp_path / "claims.csv", "--evaluator", "random", "--repeats", "3", "--out", out]
+    arguments = [
+        "judge",
+        tmp_path / "claims.csv",
+        "--evaluator",
+        "random",
+        "--repeats",
+        "3",
+        "--out",
+        out,
+    ]
     result = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     verdicts = read_verdicts(out)

@@ -1,4 +1,5 @@
-"""What replies of real models mean: a golden file of their shapes, and no reply at all that breaks a parser."""
+"""What replies of real models mean: a golden file of their shapes, and no reply at all that breaks
+a parser."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ from factaudit.tables.vocabulary import parse_label_word
 
 GOLDEN = [
     json.loads(line)
-    for line in (Path(__file__).parent / "golden" / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+    for line in (
+        (Path(__file__).parent / "golden" / "replies.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
 ]
 
 
@@ -50,11 +55,14 @@ def reply_of(row: dict[str, Any]) -> ChatReply:
 
 def decomposed(reply: ChatReply) -> tuple[list[str], str]:
     given = [make_response("Ada", "She lived.")]
-    ((found,), _) = decompose(given, ScriptedLLM(lambda prompt: reply), DecompositionPrompt.load())
-    # Where a reply could not be read the sentence stands for its facts, unscored: none is lost, and none made up.
+    (found,), _ = decompose(given, ScriptedLLM(lambda prompt: reply), DecompositionPrompt.load())
+    # Where a reply could not be read the sentence stands for its facts, unscored: none is lost, and
+    # none made up.
     failed = [(fact.text, fact.failure) for fact in found.facts or () if fact.failure]
     assert all(text == "She lived." for text, _ in failed)
-    return [fact.text for fact in found.facts or () if not fact.failure], str(failed[0][1]) if failed else "ok"
+    return [fact.text for fact in found.facts or () if not fact.failure], (
+        str(failed[0][1]) if failed else "ok"
+    )
 
 
 @shapes("verify")
@@ -78,13 +86,18 @@ def assert_verdict(judge: LLMJudge, reply: ChatReply, row: dict[str, Any]) -> No
     assert row.get("says", "") in (verdict.raw or "")
 
 
-STATED = yaml.safe_load((Path(__file__).parent / "golden" / "stated_verdicts.yaml").read_text(encoding="utf-8"))
+STATED = yaml.safe_load(
+    (Path(__file__).parent / "golden" / "stated_verdicts.yaml").read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize(
-    ("how", "text", "verdict"), [(how, *row) for how, rows in STATED.items() if how != "words" for row in rows]
+    ("how", "text", "verdict"),
+    [(how, *row) for how, rows in STATED.items() if how != "words" for row in rows],
 )
-def test_verdicts_that_replies_state(how: str, text: str, verdict: int | None, tmp_path: Path) -> None:
+def test_verdicts_that_replies_state(
+    how: str, text: str, verdict: int | None, tmp_path: Path
+) -> None:
     if how == "saved":
         words = find_verdict_in_reply(text)
         assert (None if words is None else parse_label_word(words)) == verdict
@@ -101,7 +114,9 @@ def test_verdicts_that_replies_state(how: str, text: str, verdict: int | None, t
     said = LLMJudge(model="m", template=template)._make_verdict("a", [ChatReply("ok", text)])
     assert (said.score, said.status) == (verdict, "unparsed" if verdict is None else "ok")
     # Whatever was cut off before its end is no verdict.
-    cut = LLMJudge(model="m", template=template)._make_verdict("a", [ChatReply("ok", text, "length")])
+    cut = LLMJudge(model="m", template=template)._make_verdict(
+        "a", [ChatReply("ok", text, "length")]
+    )
     assert (cut.score, cut.status) == (None, "unparsed")
 
 
@@ -109,7 +124,10 @@ def test_verdicts_that_replies_state(how: str, text: str, verdict: int | None, t
 def test_verdicts_in_a_templates_own_words(
     positive: list[str], negative: list[str], text: str, verdict: int | None
 ) -> None:
-    assert JudgePromptTemplate(user="{claim}", positive=positive, negative=negative).parse_score(text) == verdict
+    assert (
+        JudgePromptTemplate(user="{claim}", positive=positive, negative=negative).parse_score(text)
+        == verdict
+    )
 
 
 @shapes("facts")
@@ -129,7 +147,7 @@ def test_sentences_of_a_response(row: dict[str, Any]) -> None:
 def test_what_a_response_only_thought_is_not_decomposed() -> None:
     llm = ScriptedLLM(lambda prompt: "- A fact that is long enough.")
     text = "<think>\nShe is a baker.\n</think>\nShe is old."
-    ((found,), _) = decompose([make_response("Ada", text)], llm, DecompositionPrompt.load())
+    (found,), _ = decompose([make_response("Ada", text)], llm, DecompositionPrompt.load())
     assert found.sentences == ("She is old.",)
     assert len(llm.prompts) == 1
 
@@ -140,35 +158,70 @@ def test_tokens_of_thoughts_are_no_score() -> None:
 
         return ChatReplyToken(text, -0.1, {"True": math.log(yes), "False": math.log(1 - yes)})
 
-    tokens = (ChatReplyToken("<think>", 0.0), token("True", 0.99), ChatReplyToken("</think>", 0.0), token("False", 0.2))
+    tokens = (
+        ChatReplyToken("<think>", 0.0),
+        token("True", 0.99),
+        ChatReplyToken("</think>", 0.0),
+        token("False", 0.2),
+    )
     read = verifier.read_verification(ChatReply("ok", "<think>True</think>False", tokens=tokens))
     assert (read.prediction, read.score) == (0, pytest.approx(0.2))
     # Where the tokens are not the text's, nobody can tell which are thoughts.
-    assert verifier.read_verification(ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])).score is None
+    assert (
+        verifier.read_verification(
+            ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])
+        ).score
+        is None
+    )
 
 
 def test_a_judges_options_decide_what_can_be_cut() -> None:
     reply = ChatReply("ok", "Yes", "length")
-    for options, score in (({}, None), ({"max_tokens": 1}, 1.0), ({"params": {"max_completion_tokens": 1}}, 1.0)):
+    for options, score in (
+        ({}, None),
+        ({"max_tokens": 1}, 1.0),
+        ({"params": {"max_completion_tokens": 1}}, 1.0),
+    ):
         verdict = LLMJudge(model="m", **options)._make_verdict("a", [reply])  # type: ignore[arg-type]
         assert verdict.score == score
 
 
 CUT = "[cut off (finish_reason: length): raise max_tokens]"
-#: Status, prediction and reply of the verdicts beside 98 whole ones, and what a user is told of them.
+#: Status, prediction and reply of the verdicts beside 98 whole ones, and what a user is told of
+#: them.
 TOLD = [
-    ([("unparsed", None, CUT)] * 2, "2 of 100 replies were cut off and are unscored: raise max_tokens"),
-    ([("unparsed", None, "Hm")], "gpt: 1 of 99 replies hold no answer and are unscored, such as 'Hm'"),
-    ([("unparsed", None, '```json\n{"SCORE": "True"}\n```')], "`json: FIELD` with one of its fields (SCORE)"),
-    ([("unparsed", None, "这份文件没有提到这件事" * 20)], "such as '这份文件"),  # no blank to cut at
+    (
+        [("unparsed", None, CUT)] * 2,
+        "2 of 100 replies were cut off and are unscored: raise max_tokens",
+    ),
+    (
+        [("unparsed", None, "Hm")],
+        "gpt: 1 of 99 replies hold no answer and are unscored, such as 'Hm'",
+    ),
+    (
+        [("unparsed", None, '```json\n{"SCORE": "True"}\n```')],
+        "`json: FIELD` with one of its fields (SCORE)",
+    ),
+    (
+        [("unparsed", None, "这份文件没有提到这件事" * 20)],
+        "such as '这份文件",
+    ),  # no blank to cut at
     ([("unparsed", 1, "Hm")] * 2, "2 of 100 predictions are guesses"),
-    ([("error", None, "HTTP 400: no")], "gpt: 1 of 99 calls failed (HTTP 400: no) and would fail again"),
-    ([("error", None, "HTTP 503")], "gpt: 1 of 99 calls failed (HTTP 503): run the same command again to retry them"),
+    (
+        [("error", None, "HTTP 400: no")],
+        "gpt: 1 of 99 calls failed (HTTP 400: no) and would fail again",
+    ),
+    (
+        [("error", None, "HTTP 503")],
+        "gpt: 1 of 99 calls failed (HTTP 503): run the same command again to retry them",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("odd", "said"), TOLD)
-def test_a_user_is_told_of_what_could_not_be_read(odd: list[tuple[str, int | None, str]], said: str) -> None:
+def test_a_user_is_told_of_what_could_not_be_read(
+    odd: list[tuple[str, int | None, str]], said: str
+) -> None:
     rows = [*odd, *[("ok", 1, "True")] * 98]
     table = pd.DataFrame(rows, columns=["status", "prediction", "raw"]).assign(evaluator="gpt")
     table["claim_id"] = table.index.astype(str)
@@ -176,13 +229,19 @@ def test_a_user_is_told_of_what_could_not_be_read(odd: list[tuple[str, int | Non
     assert said in line
 
 
-# Any reply at all ----------------------------------------------------------------------------------------------------
+# Any reply at all
+# ------------------------------------------------------------
 
 PIECES = st.sampled_from(
-    """True|false|Yes|no|<think>|</think>|<tool_call>|[TOOL_CALLS]|- |1. |===|Note:|No facts|I'm sorry|{|}|["a"]|```|**
-answer|can't assist|Here are|:|．""".replace("\n", "|").split("|")
-) | st.sampled_from(["|", "\n", "\x00", "\ud83d", "\ufeff", "\u202e", "<|channel|>final<|message|>"])
-TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40).map("".join))
+    """True|false|Yes|no|<think>|</think>|<tool_call>|[TOOL_CALLS]|- |1. |===|Note:|No facts
+I'm sorry|{|}|["a"]|```|**|answer|can't assist|Here are|:|．""".replace("\n", "|").split("|")
+) | st.sampled_from(
+    ["|", "\n", "\x00", "\ud83d", "\ufeff", "\u202e", "<|channel|>final<|message|>"]
+)
+TEXTS = st.one_of(
+    st.text(max_size=200),
+    st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40).map("".join),
+)
 FINISH = st.sampled_from(["stop", "length", "tool_calls", "content_filter", None, "eos"])
 
 

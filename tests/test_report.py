@@ -1,4 +1,5 @@
-"""Rendering a run folder: what is written, that it is right, that it is whole, and that no input text can act."""
+"""Rendering a run folder: what is written, that it is right, that it is whole, and that no input
+text can act."""
 
 from __future__ import annotations
 
@@ -16,14 +17,19 @@ from factaudit.audit import list_computable_audits
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range
 from factaudit.report import document as report_document
-from factaudit.report.document import MAX_REPORT_FIGURES, MAX_SECTION_FINDINGS, build_report_document
+from factaudit.report.document import (
+    MAX_REPORT_FIGURES,
+    MAX_SECTION_FINDINGS,
+    build_report_document,
+)
 from factaudit.report.rendering import render_report
 
 EVIL = "<script>alert('x')</script>"
 
 
 class Page(HTMLParser):
-    """What a browser would make of the report: tags with attributes, and the text of each table cell."""
+    """What a browser would make of the report: tags with attributes, and the text of each table
+    cell."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -89,7 +95,9 @@ def page(folder: Path) -> Page:
     return Page((folder / "report.html").read_text(encoding="utf-8"))
 
 
-def test_render_returns_what_it_wrote(written: list[Path], folder: Path, example: dict[str, Any]) -> None:
+def test_render_returns_what_it_wrote(
+    written: list[Path], folder: Path, example: dict[str, Any]
+) -> None:
     there = {path for path in folder.rglob("*") if path.is_file()}
     assert there - set(written) == {folder / "results.json", folder / "tables" / "mine.csv"}
     assert (folder / "tables" / "mine.csv").read_text() == "kept\n"
@@ -109,13 +117,18 @@ def test_csv_holds_every_row_and_column(folder: Path, example: dict[str, Any]) -
             for key, value in row.items():
                 assert got[key] == ("" if value is None else str(value))
     with (folder / "tables" / "findings.csv").open(encoding="utf-8", newline="") as file:
-        assert json.loads(next(csv.DictReader(file))["evidence"]) == example["findings"][0]["evidence"]
+        assert (
+            json.loads(next(csv.DictReader(file))["evidence"]) == example["findings"][0]["evidence"]
+        )
 
 
 def test_html_needs_nothing_else(folder: Path, page: Page) -> None:
     html = (folder / "report.html").read_text(encoding="utf-8")
     addresses = [
-        v for _, attributes in page.tags for k, v in attributes.items() if k in ("src", "href", "action", "data")
+        v
+        for _, attributes in page.tags
+        for k, v in attributes.items()
+        if k in ("src", "href", "action", "data")
     ]
     assert addresses
     for address in addresses:
@@ -129,13 +142,19 @@ def test_html_needs_nothing_else(folder: Path, page: Page) -> None:
     used |= set(re.findall(r"url\(#([^)]*)\)", html))
     assert used <= targets
     for address in addresses:
-        assert address is None or not address.startswith(("tables/", "figures/")) or (folder / address).is_file()
+        assert (
+            address is None
+            or not address.startswith(("tables/", "figures/"))
+            or (folder / address).is_file()
+        )
 
 
 def test_html_can_be_read_by_everybody(page: Page) -> None:
     assert page.headings[0] == 1
     assert page.headings.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
+    assert all(
+        after - before <= 1 for before, after in zip(page.headings, page.headings[1:], strict=False)
+    )
     assert page.of("html") == [{"lang": "en"}]
     pictures = [one for one in page.of("div") if one.get("class") == "scroll picture"]
     assert 2 <= len(pictures) == len(page.of("svg")) <= MAX_REPORT_FIGURES
@@ -143,7 +162,9 @@ def test_html_can_be_read_by_everybody(page: Page) -> None:
     ids = [attributes["id"] for _, attributes in page.tags if attributes.get("id")]
     assert len(ids) == len(set(ids))
     assert page.of("table")
-    assert len([attributes for attributes in page.of("th") if attributes.get("scope") == "col"]) == len(page.of("th"))
+    assert len(
+        [attributes for attributes in page.of("th") if attributes.get("scope") == "col"]
+    ) == len(page.of("th"))
 
 
 def test_html_holds_the_figures_of_the_results(page: Page, example: dict[str, Any]) -> None:
@@ -154,7 +175,9 @@ def test_html_holds_the_figures_of_the_results(page: Page, example: dict[str, An
     assert "Some verdicts have no prediction" in text
     # A model that reads scores gives rates without bounds.
     assert "Every figure that these claims could change has bounds" in text
-    assert not any(re.search(r"\b(nan|none|null|inf)\b", cell, re.IGNORECASE) for cell in page.cells)
+    assert not any(
+        re.search(r"\b(nan|none|null|inf)\b", cell, re.IGNORECASE) for cell in page.cells
+    )
 
 
 @pytest.mark.slow
@@ -175,7 +198,12 @@ def test_no_text_of_the_input_can_act(tmp_path: Path, monkeypatch: pytest.Monkey
     results["findings"][0]["evidence"] = {EVIL: EVIL}
     results["findings"][0]["severity"] = "fail' onclick='x"
     results["sections"] = [
-        {"title": EVIL, "text": EVIL, "table": {"columns": [EVIL], "rows": [[EVIL]]}, "figure": None}
+        {
+            "title": EVIL,
+            "text": EVIL,
+            "table": {"columns": [EVIL], "rows": [[EVIL]]},
+            "figure": None,
+        }
     ]
     for row in results["audits"]["ranking"]:
         row["level"] = "../../up"
@@ -268,24 +296,41 @@ def test_figures_are_printed_with_their_unit(audit: str, key: str, value: Any, s
 
 def test_ranges_do_not_hide_a_sign() -> None:
     assert format_figure_range(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
-    assert format_figure_range(Column("TPR", "percent"), 0.0004, 0.031) == "0.04–3.1", "an end that is not 0"
+    assert format_figure_range(Column("TPR", "percent"), 0.0004, 0.031) == "0.04–3.1", (
+        "an end that is not 0"
+    )
     assert format_figure_range(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
 
 
 def test_a_section_shows_its_gravest_findings_first_one_of_each_check(tmp_path: Path) -> None:
     def finding(check: str, severity: str, evaluator: str, gap: float = 0.0) -> dict[str, Any]:
-        told = {"id": check, "severity": severity, "evaluator": evaluator, "dataset": "d", "evidence": {"gap": gap}}
+        told = {
+            "id": check,
+            "severity": severity,
+            "evaluator": evaluator,
+            "dataset": "d",
+            "evidence": {"gap": gap},
+        }
         return told | {"statement": f"{check} {severity} {evaluator}"}
 
     results = make_results(1, 2, 2)
     results["findings"] = [
-        *(finding("gap", "warn", "good"), finding("gap", "fail", "poor", 0.3), finding("gap", "ok", "other")),
+        *(
+            finding("gap", "warn", "good"),
+            finding("gap", "fail", "poor", 0.3),
+            finding("gap", "ok", "other"),
+        ),
         *(finding("gap", "fail", "good", 0.5), finding("iou", "fail", "good / poor")),
     ]
     sections = {one.id: one for one in build_report_document(results, tmp_path).sections}
-    assert [one["statement"] for one in sections["rates"].findings] == ["gap fail good", "gap fail poor"]
+    assert [one["statement"] for one in sections["rates"].findings] == [
+        "gap fail good",
+        "gap fail poor",
+    ]
     assert sections["rates"].n_more_findings == 4 - MAX_SECTION_FINDINGS
-    assert [one["statement"] for one in sections["consistency"].findings] == ["iou fail good / poor"]
+    assert [one["statement"] for one in sections["consistency"].findings] == [
+        "iou fail good / poor"
+    ]
     assert "ranking" not in sections, "no check of it found anything"
     others = dict(build_report_document(results, tmp_path).others)
     assert others["Whether systems come out in the right order"] == "tables/ranking.csv"

@@ -1,4 +1,5 @@
-"""Looking at claims: what the report and the page of `factaudit view` hold, and both in a real browser."""
+"""Looking at claims: what the report and the page of `factaudit view` hold, and both in a real
+browser."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ from factaudit.tables.annotations import validate_annotations
 
 def tables(size: int = 120) -> tuple[pd.DataFrame, pd.DataFrame]:
     random = np.random.default_rng(0)
-    texts = [HOSTILE[at] if at < len(HOSTILE) else f"Claim number {at} of the mill." for at in range(size)]
+    texts = [
+        HOSTILE[at] if at < len(HOSTILE) else f"Claim number {at} of the mill."
+        for at in range(size)
+    ]
     claims = pd.DataFrame(
         {
             "claim_id": [f"c{at}" for at in range(size)],
@@ -68,7 +72,9 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_claims_without_text_are_not_shown(tmp_path: Path) -> None:
     claims, verdicts = tables(12)
-    results = compare(claims.drop(columns=["claim", "doc"]), verdicts, audits=["rates"], replicates=0)
+    results = compare(
+        claims.drop(columns=["claim", "doc"]), verdicts, audits=["rates"], replicates=0
+    )
     results.save(tmp_path)
     text = (tmp_path / "report.html").read_text()
     assert 'id="claims"' not in text
@@ -84,7 +90,10 @@ def test_a_report_holds_the_most_telling_claims_that_fit() -> None:
     few = unpacked(browser.pack_claims(30, 450_000))
     assert len(few["claims"]) == 30
     assert few["total"] == 120
-    wrong = [any(one["p"] is not None and one["p"] != row["label"] for one in row["said"]) for row in few["claims"]]
+    wrong = [
+        any(one["p"] is not None and one["p"] != row["label"] for one in row["said"])
+        for row in few["claims"]
+    ]
     assert all(wrong)  # 120 claims have more than 30 errors
     assert {row["dataset"] for row in few["claims"]} == {"a", "b"}
     fewer = unpacked(browser.pack_claims(2_000, 2_000))
@@ -95,10 +104,14 @@ def test_a_finding_links_to_its_claims() -> None:
     about = {"datasets": ["a b"], "evaluators": ["x&y"]}
     finding = {"id": "gap", "evaluator": "x&y", "dataset": "a b"}
     assert make_claim_browser_link(finding, about) == "evaluator=x%26y&dataset=a+b&kind=wrong"
-    assert make_claim_browser_link({"id": "gap", "evaluator": "x&y / z", "dataset": None}, about) is None
+    assert (
+        make_claim_browser_link({"id": "gap", "evaluator": "x&y / z", "dataset": None}, about)
+        is None
+    )
     named = about | {"evaluators": ["x / y"]}
     assert (
-        make_claim_browser_link(finding | {"evaluator": "x / y"}, named) == "evaluator=x+%2F+y&dataset=a+b&kind=wrong"
+        make_claim_browser_link(finding | {"evaluator": "x / y"}, named)
+        == "evaluator=x+%2F+y&dataset=a+b&kind=wrong"
     )
 
 
@@ -129,20 +142,33 @@ def test_a_claim_is_shown_with_what_people_said(run_dir: Path, tmp_path: Path) -
     shutil.copytree(run_dir, folder)
     first = ClaimBrowser.read_run_folder(folder).table["claim_id"].iloc[0]
     said = [
-        {"claim_id": first, "annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
+        {
+            "claim_id": first,
+            "annotator": "ann",
+            "label": 0,
+            "start": 0,
+            "end": 3,
+            "note": "</script><b>",
+        },
         {"claim_id": first, "annotator": "bob", "label": None, "grade": "benign"},
     ]
     write_table(validate_annotations(pd.DataFrame(said)), folder / "annotations.parquet")
-    rows = {one["id"]: one for one in ClaimBrowser.read_run_folder(folder).make_page_content(200)["claims"]}
+    rows = {
+        one["id"]: one
+        for one in ClaimBrowser.read_run_folder(folder).make_page_content(200)["claims"]
+    }
     assert rows[first]["people"] == [
         {"annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
         {"annotator": "bob", "grade": "benign"},
     ]
     assert sum("people" in one for one in rows.values()) == 1
-    assert all("people" not in one for one in ClaimBrowser.read_run_folder(run_dir).make_page_content(200)["claims"])
+    assert all(
+        "people" not in one
+        for one in ClaimBrowser.read_run_folder(run_dir).make_page_content(200)["claims"]
+    )
 
 
-# ------------------------------------------------------------------------------------------------------ the browser
+# ---- the browser
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +190,9 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def wait(driver: Any, script: str) -> Any:
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(driver, 30).until(lambda browser: browser.execute_script(f"return {script}"))
+    return WebDriverWait(driver, 30).until(
+        lambda browser: browser.execute_script(f"return {script}")
+    )
 
 
 READY = "document.querySelector('#claims').dataset.ready"
@@ -185,7 +213,9 @@ def test_claims_are_looked_at_in_the_report_and_on_their_page(run_dir, page, dri
         wait(driver, READY)
         assert wait(driver, COUNT) == f"1 to {min(20, len(passed))} of {len(passed)}"
         assert set(wait(driver, texts)) <= set(passed["claim"])
-        driver.execute_script("document.querySelectorAll('.claim summary').forEach((node) => node.click())")
+        driver.execute_script(
+            "document.querySelectorAll('.claim summary').forEach((node) => node.click())"
+        )
         assert wait(driver, "document.querySelectorAll('.claim mark').length > 0")
         shown = driver.execute_script(
             "return Array.from(document.querySelectorAll('.claim pre'), (n) => n.textContent)"
@@ -200,29 +230,51 @@ def test_claims_are_looked_at_in_the_report_and_on_their_page(run_dir, page, dri
             wait(driver, READY)
             first = of_x.sort_values("score", ascending=is_lowest)["claim"].iloc[0]
             assert wait(driver, f"{texts}[0]") == first
-        offered = "Array.from(document.querySelectorAll('[data-part=kind] option'), (node) => node.value)"
-        assert wait(driver, offered) == ["", "wrong", "passed", "rejected", "right", "unscored", "disagree"]
+        offered = (
+            "Array.from(document.querySelectorAll('[data-part=kind] option'), (node) => node.value)"
+        )
+        assert wait(driver, offered) == [
+            "",
+            "wrong",
+            "passed",
+            "rejected",
+            "right",
+            "unscored",
+            "disagree",
+        ]
         assert driver.get_log("browser") == []
     driver.get("about:blank")
     driver.get((run_dir / "report.html").as_uri())
     wait(driver, READY)
     # The figure is part of the page, and a point of it leads to its claims, by the keyboard too.
-    assert driver.execute_script("return document.querySelector('#rates svg').getBoundingClientRect().width") > 300
+    assert (
+        driver.execute_script(
+            "return document.querySelector('#rates svg').getBoundingClientRect().width"
+        )
+        > 300
+    )
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     driver.execute_script("document.querySelector('#rates svg a[data-asked*=evaluator]').focus()")
     point = driver.switch_to.active_element
     asked = parse_qs(point.get_attribute("data-asked"))
     point.send_keys(keys.ENTER)
-    found = int((claims["dataset"] == asked["dataset"][0]).sum()) if "dataset" in asked else len(claims)
+    found = (
+        int((claims["dataset"] == asked["dataset"][0]).sum()) if "dataset" in asked else len(claims)
+    )
     assert wait(driver, f"{COUNT}.startsWith('1 to ')")
     assert int(wait(driver, COUNT).rpartition(" ")[2]) <= found
-    assert wait(driver, f"document.querySelector('[data-part=evaluator]').value === '{asked['evaluator'][0]}'")
+    assert wait(
+        driver,
+        f"document.querySelector('[data-part=evaluator]').value === '{asked['evaluator'][0]}'",
+    )
 
 
 @browser_test
 @pytest.mark.slow
 def test_the_report_has_no_fault_of_accessibility_and_prints_in_few_pages(run_dir, driver) -> None:
-    axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
+    axe = pytest.importorskip(
+        "axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)"
+    )
     for dark in ("light", "dark"):
         media = {"features": [{"name": "prefers-color-scheme", "value": dark}]}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
@@ -239,6 +291,15 @@ def test_the_report_has_no_fault_of_accessibility_and_prints_in_few_pages(run_di
 
 #: Names that an address, HTML, or a file's name would change.
 NAMES = (
-    *("R&D", "a+b", "50%", "mean(rouge2+unigram)", "C:\\data\\new.csv", "a#b", "what?", "x=1&kind=right"),
+    *(
+        "R&D",
+        "a+b",
+        "50%",
+        "mean(rouge2+unigram)",
+        "C:\\data\\new.csv",
+        "a#b",
+        "what?",
+        "x=1&kind=right",
+    ),
     *('"quoted"', "it's", "<b>bold</b>", "日本 語", "100%25", "a/b / c", "a;b,c", "emoji 🙂"),
 )

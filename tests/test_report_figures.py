@@ -1,4 +1,5 @@
-"""The report's figures: what they draw is in the rows, and nothing is clipped, overlapping, too small or random."""
+"""The report's figures: what they draw is in the rows, and nothing is clipped, overlapping, too
+small or random."""
 
 from __future__ import annotations
 
@@ -35,7 +36,16 @@ Rows = list[dict[str, Any]]
 DRAWN_AUDITS = {name: audit for name, audit in list_computable_audits().items() if audit.plot}
 #: One of each kind, and those that show what can go wrong.
 QUICK = ("rates", "quantification", "ranking", "surface_bias", "factscore")
-NAMES = ("x" * 90, "two words " * 9, "$a_b$ & <script>alert(1)</script>", "_hidden", "数据集", "e" * 30, "f", "g")
+NAMES = (
+    "x" * 90,
+    "two words " * 9,
+    "$a_b$ & <script>alert(1)</script>",
+    "_hidden",
+    "数据集",
+    "e" * 30,
+    "f",
+    "g",
+)
 
 
 def draw(audit: str, rows: Rows, evaluators: Sequence[str] = ()) -> DrawnFigure:
@@ -58,7 +68,10 @@ def _texts(figure: Figure) -> Iterator[Text]:
     outside = {
         label
         for ax in figure.axes
-        for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim())))
+        for axis, (low, high) in (
+            (ax.xaxis, sorted(ax.get_xlim())),
+            (ax.yaxis, sorted(ax.get_ylim())),
+        )
         for tick in axis.get_major_ticks()
         for label in (tick.label1, tick.label2)
         if not low <= tick.get_loc() <= high
@@ -72,11 +85,14 @@ def _texts(figure: Figure) -> Iterator[Text]:
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        pytest.param(name, size, marks=[] if name in QUICK and size != "greatest" else [pytest.mark.slow])
+        pytest.param(
+            name, size, marks=[] if name in QUICK and size != "greatest" else [pytest.mark.slow]
+        )
         for name in DRAWN_AUDITS
         for size in ("least", "greatest", "awkward names")
         # One evaluator, and one system, make no pairs.
-        if size != "least" or name not in ("consistency", "ranking_pairs", "chunking", "chunking_rates")
+        if size != "least"
+        or name not in ("consistency", "ranking_pairs", "chunking", "chunking_rates")
     ],
 )
 def test_text_is_whole_apart_and_large_enough(name: str, size: str) -> None:
@@ -105,17 +121,27 @@ def test_text_is_whole_apart_and_large_enough(name: str, size: str) -> None:
             assert min(wide, high) <= 1, (one, other)
 
 
-# What is drawn ------------------------------------------------------------------------------------------------------
+# What is drawn
+# ------------------------------------------------------------
 
 
 def _markers(axes: Sequence[Axes]) -> list[tuple[float, float]]:
     """What all markers stand for."""
     found = [one for ax in axes for one in ax.collections if isinstance(one, PathCollection)]
-    return [(float(x), float(y)) for one in found for x, y in np.asarray(one.get_offsets()).reshape(-1, 2)]
+    return [
+        (float(x), float(y))
+        for one in found
+        for x, y in np.asarray(one.get_offsets()).reshape(-1, 2)
+    ]
 
 
 @pytest.mark.parametrize(
-    "world", ["whole", "unscored", *(pytest.param(one, marks=pytest.mark.slow) for one in ("a constant", "one system"))]
+    "world",
+    [
+        "whole",
+        "unscored",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("a constant", "one system")),
+    ],
 )
 def test_every_row_of_a_plot_is_drawn(world: str) -> None:
     results = audit_world(make_world(world)).to_dict()
@@ -123,7 +149,9 @@ def test_every_row_of_a_plot_is_drawn(world: str) -> None:
     floors = {row["name"] for row in results["about"]["evaluators"] if row["floor"]}
     looked_at: Counter[type] = Counter()
     for audit in load_all_audits().values():
-        rows = [row for row in results["audits"].get(audit.name, []) if not is_redundant_macro_row(row)]
+        rows = [
+            row for row in results["audits"].get(audit.name, []) if not is_redundant_macro_row(row)
+        ]
         rows = rows if audit.readable is None or not rows else list(audit.readable(rows)[0])
         rows = [row for row in rows if row.get("level", "claim") == "claim"]
         picture = make_report_figure(audit, rows, names, floors) if rows else None
@@ -133,16 +161,25 @@ def test_every_row_of_a_plot_is_drawn(world: str) -> None:
         assert plot is not None
         keys = ("evaluator", "evaluator_a", "evaluator_b")
         rows = [row for row in rows if not {row.get(key) for key in keys} & floors] or rows
-        scale = {key: 100 if audit.columns[key].unit in ("percent", "points") else 1 for key in plot.keys}
+        scale = {
+            key: 100 if audit.columns[key].unit in ("percent", "points") else 1 for key in plot.keys
+        }
         drawn = _markers(picture.draw().figure.axes)
         if isinstance(plot, ScatterPlot):
             whole = [row for row in rows if None not in (row[plot.x], row[plot.y])]
             expected = [(scale[plot.x] * row[plot.x], scale[plot.y] * row[plot.y]) for row in whole]
             assert sorted(drawn) == pytest.approx(np.array(sorted(expected))), audit.name
         else:
-            values = [scale[key] * row[key] for row in rows for key in plot.keys if row.get(key) is not None]
+            values = [
+                scale[key] * row[key]
+                for row in rows
+                for key in plot.keys
+                if row.get(key) is not None
+            ]
             axis = 1 if isinstance(plot, LinePlot) else 0
-            assert sorted(point[axis] for point in drawn) == pytest.approx(sorted(values)), audit.name
+            assert sorted(point[axis] for point in drawn) == pytest.approx(sorted(values)), (
+                audit.name
+            )
         looked_at[type(plot)] += len(drawn)
     assert looked_at[PlotSpec] > 20
     assert looked_at[ScatterPlot] > 4
@@ -170,15 +207,20 @@ def test_points_that_share_a_place_have_no_intervals() -> None:
     assert all(isinstance(one, PathCollection) for one in drawn.axes[0].collections)
 
 
-# Files --------------------------------------------------------------------------------------------------------------
+# Files
+# ------------------------------------------------------------
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     rows = make_results(3, 3)["audits"]["rates"]
     for folder in ("one", "two"):
-        write_figure_files(draw("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf"))
+        write_figure_files(
+            draw("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf")
+        )
     for kind in ("svg", "png", "pdf"):
-        first, second = ((tmp_path / folder / f"rates.{kind}").read_bytes() for folder in ("one", "two"))
+        first, second = (
+            (tmp_path / folder / f"rates.{kind}").read_bytes() for folder in ("one", "two")
+        )
         assert first == second
     svg = (tmp_path / "one" / "rates.svg").read_text(encoding="utf-8")
     assert "<text" not in svg, "text must be drawn as paths"
@@ -205,13 +247,16 @@ def test_points_lead_to_their_claims(tmp_path: Path) -> None:
     assert links[0][0].text == 'e&<>, a"&<: TPR (%) 80.0, TNR (%) 60.0'
 
 
-# A user's own -------------------------------------------------------------------------------------------------------
+# A user's own
+# ------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def results() -> Results:
     found = make_results(2, 3, 3)
-    about = found["about"] | {"evaluators": [row | {"floor": False} for row in found["about"]["evaluators"]]}
+    about = found["about"] | {
+        "evaluators": [row | {"floor": False} for row in found["about"]["evaluators"]]
+    }
     return Results(found["signature"], about, found["audits"])
 
 
@@ -223,14 +268,27 @@ def test_users_bring_axes_and_styles(results: Results) -> None:
     before = dict(matplotlib.rcParams)
     try:
         assert results.figure("rates", evaluator=two, ax=ax) is theirs
-        assert len(_markers([ax])) == sum(row["tnr"] is not None for row in results.rows("rates", evaluator=two))
+        assert len(_markers([ax])) == sum(
+            row["tnr"] is not None for row in results.rows("rates", evaluator=two)
+        )
         assert [text.get_text() for text in ax.get_legend().get_texts()] == two
         assert ax.get_xticklabels()[0].get_fontsize() == 10, "their fonts stay"
         assert results.figure("headroom", ax=pyplot.figure().add_subplot()).axes[0].get_title()
-        assert len(results.figure("ranking", panel="kendall_tau", ax=pyplot.figure().add_subplot()).axes) == 1
+        assert (
+            len(
+                results.figure(
+                    "ranking", panel="kendall_tau", ax=pyplot.figure().add_subplot()
+                ).axes
+            )
+            == 1
+        )
         for name, wrong, message in (
             ("ranking", {"ax": ax}, "this figure has 4 panels; name one of error_rate"),
-            ("ranking", {"panel": "kendal_tau"}, r"no 'kendal_tau' \(did you mean 'kendall_tau'\?\)"),
+            (
+                "ranking",
+                {"panel": "kendal_tau"},
+                r"no 'kendal_tau' \(did you mean 'kendall_tau'\?\)",
+            ),
         ):
             with pytest.raises(UsageError, match=message):
                 results.figure(name, **wrong)
@@ -239,14 +297,22 @@ def test_users_bring_axes_and_styles(results: Results) -> None:
     assert dict(matplotlib.rcParams) == before, "the style has ended"
 
 
-# Many evaluators and systems ----------------------------------------------------------------------------------------
+# Many evaluators and systems
+# ------------------------------------------------------------
 
 JUDGES = [f"judge{i}" for i in range(20)]
 
 
 def rate_row(dataset: str, evaluator: str) -> dict[str, Any]:
     figures = dict.fromkeys(("tpr", "tnr", "bacc"), 0.5)
-    return {"dataset": dataset, "evaluator": evaluator, "n": 20, "n_unscored": 0, **figures, "reason": None}
+    return {
+        "dataset": dataset,
+        "evaluator": evaluator,
+        "n": 20,
+        "n_unscored": 0,
+        **figures,
+        "reason": None,
+    }
 
 
 def figure_of(audit: str, rows: Rows, ranked: list[str] = JUDGES) -> ReportFigure:
@@ -264,13 +330,19 @@ def figure_of(audit: str, rows: Rows, ranked: list[str] = JUDGES) -> ReportFigur
     ],
     ids=["the best and the worst of twenty", "all of eight", "those that an audit has"],
 )
-def test_a_figure_has_so_many_evaluators(names: list[str], ranked: list[str], shown: list[str]) -> None:
-    figure = figure_of("rates", [rate_row(f"d{i}", name) for i in range(3) for name in names], ranked)
+def test_a_figure_has_so_many_evaluators(
+    names: list[str], ranked: list[str], shown: list[str]
+) -> None:
+    figure = figure_of(
+        "rates", [rate_row(f"d{i}", name) for i in range(3) for name in names], ranked
+    )
     assert figure.draw is not None
     legend = figure.draw().figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == shown
     assert len({line.get_color() for line in legend.get_lines()}) == len(shown) <= MAX_EVALUATORS
-    assert ("Shown are the best 5 and the worst 3 of 20 evaluators." in figure.caption) == (len(names) > 8)
+    assert ("Shown are the best 5 and the worst 3 of 20 evaluators." in figure.caption) == (
+        len(names) > 8
+    )
 
 
 def test_of_many_groups_those_with_the_lowest_and_the_highest_figures_are_drawn() -> None:

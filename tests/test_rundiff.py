@@ -41,18 +41,27 @@ def be_wrong(*places: int) -> np.ndarray:
 
 
 def make_run(folder: Path, claims: pd.DataFrame = CLAIMS, **predictions: np.ndarray) -> Path:
-    """A run folder with what evaluators predict (NaN: nothing; a row for each repeat) of the claims."""
+    """A run folder with what evaluators predict (NaN: nothing; a row for each repeat) of the
+    claims."""
     tables = []
     for name, said in predictions.items():
         for repeat, one in enumerate(np.atleast_2d(said)):
             table = pd.DataFrame(
-                {"claim_id": claims["claim_id"], "evaluator": name.replace("_", "-"), "repeat": repeat}
+                {
+                    "claim_id": claims["claim_id"],
+                    "evaluator": name.replace("_", "-"),
+                    "repeat": repeat,
+                }
             )
             status = np.where(np.isnan(one[: len(claims)]), "error", "ok")
             tables.append(table.assign(prediction=one[: len(claims)], status=status))
-    verdicts = factaudit.validate_verdicts(pd.concat(tables, ignore_index=True).astype({"prediction": "Int8"}))
+    verdicts = factaudit.validate_verdicts(
+        pd.concat(tables, ignore_index=True).astype({"prediction": "Int8"})
+    )
     folder.mkdir(parents=True)
-    factaudit.compare(claims, verdicts, audits=["rates", "quantification"], replicates=0).save(folder)
+    factaudit.compare(claims, verdicts, audits=["rates", "quantification"], replicates=0).save(
+        folder
+    )
     factaudit.write_table(claims, folder / "claims.parquet")
     factaudit.write_table(verdicts, folder / "verdicts.parquet")
     return folder
@@ -60,7 +69,8 @@ def make_run(folder: Path, claims: pd.DataFrame = CLAIMS, **predictions: np.ndar
 
 @pytest.fixture(scope="module")
 def made_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A judge that was right on all, and an update that is wrong on the first ten attributable claims."""
+    """A judge that was right on all, and an update that is wrong on the first ten attributable
+    claims."""
     made = tmp_path_factory.mktemp("runs")
     make_run(made / "one", ONE_DATASET, judge=RIGHT)
     make_run(made / "two", ONE_DATASET.iloc[: N - 6], judge=be_wrong(*GOOD[:10]))
@@ -73,7 +83,11 @@ def runs(made_runs: Path) -> tuple[Path, Path]:
 
 
 def find_mean(found: RunDiff, evaluator: str = "judge") -> dict:
-    return next(row for row in found.changes if (row["dataset"], row["evaluator"]) == ("__macro__", evaluator))
+    return next(
+        row
+        for row in found.changes
+        if (row["dataset"], row["evaluator"]) == ("__macro__", evaluator)
+    )
 
 
 def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, Path]) -> None:
@@ -98,8 +112,11 @@ def test_a_judge_that_finds_more_errors_for_more_false_alarms_has_changed(tmp_pa
     assert verdict.others[1].startswith("judge: TNR changed by +50.0 points")
 
 
-def test_a_condition_fails_only_where_it_holds_for_sure(runs: tuple[Path, Path], call: Call) -> None:
-    """BAcc fell by 6.6 points, the interval ends at 1.3: a fall of more than 3 is likely, not sure."""
+def test_a_condition_fails_only_where_it_holds_for_sure(
+    runs: tuple[Path, Path], call: Call
+) -> None:
+    """BAcc fell by 6.6 points, the interval ends at 1.3: a fall of more than 3 is likely, not
+    sure."""
     found = diff_runs(*runs)
     verdict = found.judge(["bacc<-0.01", "flips>0.04"])
     assert verdict.word == "fail"
@@ -125,9 +142,13 @@ def test_a_condition_fails_only_where_it_holds_for_sure(runs: tuple[Path, Path],
 def test_rates_are_means_over_repeats(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     asked = [np.abs(RIGHT - (draw.random((9, N)) < 0.2)) for _ in range(2)]
-    found = diff_runs(*(make_run(tmp_path / name, judge=said) for name, said in zip("ab", asked, strict=True)))
+    found = diff_runs(
+        *(make_run(tmp_path / name, judge=said) for name, said in zip("ab", asked, strict=True))
+    )
     row = next(row for row in found.changes if row["dataset"] == "d")
-    assert row["tpr_after"] == pytest.approx(asked[1].mean(0)[(CLAIMS["dataset"] == "d") & (RIGHT == 1)].mean())
+    assert row["tpr_after"] == pytest.approx(
+        asked[1].mean(0)[(CLAIMS["dataset"] == "d") & (RIGHT == 1)].mean()
+    )
 
 
 def test_a_page_for_a_pull_request_has_the_verdict_and_no_text_acts(
@@ -159,10 +180,14 @@ def test_the_rows_are_written_as_json(runs: tuple[Path, Path], tmp_path: Path, c
 
 
 @pytest.mark.parametrize("wrong", ["folder", "condition", "claims", "option"])
-def test_what_is_wrong_is_no_failed_gate(runs: tuple[Path, Path], tmp_path: Path, wrong: str, call: Call) -> None:
+def test_what_is_wrong_is_no_failed_gate(
+    runs: tuple[Path, Path], tmp_path: Path, wrong: str, call: Call
+) -> None:
     before, after = runs
     if wrong == "claims":
-        after = make_run(tmp_path / "other", CLAIMS.assign(claim_id=CLAIMS["claim_id"] + "x"), judge=RIGHT)
+        after = make_run(
+            tmp_path / "other", CLAIMS.assign(claim_id=CLAIMS["claim_id"] + "x"), judge=RIGHT
+        )
     given = {"folder": [before, tmp_path], "condition": [before, after, "--fail-on", "bac<0"]}
     given |= {"claims": [before, after], "option": [before, after, "--fial-on", "bacc<0"]}
     code, _, err = call("diff", *given[wrong])
@@ -171,11 +196,14 @@ def test_what_is_wrong_is_no_failed_gate(runs: tuple[Path, Path], tmp_path: Path
 
 
 def test_files_are_named_and_no_report_is_that_is_gone(tmp_path: Path, call: Call) -> None:
-    """ "report    /tmp/tmpl3753xqt/before/report.html": a folder that is deleted when the command ends.
+    """ "report    /tmp/tmpl3753xqt/before/report.html": a folder that is deleted when the command
+    ends.
 
     The files have no claim_id, and differ in their names alone: their claims are the same ones.
     """
-    claims = CLAIMS.drop(columns=["claim_id", "dataset"]).assign(evaluator="judge", prediction=CLAIMS["label"])
+    claims = CLAIMS.drop(columns=["claim_id", "dataset"]).assign(
+        evaluator="judge", prediction=CLAIMS["label"]
+    )
     files = [tmp_path / "old.csv", tmp_path / "new.csv"]
     for file in files:
         claims.to_csv(file, index=False)
@@ -188,12 +216,21 @@ def test_files_are_named_and_no_report_is_that_is_gone(tmp_path: Path, call: Cal
 
 
 def test_a_lost_verdict_is_no_wrong_one_and_moves_no_figure(tmp_path: Path) -> None:
-    """A judge that no longer answers where it was wrong has not become better; what it lost has its own figure."""
+    """A judge that no longer answers where it was wrong has not become better; what it lost has its
+    own figure."""
     before, after = be_wrong(*GOOD[:12]), be_wrong()
     after[GOOD[:12]] = np.nan
-    found = diff_runs(make_run(tmp_path / "one", judge=before), make_run(tmp_path / "two", judge=after))
+    found = diff_runs(
+        make_run(tmp_path / "one", judge=before), make_run(tmp_path / "two", judge=after)
+    )
     row = find_mean(found)
-    assert (row["n"], row["n_both"], row["n_flips"], row["lost"], row["gained"]) == (N, N - 12, 0, 12, 0)
+    assert (row["n"], row["n_both"], row["n_flips"], row["lost"], row["gained"]) == (
+        N,
+        N - 12,
+        0,
+        12,
+        0,
+    )
     assert [row[key] for key in ("bacc", "tpr", "tnr", "ppr", "bias")] == [0.0] * 5
     assert found.judge(["flips>0", "bacc<0", "tpr>0"]).word == "pass"
     assert found.judge(["unscored>0.02"]).word == "fail"
@@ -216,23 +253,35 @@ def test_several_evaluators_are_corrected_for_each_other(tmp_path: Path) -> None
     """A change with p = 0.03 counts alone, and not beside another of the kind."""
     worse = be_wrong(*GOOD[:8])
     before, after = {"judge": RIGHT, "other": RIGHT}, {"judge": worse, "other": worse}
-    both = diff_runs(make_run(tmp_path / "a", ONE_DATASET, **before), make_run(tmp_path / "b", ONE_DATASET, **after))
+    both = diff_runs(
+        make_run(tmp_path / "a", ONE_DATASET, **before),
+        make_run(tmp_path / "b", ONE_DATASET, **after),
+    )
     alone = diff_runs(
-        make_run(tmp_path / "c", ONE_DATASET, judge=RIGHT), make_run(tmp_path / "d", ONE_DATASET, judge=worse)
+        make_run(tmp_path / "c", ONE_DATASET, judge=RIGHT),
+        make_run(tmp_path / "d", ONE_DATASET, judge=worse),
     )
     assert find_mean(alone)["bacc_high"] < 0
     assert (alone.judge().word, both.judge().word) == ("worse", "no significant change")
 
 
-def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: Path, call: Call) -> None:
+def test_evaluators_are_paired_by_name_then_by_option_then_those_left(
+    tmp_path: Path, call: Call
+) -> None:
     one = make_run(tmp_path / "one", old_judge=RIGHT, rouge=RIGHT)
     two = make_run(tmp_path / "two", new_judge=1 - RIGHT, rouge=RIGHT)
     found = diff_runs(one, two)
-    assert found.pairs == [{"before": "old-judge", "after": "new-judge"}, {"before": "rouge", "after": "rouge"}]
+    assert found.pairs == [
+        {"before": "old-judge", "after": "new-judge"},
+        {"before": "rouge", "after": "rouge"},
+    ]
     assert found.judge(["bacc<-0.5"]).failing
     assert "pair      old-judge → new-judge, compared as one evaluator" in call("diff", one, two)[1]
     named = diff_runs(one, two, pairs=["rouge=new-judge"])
-    assert [(pair["before"], pair["after"]) for pair in named.pairs] == [("old-judge", "rouge"), ("rouge", "new-judge")]
+    assert [(pair["before"], pair["after"]) for pair in named.pairs] == [
+        ("old-judge", "rouge"),
+        ("rouge", "new-judge"),
+    ]
     with pytest.raises(UsageError, match="no evaluator 'gpt-5' before"):
         diff_runs(one, two, pairs={"gpt-5": "rouge"})
 
@@ -240,16 +289,23 @@ def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: 
 def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path, call: Call) -> None:
     one = make_run(tmp_path / "one", a=RIGHT, b=RIGHT)
     two = make_run(tmp_path / "two", c=RIGHT, d=RIGHT)
-    with pytest.raises(UsageError, match=r"nothing to compare: the evaluators are a, b before and c, d after"):
+    with pytest.raises(
+        UsageError, match=r"nothing to compare: the evaluators are a, b before and c, d after"
+    ):
         diff_runs(one, two)
-    empty, alone = make_run(tmp_path / "empty", a=np.full(N, np.nan)), make_run(tmp_path / "alone", a=RIGHT)
+    empty, alone = (
+        make_run(tmp_path / "empty", a=np.full(N, np.nan)),
+        make_run(tmp_path / "alone", a=RIGHT),
+    )
     with pytest.raises(UsageError, match="no claim is judged in both runs"):
         diff_runs(alone, empty)
     some, other = (
         make_run(tmp_path / "some", a=RIGHT, c=RIGHT, d=RIGHT),
         make_run(tmp_path / "o", a=RIGHT, b=RIGHT, e=RIGHT),
     )
-    assert call("diff", one, two, "--pair", "a=c", "--fail-on", "bacc<-0.02")[0] == 0, "b and d are the only ones left"
+    assert call("diff", one, two, "--pair", "a=c", "--fail-on", "bacc<-0.02")[0] == 0, (
+        "b and d are the only ones left"
+    )
     code, _, err = call("diff", other, some, "--fail-on", "bacc<-0.02")
     assert (code, "not compared: b, e before, c, d after" in err) == (2, True)
     unlabelled = CLAIMS.assign(label=pd.array([pd.NA] * N, dtype="Int8"))
@@ -267,7 +323,13 @@ def test_findings_are_new_gone_or_changed(tmp_path: Path, call: Call) -> None:
     for folder, mine in zip(runs, (before, after), strict=True):
         stored = json.loads((folder / "results.json").read_text())
         stored["findings"] = [
-            {"id": check, "severity": severity, "evaluator": "judge", "dataset": dataset, "evidence": {}}
+            {
+                "id": check,
+                "severity": severity,
+                "evaluator": "judge",
+                "dataset": dataset,
+                "evidence": {},
+            }
             | {"statement": f"{check} {severity}"}
             for severity, check, dataset in mine
         ]

@@ -1,4 +1,5 @@
-"""What all runs share: calls counted over resumed runs under one limit, the folder held, stale files removed."""
+"""What all runs share: calls counted over resumed runs under one limit, the folder held, stale
+files removed."""
 
 from __future__ import annotations
 
@@ -29,14 +30,23 @@ class Caller:
         self.budget: LLMCostBudget | None = None
 
     def send(
-        self, most: float | None, cost: float | None = None, status: str = "ok", served: str | None = None
+        self,
+        most: float | None,
+        cost: float | None = None,
+        status: str = "ok",
+        served: str | None = None,
     ) -> None:
         """Write down a send, and settle it where a cost is given."""
         assert self.budget is not None
-        store, send = self.budget.own_store, Send(uuid.uuid4().bytes, self.budget.run, self.usage.caller, most, 3)
+        store, send = (
+            self.budget.own_store,
+            Send(uuid.uuid4().bytes, self.budget.run, self.usage.caller, most, 3),
+        )
         assert self.budget.begin(store, send) == "send"
         if cost is not None:
-            store.finish(send.key, status, (3, 2), cost, reply=served and ChatReply("ok", model=served))
+            store.finish(
+                send.key, status, (3, 2), cost, reply=served and ChatReply("ok", model=served)
+            )
 
 
 def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> None:
@@ -44,12 +54,17 @@ def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> No
     one, two = Caller(), Caller()
     for _ in range(2):
         one.usage.cached_calls += 5  # before this run: not of this folder
-        with count_run_llm_calls([("judge", one), ("judge", two), ("silent", object())], path) as rows:
+        with count_run_llm_calls(
+            [("judge", one), ("judge", two), ("silent", object())], path
+        ) as rows:
             one.send(0.5, 0.5)
             one.usage.cached_calls += 1
             two.send(9.0, 0.25)
             two.usage.count_reply(ChatReply("ok", model="m-1", fingerprint="fp"))
-    told = [(row["evaluator"], row["calls"], row["cached_calls"], row["cost"], row["served"]) for row in rows]
+    told = [
+        (row["evaluator"], row["calls"], row["cached_calls"], row["cost"], row["served"])
+        for row in rows
+    ]
     assert told == [("judge", 2, 2, 1.0, None), ("judge", 2, 0, 0.5, "m-1 (fp)")]
     assert sum_run_call_costs(rows) == 1.5
     assert one.budget is None, "what a caller had before it has again"
@@ -82,10 +97,11 @@ def test_the_counts_are_kept_where_a_run_fails(tmp_path: Path) -> None:
 def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) -> None:
     path = tmp_path / "calls.json"
     code = (
-        "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
-        "from test_runfolder import Caller, count_run_llm_calls\n"
-        "caller = Caller(); run = count_run_llm_calls([('judge', caller)], Path(sys.argv[1])); run.__enter__()\n"
-        "caller.send(0.75, 0.5, served='m-1'); caller.send(0.75); os.kill(os.getpid(), 9)"
+        "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\nfrom"
+        " test_runfolder import Caller, count_run_llm_calls\ncaller = Caller(); run ="
+        " count_run_llm_calls([('judge', caller)], Path(sys.argv[1]));"
+        " run.__enter__()\ncaller.send(0.75, 0.5, served='m-1'); caller.send(0.75);"
+        " os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parent)])
     assert killed.returncode == -9
@@ -96,9 +112,9 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
         send = Send(b"x", again.budget.run, most_cost=0.8)
         assert again.budget.begin(again.budget.own_store, send) == "over"
         again.send(0.75, 0.25)
-    assert [(row["calls"], row["possible_calls"], row["cost"], row["possible_cost"]) for row in rows] == [
-        (3, 1, 1.5, 0.75)
-    ]
+    assert [
+        (row["calls"], row["possible_calls"], row["cost"], row["possible_cost"]) for row in rows
+    ] == [(3, 1, 1.5, 0.75)]
     assert rows[0]["served"] == "m-1", "who answered what the killed process has written down"
 
 
@@ -112,7 +128,9 @@ def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None
 
 
 def test_an_evaluator_that_verifies_facts_is_limited_too(tmp_path: Path) -> None:
-    models = make_models(FactScoreSettings, None, None, verifiers=[{"llm": {"model": "gpt-4o-mini"}}])
+    models = make_models(
+        FactScoreSettings, None, None, verifiers=[{"llm": {"model": "gpt-4o-mini"}}]
+    )
     callers: list[tuple[str, Any]] = models.callers
     with count_run_llm_calls(callers, tmp_path / "calls.json", 1.0):
         limits = [caller.budget.max_cost for _, caller in callers]
@@ -123,5 +141,8 @@ def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".factaudit-0123.csv").write_text("half")
     with RunFolder.open(tmp_path):
         assert not (tmp_path / ".factaudit-0123.csv").exists()
-        with pytest.raises(FactauditError, match="another run is writing"), RunFolder.open(tmp_path):
+        with (
+            pytest.raises(FactauditError, match="another run is writing"),
+            RunFolder.open(tmp_path),
+        ):
             pass

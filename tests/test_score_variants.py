@@ -1,4 +1,5 @@
-"""`factaudit factscore --vary`: one setting another, what it shares, and what the audits say of it."""
+"""`factaudit factscore --vary`: one setting another, what it shares, and what the audits say of
+it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,16 @@ from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment
 from factaudit.tables import read_claims, read_verdicts
 
-TOPICS = ("Ada Fenn", "Tobin Reyce", "Maren Holt", "Iver Quill", "Nell Adair", "Oskar Venn", "Pia Lund", "Rufus Gale")
+TOPICS = (
+    "Ada Fenn",
+    "Tobin Reyce",
+    "Maren Holt",
+    "Iver Quill",
+    "Nell Adair",
+    "Oskar Venn",
+    "Pia Lund",
+    "Rufus Gale",
+)
 TRADES = ("miller", "painter", "glazier", "printer", "weaver", "cooper", "surgeon", "organist")
 TOWNS = ("Emberlow", "Port Candle", "Harrow", "Tidewell", "Oxmoor", "Ludlow", "Fernby", "Stoke")
 #: How many of the four sentences of each system are wrong.
@@ -38,11 +48,16 @@ def texts(tmp_path: Path) -> Path:
             said = [
                 f"{topic} was a {trade} and had {at + 2} children",
                 f"{topic} lived in {town} for {10 + at} years",
-                f"In 19{10 + at} the town of {town} gave {topic} a medal, which was kept in the church",
+                (
+                    f"In 19{10 + at} the town of {town} gave {topic} a medal, which was kept in the"
+                    " church"
+                ),
                 f"{topic} wrote a book on the trade of a {trade}",
             ]
             wrong = {(at + number) % 4 for number in range(n_wrong)}
-            output = " ".join(f"{one}{' wrongly' if number in wrong else ''}." for number, one in enumerate(said))
+            output = " ".join(
+                f"{one}{' wrongly' if number in wrong else ''}." for number, one in enumerate(said)
+            )
             rows.append({"topic": topic, "output": output, "system": system})
     return write_lines(tmp_path / "texts.jsonl", rows)
 
@@ -52,21 +67,24 @@ def pages(tmp_path: Path) -> Path:
     rows = []
     for topic, trade, town in zip(TOPICS, TRADES, TOWNS, strict=True):
         parts = [
-            f"{topic} was a {trade} of {town}, known for work in the {n}th year of the guild." for n in range(1, 60)
+            f"{topic} was a {trade} of {town}, known for work in the {n}th year of the guild."
+            for n in range(1, 60)
         ]
         rows.append({"title": topic, "text": " ".join(parts)})
     return write_lines(tmp_path / "pages.jsonl", rows)
 
 
 def answer(body: dict[str, Any], attempt: int) -> str:
-    """Two facts a sentence; the model "fine" makes three, in words of its own. What is wrong is False; a prompt with
-    few passages gets a reply without a verdict now and then."""
+    """Two facts a sentence; the model "fine" makes three, in words of its own. What is wrong is
+    False; a prompt with few passages gets a reply without a verdict now and then."""
     prompt = body["messages"][-1]["content"]
     if prompt.endswith("\n"):
         sentence = prompt.rstrip("\n").rpartition("\n")[2].partition(": ")[2].rstrip(".")
         fine = [f"It holds that {sentence}."] if body["model"] == "fine" else []
         shown = "- It is told" if "A demonstration of ours" in prompt else "-"
-        return "\n".join([f"{shown} {sentence}.", f"{shown} {sentence} indeed.", *(f"- {one}" for one in fine)])
+        return "\n".join(
+            [f"{shown} {sentence}.", f"{shown} {sentence} indeed.", *(f"- {one}" for one in fine)]
+        )
     fact = prompt.rpartition("Input: ")[2]
     if "medal" in fact and prompt.count("Title:") < 2 and "Title:" in prompt:
         return "Hard to say"
@@ -76,7 +94,10 @@ def answer(body: dict[str, Any], attempt: int) -> str:
 @pytest.fixture
 def demos(tmp_path: Path) -> Path:
     path = tmp_path / "ours.json"
-    path.write_text(json.dumps({"A demonstration of ours sang.": ["A demonstration of ours sang."]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"A demonstration of ours sang.": ["A demonstration of ours sang."]}),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -128,7 +149,16 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
     monkeypatch.setenv("FACTAUDIT_PRICES", str(prices))
     with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
         llm = f"coarse:base_url={server.url},cache={tmp_path / 'llm.sqlite'}"
-        line = ["factscore", str(texts), "--knowledge", str(pages), "--llm", llm, "--set", "logprobs=false"]
+        line = [
+            "factscore",
+            str(texts),
+            "--knowledge",
+            str(pages),
+            "--llm",
+            llm,
+            "--set",
+            "logprobs=false",
+        ]
         line += ["--vary", "k=1,5", "--vary", "verifier=no-context,unigram"]
         code, screen, _ = call(*line, "--out", tmp_path / "run")
         assert code == 0, screen
@@ -136,13 +166,17 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
         call(*line, "--vary", "k=2", "--max-cost", "0.001", "--out", tmp_path / "limited")
         assert sum(server.paid.values()) - before < 10, "the limit holds for variants, too"
     (row,) = re.findall(r"^verifier=no-context .*$", screen, re.MULTILINE)
-    assert re.fullmatch(r"verifier=no-context +[\d.]+ % \([\d.]+–[\d.]+\) +−[\d.]+ \(.*\)", row), row
+    assert re.fullmatch(r"verifier=no-context +[\d.]+ % \([\d.]+–[\d.]+\) +−[\d.]+ \(.*\)", row), (
+        row
+    )
     claims = read_claims(tmp_path / "run/variant_claims.parquet")
     assert set(claims["variant"]) == {"base", "k=1", "verifier=no-context", "verifier=unigram"}
     # Anybody's tables with a column `variant` are read the same.
     verdicts = read_verdicts(tmp_path / "run/variant_verdicts.parquet", claims=claims)
     theirs = compare(claims, verdicts, audits=["sensitivity"]).rows("sensitivity")
-    assert theirs == json.loads((tmp_path / "run/results.json").read_text())["audits"]["sensitivity"]
+    assert (
+        theirs == json.loads((tmp_path / "run/results.json").read_text())["audits"]["sensitivity"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,9 +189,13 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
         ({"parser": ["lenient"]}, "variants: parser"),
     ],
 )
-def test_what_cannot_be_varied_is_said(variants: dict[str, Any], said: str, texts: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_varied_is_said(
+    variants: dict[str, Any], said: str, texts: Path, tmp_path: Path
+) -> None:
     yaml = tmp_path / "vary.json"
-    yaml.write_text(json.dumps({"factscore": {"responses": str(texts), "variants": variants}}), encoding="utf-8")
+    yaml.write_text(
+        json.dumps({"factscore": {"responses": str(texts), "variants": variants}}), encoding="utf-8"
+    )
     with pytest.raises(InputError, match=re.escape(said)):
         read_experiment(yaml)
 
@@ -178,12 +216,15 @@ def check_figures(results: Results) -> None:
     # Without the penalty: a quarter of the sentences is right.
     assert scores["gamma=0", "careless"]["score"] == pytest.approx(0.25)
     assert scores["gamma=0", "careful"]["change"] == pytest.approx(1 - 2.718281828 ** (1 - 10 / 8))
-    # One passage: replies without a verdict are unscored, and count as unsupported; the bounds know it.
+    # One passage: replies without a verdict are unscored, and count as unsupported; the bounds know
+    # it.
     assert scores["k=1", "careful"]["n_unscored"] == 8
     assert scores["k=1", "careful"]["change"] < scores["k=1", "careful"]["change_max"]
     recall = {row["variant"]: row["recall"] for row in results.rows("retrieval")}
     assert recall["base"] == 1
     every = {row["variant"] for row in results.rows("sensitivity")}
     assert set(recall) == every - {"retrieval=all", "demos=ours.json"}  # whose facts are all others
-    found = {row["evidence"]["variant"] for row in results.finding_rows if row["id"] == "moved_score"}
+    found = {
+        row["evidence"]["variant"] for row in results.finding_rows if row["id"] == "moved_score"
+    }
     assert found

@@ -46,7 +46,12 @@ def make_tables(
     for name, (tpr, tnr) in rates.items():
         hit = random.random(n)
         said = np.where(labels == 1, hit < tpr, hit >= tnr).astype(int)
-        rows = {"claim_id": claims["claim_id"], "evaluator": name, "prediction": said, "status": "ok"}
+        rows = {
+            "claim_id": claims["claim_id"],
+            "evaluator": name,
+            "prediction": said,
+            "status": "ok",
+        }
         verdicts.append(pd.DataFrame(rows).astype({"prediction": "Int64"}))
     return claims, pd.concat(verdicts, ignore_index=True)
 
@@ -58,12 +63,18 @@ def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     from factaudit import run
 
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
-        return run(folder / "ragtruth.yaml", tmp_path_factory.mktemp("demo") / "run", settings={"replicates": 200})
+        return run(
+            folder / "ragtruth.yaml",
+            tmp_path_factory.mktemp("demo") / "run",
+            settings={"replicates": 200},
+        )
 
 
 def lose(verdicts: pd.DataFrame, rows: Any) -> pd.DataFrame:
     """The verdicts, some of which failed."""
-    return verdicts.assign(prediction=verdicts["prediction"].mask(rows), status=verdicts["status"].mask(rows, "error"))
+    return verdicts.assign(
+        prediction=verdicts["prediction"].mask(rows), status=verdicts["status"].mask(rows, "error")
+    )
 
 
 def compose(tables: tuple[pd.DataFrame, pd.DataFrame], **options: Any) -> Screen:
@@ -86,7 +97,11 @@ WORLDS = yaml.safe_load((Path(__file__).parent / "golden/screens.yaml").read_tex
 def test_advice(world: dict[str, Any]) -> None:
     screen = compose(make_tables(**world["tables"]))
     for word, sentence in world["says"]:
-        assert any(sentence in one for one in advice_of(screen, word)), (word, sentence, screen.advice)
+        assert any(sentence in one for one in advice_of(screen, word)), (
+            word,
+            sentence,
+            screen.advice,
+        )
     words = [one.word for one in screen.advice]
     if "Label more" in words:
         assert "Use" not in words
@@ -141,7 +156,9 @@ def test_pairs_in_the_same_order_are_counted_with_what_unscored_claims_leave_ope
 
 
 def test_what_an_evaluator_was_trained_on_stands_beside_the_recommendation() -> None:
-    tables = make_tables({"a": (0.95, 0.95), "b": (0.7, 0.7)}, datasets=("RAGTruth-QA", "RAGTruth-Summary"))
+    tables = make_tables(
+        {"a": (0.95, 0.95), "b": (0.7, 0.7)}, datasets=("RAGTruth-QA", "RAGTruth-Summary")
+    )
     told = "was trained on this benchmark, so expect lower accuracy on your data."
     (use,) = advice_of(compose(tables, trained_on={"a": ["ragtruth"]}), "Use")
     assert use.endswith(told)
@@ -156,7 +173,9 @@ def test_many_evaluators_are_cut_and_counted() -> None:
     screen = compose(tables, audits=["rates", "differences"])
     assert len(screen.rows) == MAX_EVALUATORS
     assert screen.describe_shown_rows() == "The best 8 of 12 evaluators"
-    assert {row[0] for row in (*screen.rows, *screen.more_rows)} == {f"judge_{i:02}" for i in range(12)}
+    assert {row[0] for row in (*screen.rows, *screen.more_rows)} == {
+        f"judge_{i:02}" for i in range(12)
+    }
 
 
 def test_a_run_of_estimates_shows_the_rates_to_report() -> None:
@@ -174,7 +193,8 @@ def test_a_run_of_estimates_shows_the_rates_to_report() -> None:
     }
     (use,) = advice_of(screen, "Use")
     assert use.startswith("the estimated rates: 240 labels give 95 % CIs of ")
-    # A predicted rate just beyond the interval of its estimate is no significant difference beside many others.
+    # A predicted rate just beyond the interval of its estimate is no significant difference beside
+    # many others.
     told = results.to_dict()
     quote = next(row["quote"] for row in told["audits"]["estimate_summary"])
     quoted = {row["system"]: row for row in told["audits"]["estimates"] if row["method"] == quote}
@@ -185,35 +205,60 @@ def test_a_run_of_estimates_shows_the_rates_to_report() -> None:
     assert advice_of(compose_screen(told), "Avoid") == []
     quoted["ada"]["n_labels"] = 0
     (lone,) = [one for one in advice_of(compose_screen(told), "Beware") if "was labelled" in one]
-    assert lone == "No claim of ada was labelled; the rate rests on the labels of the other systems."
+    assert (
+        lone == "No claim of ada was labelled; the rate rests on the labels of the other systems."
+    )
 
 
 def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
-    rates = {"labelled_error_rate": [0.1, 0.2, 0.3] * 2, "predicted_error_rate": [0.1, 0.5, 0.25, 0.1, 0.2, 0.26]}
-    table = pd.DataFrame({"dataset": "d", "system": list("abc") * 2, "evaluator": list("eeefff"), "n": 100} | rates)
+    rates = {
+        "labelled_error_rate": [0.1, 0.2, 0.3] * 2,
+        "predicted_error_rate": [0.1, 0.5, 0.25, 0.1, 0.2, 0.26],
+    }
+    table = pd.DataFrame(
+        {"dataset": "d", "system": list("abc") * 2, "evaluator": list("eeefff"), "n": 100} | rates
+    )
     screen = compose_screen(compare_counts(validate_counts(table)).to_dict())
     heads = ["error rates off by, on average", "agrees on system pairs"]
     assert [" ".join(lines) for lines in screen.columns[1:]] == heads
     assert [row[:2] for row in screen.rows] == [["f", "1.3 points"], ["e", "12 points"]]
     unknown = compose_screen(compare_counts(validate_counts(table.assign(n_known=0))).to_dict())
-    assert advice_of(unknown, "Beware") == ["No intervals were computed, so differences may be due to chance."]
+    assert advice_of(unknown, "Beware") == [
+        "No intervals were computed, so differences may be due to chance."
+    ]
 
 
 def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -> None:
-    """The advice gave rates that the same screen showed to be farther off than those that it replaced."""
+    """The advice gave rates that the same screen showed to be farther off than those that it
+    replaced."""
     results = deepcopy(demo_results.to_dict())
-    assert any("they are expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))
+    assert any(
+        "they are expected to be off by" in one
+        for one in advice_of(compose_screen(results), "Instead")
+    )
     narrow = deepcopy(results)
     for row in narrow["audits"]["estimates"]:
-        if row["method"] != "raw" and row["rate"] is not None:  # too few intervals contain the rate by all labels
+        if (
+            row["method"] != "raw" and row["rate"] is not None
+        ):  # too few intervals contain the rate by all labels
             row["rate_low"], row["rate_high"] = row["rate"] - 0.001, row["rate"] + 0.001
-    assert not any("they are expected to be off by" in one for one in advice_of(compose_screen(narrow), "Instead"))
+    assert not any(
+        "they are expected to be off by" in one
+        for one in advice_of(compose_screen(narrow), "Instead")
+    )
     for row in results["audits"]["quantification"]:
-        row["bias"] /= 10  # now the predicted rates are nearer than the estimates are expected to be
-    assert not any("they are expected to be off by" in one for one in advice_of(compose_screen(results), "Instead"))
+        row["bias"] /= (
+            10  # now the predicted rates are nearer than the estimates are expected to be
+        )
+    assert not any(
+        "they are expected to be off by" in one
+        for one in advice_of(compose_screen(results), "Instead")
+    )
 
 
-def test_scores_order_the_claims_to_review_and_verdicts_of_yes_and_no_do_not(demo_results: Results) -> None:
+def test_scores_order_the_claims_to_review_and_verdicts_of_yes_and_no_do_not(
+    demo_results: Results,
+) -> None:
     told = "review the lowest scores first: modernbert_b's lowest 10 % contain 38 % of the errors."
     told += " No cut-off is shown to leave at most 5 % errors (90 % confidence)."
     assert told in advice_of(compose_screen(demo_results.to_dict()), "Instead")
@@ -232,7 +277,9 @@ def test_the_terminal_shows_the_screen(demo_results: Results) -> None:
 
 def test_a_long_name_is_cut_in_its_middle() -> None:
     name = "an-evaluator-with-a-name-that-is-longer-than-any-table-has-room-for-" + "x" * 40
-    results = compare(*make_tables({name: (0.9, 0.9), "b": (0.2, 0.2)}, n=300), audits=["rates"], replicates=50)
+    results = compare(
+        *make_tables({name: (0.9, 0.9), "b": (0.2, 0.2)}, n=300), audits=["rates"], replicates=50
+    )
     table = [line for line in str(results).splitlines() if "%" in line and "(" in line]
     assert all(len(line) <= SCREEN_WIDTH for line in table[:3])
 
@@ -247,7 +294,9 @@ def test_a_notebook_shows_the_screen_and_escapes_names() -> None:
 def test_the_trial_model_is_named() -> None:
     tables = make_tables({"llm": (0.9, 0.9)})
     said = "The model of llm is only for trying factaudit; ignore its figures."
-    made = compose(tables, audits=["rates"], signatures={"llm": "llm|model:SmolLM2-135M-Instruct.Q4_1"})
+    made = compose(
+        tables, audits=["rates"], signatures={"llm": "llm|model:SmolLM2-135M-Instruct.Q4_1"}
+    )
     assert said in advice_of(made, "Beware")
     other = compose(tables, audits=["rates"], signatures={"llm": "llm|model:gpt-4o-mini"})
     assert said not in advice_of(other, "Beware")

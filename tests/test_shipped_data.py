@@ -1,4 +1,5 @@
-"""What ships as data: the invariants of data/minibench, and RAGTruth's numbers (factaudit/start/demo) as published."""
+"""What ships as data: the invariants of data/minibench, and RAGTruth's numbers
+(factaudit/start/demo) as published."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def test_rebuilding_gives_the_same_file(build: ModuleType, folder: Path, tmp_pat
     build.write(build.join(), tmp_path / "first.gz")
     build.write(build.join(), tmp_path / "again.gz")
     assert (tmp_path / "first.gz").read_bytes() == (tmp_path / "again.gz").read_bytes()
-    # Against the file that ships the text is compared: other zlib builds may pack the same text differently.
+    # Against the file that ships the text is compared: other zlib builds may pack the same text
+    # differently.
     shipped = gzip.decompress((folder / "claims.jsonl.gz").read_bytes())
     assert gzip.decompress((tmp_path / "first.gz").read_bytes()) == shipped
 
@@ -61,7 +63,8 @@ def words(texts: pd.Series) -> pd.Series:
     return texts.map(lambda text: len(text.split()))
 
 
-# RAGTruth's numbers (factaudit/start/demo) --------------------------------------------------------------------------
+# RAGTruth's numbers (factaudit/start/demo)
+# --------------------------------------------------------------------------
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "factaudit" / "start" / "demo"

@@ -1,6 +1,7 @@
 """Every shipped experiment runs by its name alone, and its report says what its rows hold.
 
-The server on loopback stands for the network, a scripted one for the model: `test_llm_local.py` has the real one.
+The server on loopback stands for the network, a scripted one for the model: `test_llm_local.py` has
+the real one.
 """
 
 from __future__ import annotations
@@ -21,16 +22,25 @@ from factaudit.publications import fetching, register
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yaml"))
 #: Those that rest on published files that do not ship.
-PUBLISHED = {"aggrefact_scores", "chunking_lexical", "dfactscore_published", "factscore_labeled", "long_documents"}
+PUBLISHED = {
+    "aggrefact_scores",
+    "chunking_lexical",
+    "dfactscore_published",
+    "factscore_labeled",
+    "long_documents",
+}
 PUBLISHED |= {"surface_bias_ragtruth"}
 #: Settings for the published files that the reference data have in another form.
 REFERENCE_FORMS = {"surface_bias_ragtruth": {"claims.options.text": "ragtruth/qa_test_text.jsonl"}}
-#: Without the model that a script makes (tests/test_perturb.py runs it with one), and less of what takes long.
-#: `test_factscore_labeled.py` verifies all of ChatGPT's facts by unigram and rouge2, `test_merging_facts.py` reads all
-#: files.
+#: Without the model that a script makes (tests/test_perturb.py runs it with one), and less of what
+#: takes long. `test_factscore_labeled.py` verifies all of ChatGPT's facts by unigram and rouge2,
+#: `test_merging_facts.py` reads all files.
 SHORTER = {
     "invariance": (
-        "evaluators=[rouge2, unigram, {llm: {model: smollm2, base_url: local, template: short, concurrency: 1}}]",
+        (
+            "evaluators=[rouge2, unigram, {llm: {model: smollm2, base_url: local, template: short,"
+            " concurrency: 1}}]"
+        ),
     ),
     "chunking_lexical": ("limit_documents=40",),
     "factscore_labeled": (
@@ -40,8 +50,10 @@ SHORTER = {
         "replicates=50",
     ),
     "dfactscore_published": (
-        "claims.0.source=published:merging-facts/result/factscore/"
-        "bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_chatgpt_factscore_output.json",
+        (
+            "claims.0.source=published:merging-facts/result/factscore/"
+            "bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_chatgpt_factscore_output.json"
+        ),
         "replicates=50",
     ),
 }
@@ -54,7 +66,9 @@ def model(tmp_path, monkeypatch):
     """A scripted server in the place of the one that runs the small model."""
     weights = tmp_path / "weights.gguf"
     weights.write_bytes(b"of a model")
-    with FaultServer(plan=lambda body, attempt: Plan(text=answer(body["messages"][-1]["content"]))) as server:
+    with FaultServer(
+        plan=lambda body, attempt: Plan(text=answer(body["messages"][-1]["content"]))
+    ) as server:
         monkeypatch.setattr(LocalModelServer, "find_model", lambda *_: LocalModelServer(weights))
         monkeypatch.setattr(LocalModelServer, "start", lambda _: server.url)
         yield server
@@ -62,20 +76,26 @@ def model(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.slow
-def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, model, tmp_path, monkeypatch, call):
+def test_an_experiment_runs_by_its_name_alone(
+    name, request, serve, folder, model, tmp_path, monkeypatch, call
+):
     if name in PUBLISHED:
         shared, server = request.getfixturevalue("shared"), request.getfixturevalue("published")
         # Of a publication the server has the files that the reference data have.
         with (shared / "SOURCES.csv").open(encoding="utf-8") as stream:
             rows = [row for row in csv.DictReader(stream) if row["here"]]
         here = {f"{row['repository']}/{row['commit']}/{row['path']}" for row in rows}
-        served = tuple(file for file in register.list_published_files() if str(file.stored_path) in here)
+        served = tuple(
+            file for file in register.list_published_files() if str(file.stored_path) in here
+        )
         for module in (register, fetching):
             monkeypatch.setattr(module, "list_published_files", lambda: served)
     else:
         server = serve(lambda path, asked: asked.send_error(404))
     monkeypatch.chdir(tmp_path)
-    settings = [f"--set={key}={shared / path}" for key, path in REFERENCE_FORMS.get(name, {}).items()]
+    settings = [
+        f"--set={key}={shared / path}" for key, path in REFERENCE_FORMS.get(name, {}).items()
+    ]
     shorter = [f"--set={setting}" for setting in SHORTER.get(name, ())]
     code, out, err = call("run", ROOT / "experiments" / f"{name}.yaml", *settings, *shorter)
     assert code == 0, err
@@ -96,7 +116,9 @@ def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, mode
 def check_merging_facts(run):
     results = Results.load(run)
     assert {row["evaluator"] for row in results.audits["dfactscore"]} == {"retrieval+ChatGPT"}
-    assert [row["recall"] for row in results.audits["citations"]] == pytest.approx([0.4351300866, 0.5543950216])
+    assert [row["recall"] for row in results.audits["citations"]] == pytest.approx(
+        [0.4351300866, 0.5543950216]
+    )
     assert "Facts that belong to someone else" in (run / "report.html").read_text(encoding="utf-8")
     assert (run / "tables" / "dfactscore.csv").is_file()
 

@@ -1,4 +1,5 @@
-"""`factaudit.stats`: its examples run; its figures are scikit-learn's, SciPy's, statsmodels' and those of papers."""
+"""`factaudit.stats`: its examples run; its figures are scikit-learn's, SciPy's, statsmodels' and
+those of papers."""
 
 from __future__ import annotations
 
@@ -30,7 +31,11 @@ from factaudit.stats.clustered_proportions import (
 )
 from factaudit.stats.hypothesis_tests import fisher_exact_p, permutation_p
 from factaudit.stats.influence import MIN_CLUSTERS, interval, mean, slope
-from factaudit.stats.mover import discordant_difference_interval, least_proportion_interval, mover_weighted_sum
+from factaudit.stats.mover import (
+    discordant_difference_interval,
+    least_proportion_interval,
+    mover_weighted_sum,
+)
 from factaudit.stats.rank_correlation import fisher_z_interval
 from factaudit.stats.roc import curve_statistics
 
@@ -46,18 +51,25 @@ def single(*hits_of: tuple[int, int]) -> ClusterCounts:
     """Groups of independent claims, kinds of clusters of one: counts are [hit, miss]."""
     group = np.repeat(np.arange(len(hits_of)), 2)
     times = np.array([[hits, n - hits] for hits, n in hits_of]).ravel()
-    return ClusterCounts(group, times, np.tile(np.eye(2, dtype=np.int64), (len(hits_of), 1)), len(hits_of))
+    return ClusterCounts(
+        group, times, np.tile(np.eye(2, dtype=np.int64), (len(hits_of), 1)), len(hits_of)
+    )
 
 
 def share_of(clusters: ClusterCounts):
-    return estimate_clustered_proportions(clusters, clusters.counts[:, :1], clusters.counts.sum(1, keepdims=True))
+    return estimate_clustered_proportions(
+        clusters, clusters.counts[:, :1], clusters.counts.sum(1, keepdims=True)
+    )
 
 
 def test_independent_claims_have_wilsons_interval():
     low, high = share_of(single((30, 1000), (999, 1000), (0, 1000))).wilson_intervals(0.95)
     for at, hits in enumerate((30, 999, 0)):
         expected = proportion_confint(hits, 1000, method="wilson")
-        assert (low[at, 0], high[at, 0]) == (pytest.approx(expected[0], abs=3e-4), pytest.approx(expected[1], abs=3e-4))
+        assert (low[at, 0], high[at, 0]) == (
+            pytest.approx(expected[0], abs=3e-4),
+            pytest.approx(expected[1], abs=3e-4),
+        )
 
 
 def test_nothing_seen_is_not_nothing_possible():
@@ -66,14 +78,18 @@ def test_nothing_seen_is_not_nothing_possible():
     assert 0.3 < high[0, 0] < 0.5
     assert high[1, 0] == 1
     assert 0.5 < low[1, 0] < 0.7
-    assert np.isnan([low[2, 0], high[2, 0], low[3, 0], high[3, 0]]).all(), "one cluster, or none, has no interval"
+    assert np.isnan([low[2, 0], high[2, 0], low[3, 0], high[3, 0]]).all(), (
+        "one cluster, or none, has no interval"
+    )
 
 
 def test_linearised_variance_is_the_jackknifes():
     random = np.random.default_rng(1)
     of = random.integers(1, 9, 400)
     hits = random.binomial(of, np.repeat(random.random(40), 10))
-    clusters = ClusterCounts(np.zeros(400, dtype=int), np.ones(400, dtype=int), np.stack([hits, of], 1), 1)
+    clusters = ClusterCounts(
+        np.zeros(400, dtype=int), np.ones(400, dtype=int), np.stack([hits, of], 1), 1
+    )
     found = estimate_clustered_proportions(clusters, hits[:, None], of[:, None])
     left = (hits.sum() - hits) / (of.sum() - of)
     jackknife = 399 / 400 * ((left - left.mean()) ** 2).sum()
@@ -81,17 +97,25 @@ def test_linearised_variance_is_the_jackknifes():
 
 
 def test_mover_gives_newcombes_interval_of_a_difference():
-    """Newcombe 1998 (Interval estimation for the difference), Table II: 56/70 - 48/80, method 10: 0.0524 to 0.3339."""
+    """Newcombe 1998 (Interval estimation for the difference), Table II: 56/70 - 48/80, method 10:
+    0.0524 to 0.3339."""
     point, n = np.array([56 / 70, 48 / 80]), np.array([70.0, 80.0])
     limits = wilson_interval(point, n, np.array([1e9, 1e9]), 0.95)
     difference, (low, high) = mover_weighted_sum(point, limits, np.array([1.0, -1.0]))
     assert difference == pytest.approx(0.2)
     assert (low, high) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
-    assert mover_weighted_sum(point, limits, np.array([1.0, -1.0]), np.array([[1, 0.4], [0.4, 1]]))[1][0] > low
+    assert (
+        mover_weighted_sum(point, limits, np.array([1.0, -1.0]), np.array([[1, 0.4], [0.4, 1]]))[1][
+            0
+        ]
+        > low
+    )
 
 
 def test_a_paired_difference_of_nothing_has_a_width():
-    clusters = ClusterCounts(np.zeros(50, dtype=int), np.ones(50, dtype=int), np.zeros((50, 1), dtype=int), 1)
+    clusters = ClusterCounts(
+        np.zeros(50, dtype=int), np.ones(50, dtype=int), np.zeros((50, 1), dtype=int), 1
+    )
     none = estimate_clustered_proportions(clusters, np.zeros((50, 2)), np.full((50, 2), 4))
     difference, (low, high) = discordant_difference_interval(none, np.array([1.0, -1.0]), 0.95)
     assert (difference[0], low[0]) == (0, -high[0])
@@ -99,7 +123,9 @@ def test_a_paired_difference_of_nothing_has_a_width():
 
 
 def test_the_least_share_is_between_its_ends():
-    clusters = ClusterCounts(np.zeros(600, dtype=int), np.ones(600, dtype=int), np.zeros((600, 1), dtype=int), 1)
+    clusters = ClusterCounts(
+        np.zeros(600, dtype=int), np.ones(600, dtype=int), np.zeros((600, 1), dtype=int), 1
+    )
     of = np.tile(np.eye(3), (200, 1))
     hits = of * (np.arange(600)[:, None] // 3 < [20, 24, 90])  # 20, 24 and 90 of 200
     three = estimate_clustered_proportions(clusters, hits, of)
@@ -119,7 +145,9 @@ def test_curves_are_scikit_learns():
     score = np.round(random.normal(label * 0.8, 1), 1)
     found = curve_statistics(label, score)
     assert found["auc"].point == pytest.approx(roc_auc_score(label, score), abs=1e-12)
-    assert found["average_precision"].point == pytest.approx(average_precision_score(1 - label, -score), abs=1e-12)
+    assert found["average_precision"].point == pytest.approx(
+        average_precision_score(1 - label, -score), abs=1e-12
+    )
     assert np.isnan(curve_statistics(np.ones(4, dtype=int), np.arange(4.0))["auc"].point)
 
 
@@ -133,7 +161,9 @@ PAIRS = {
     "κ": weighted_kappa,
     "r": pearson,
     "ρ": spearman,
-    "α": lambda a, b: krippendorff_alpha(np.concatenate([a, b]), np.tile(np.arange(len(a)), 2), len(a)),
+    "α": lambda a, b: krippendorff_alpha(
+        np.concatenate([a, b]), np.tile(np.arange(len(a)), 2), len(a)
+    ),
     "ordinal α": lambda a, b: krippendorff_alpha(
         np.concatenate([a, b]), np.tile(np.arange(len(a)), 2), len(a), ordinal=True
     ),
@@ -144,14 +174,20 @@ PAIRS = {
 def test_influence_is_what_one_more_unit_changes(name):
     often = np.repeat(np.arange(30), 300)
     whole = PAIRS[name](GRADES[often], OTHERS[often])
-    more = [PAIRS[name](*(one[np.append(often, unit)] for one in (GRADES, OTHERS))).point for unit in range(30)]
+    more = [
+        PAIRS[name](*(one[np.append(often, unit)] for one in (GRADES, OTHERS))).point
+        for unit in range(30)
+    ]
     changes = (np.array(more) - whole.point) * len(often)
-    assert whole.influence[::300] * len(often) == pytest.approx(changes, abs=4e-3 * np.abs(changes).max())
+    assert whole.influence[::300] * len(often) == pytest.approx(
+        changes, abs=4e-3 * np.abs(changes).max()
+    )
     assert PAIRS[name](GRADES, OTHERS).influence.sum() == pytest.approx(0, abs=0.01)
 
 
 def test_the_published_examples_of_alpha():
-    """Krippendorff 2011, Computing Krippendorff's alpha-reliability: example C, nominal and ordinal."""
+    """Krippendorff 2011, Computing Krippendorff's alpha-reliability: example C, nominal and
+    ordinal."""
     table = np.array(
         [
             [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
@@ -162,11 +198,15 @@ def test_the_published_examples_of_alpha():
     )
     _, unit = np.nonzero(table)
     for ordinal, alpha in ((False, 0.743), (True, 0.815)):
-        assert krippendorff_alpha(table[table > 0], unit, 12, ordinal=ordinal).point == pytest.approx(alpha, abs=5e-4)
+        assert krippendorff_alpha(
+            table[table > 0], unit, 12, ordinal=ordinal
+        ).point == pytest.approx(alpha, abs=5e-4)
     # A: two observers, binary.
     one, two = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
     labels = np.array(one + two)
-    assert krippendorff_alpha(labels, np.tile(np.arange(10), 2), 10).point == pytest.approx(0.095, abs=5e-4)
+    assert krippendorff_alpha(labels, np.tile(np.arange(10), 2), 10).point == pytest.approx(
+        0.095, abs=5e-4
+    )
     assert np.isnan(krippendorff_alpha(np.array(["a", "a", "a"]), np.array([0, 0, 1]), 2).point)
 
 
@@ -176,7 +216,10 @@ def test_the_interval_of_a_mean_is_that_of_the_means_of_equal_clusters():
     means = values.reshape(12, 4).mean(1)
     assert high - low >= 2 * 2.200985 * means.std(ddof=1) / 12**0.5
     assert high - low == pytest.approx(2 * 2.200985 * means.std(ddof=1) / 12**0.5, rel=0.2)
-    for nothing in (interval(mean(values[:4]), cluster[:4]), interval(mean(values[:0]), cluster[:0])):
+    for nothing in (
+        interval(mean(values[:4]), cluster[:4]),
+        interval(mean(values[:0]), cluster[:0]),
+    ):
         assert np.isnan(nothing).all(), "of one cluster there is nothing to leave out"
     assert np.isnan(interval(mean(np.full(48, 0.1)), cluster)).all(), "rounding is no variance"
 
@@ -203,7 +246,12 @@ def test_a_tuned_threshold_is_tried_on_documents_that_it_has_not_seen():
     assert on_itself > 0.52
     assert balanced_accuracy_score(label, predicted) < on_itself
     assert (cross_validate_threshold(label, noise, cluster) == predicted).all()
-    assert balanced_accuracy_score(label, cross_validate_threshold(label, 100.0 * label + noise, cluster)) == 1
+    assert (
+        balanced_accuracy_score(
+            label, cross_validate_threshold(label, 100.0 * label + noise, cluster)
+        )
+        == 1
+    )
 
 
 def test_kappa_and_iou():
@@ -217,15 +265,24 @@ def test_kappa_and_iou():
     )
     low, high = iou_interval(kinds, kinds.counts.reshape(-1, 2, 2), 0, 0.95)
     wilson_ends = proportion_confint(120, 170, method="wilson")
-    assert (low[0], high[0]) == (pytest.approx(wilson_ends[0], abs=5e-3), pytest.approx(wilson_ends[1], abs=5e-3))
-    same = ClusterCounts(np.zeros(2, dtype=int), np.array([40, 60]), np.eye(4, dtype=int)[[0, 3]], 1)
+    assert (low[0], high[0]) == (
+        pytest.approx(wilson_ends[0], abs=5e-3),
+        pytest.approx(wilson_ends[1], abs=5e-3),
+    )
+    same = ClusterCounts(
+        np.zeros(2, dtype=int), np.array([40, 60]), np.eye(4, dtype=int)[[0, 3]], 1
+    )
     low, high = kappa_interval(same, same.counts.reshape(-1, 2, 2), 0.95)
     assert high[0] == 1
     assert 0.8 < low[0] < 1, "two that always agreed need not always agree"
     for often in range(1, 12):
-        constant = ClusterCounts(np.zeros(2, dtype=int), np.array([often, 12 - often]), np.eye(4, dtype=int)[[2, 3]], 1)
+        constant = ClusterCounts(
+            np.zeros(2, dtype=int), np.array([often, 12 - often]), np.eye(4, dtype=int)[[2, 3]], 1
+        )
         low, high = kappa_interval(constant, constant.counts.reshape(-1, 2, 2), 0.95)
-        assert np.isnan([low[0], high[0]]).all(), "with one that always says the same kappa is 0, and cannot vary"
+        assert np.isnan([low[0], high[0]]).all(), (
+            "with one that always says the same kappa is 0, and cannot vary"
+        )
 
 
 def test_slopes():
@@ -244,12 +301,15 @@ def test_fishers_z_is_scipys():
     random = np.random.default_rng(7)
     x = random.random(6)
     found = pearsonr(x, x + random.random(6))
-    assert fisher_z_interval(found.statistic, 6, 0.95) == pytest.approx(tuple(found.confidence_interval()))
+    assert fisher_z_interval(found.statistic, 6, 0.95) == pytest.approx(
+        tuple(found.confidence_interval())
+    )
     assert np.isnan([fisher_z_interval(0.5, 3, 0.95), fisher_z_interval(1.0, 6, 0.95)]).all()
 
 
 def test_the_test_of_equal_bacc_tests_equal_bacc():
-    """a is better on one class and worse on the other: exchanging predictions finds nothing in a clear difference."""
+    """a is better on one class and worse on the other: exchanging predictions finds nothing in a
+    clear difference."""
     random = np.random.default_rng(9)
     gains = np.zeros((600, 2))
     gains[:300, 0] = random.choice([1.0, 0.0], 300, p=[0.6, 0.4])
@@ -272,6 +332,7 @@ def test_fishers_exact_test_is_scipys():
     n_a, n_b = random.integers(1, 40, 300), random.integers(1, 200, 300)
     errors_a, errors_b = random.integers(0, n_a + 1), random.integers(0, n_b + 1)
     expected = [
-        fisher_exact([[a, n - a], [b, m - b]])[1] for a, n, b, m in zip(errors_a, n_a, errors_b, n_b, strict=True)
+        fisher_exact([[a, n - a], [b, m - b]])[1]
+        for a, n, b, m in zip(errors_a, n_a, errors_b, n_b, strict=True)
     ]
     np.testing.assert_allclose(fisher_exact_p(errors_a, n_a, errors_b, n_b), expected, rtol=1e-9)

@@ -1,4 +1,5 @@
-"""Rates by word overlap and their trend: by hand, against statsmodels, and where there is nothing to say."""
+"""Rates by word overlap and their trend: by hand, against statsmodels, and where there is nothing
+to say."""
 
 from __future__ import annotations
 
@@ -27,23 +28,31 @@ def judged(rows: list[dict[str, Any]]) -> Judgements:
 
 
 def random_rows(n: int = 300) -> list[dict[str, Any]]:
-    """Predictions that lean on overlap, in clusters of about five claims, over two datasets and tasks."""
+    """Predictions that lean on overlap, in clusters of about five claims, over two datasets and
+    tasks."""
     random, rows = np.random.default_rng(4), []
     for _ in range(n):
-        shared, label, group = random.integers(0, 11), int(random.random() < 0.6), int(random.integers(0, n // 5))
+        shared, label, group = (
+            random.integers(0, 11),
+            int(random.random() < 0.6),
+            int(random.integers(0, n // 5)),
+        )
         row = {"claim": claim_of(shared), "label": label, "doc_id": str(group)}
         row |= {"dataset": f"d{group % 2}", "task": f"t{group % 2}"}
         rows.append(row | {"e": int(random.random() < 0.2 + 0.05 * shared + 0.2 * label)})
     return rows
 
 
-def find_slopes(judgements: Judgements, covariate: str = "ROUGE-2 precision") -> list[dict[str, Any]]:
+def find_slopes(
+    judgements: Judgements, covariate: str = "ROUGE-2 precision"
+) -> list[dict[str, Any]]:
     rows = compute("covariates", judgements, intervals=ClusterBootstrap(replicates=20))
     return [row for row in rows if (row["covariate"], row["value"]) == (covariate, "slope")]
 
 
 def test_bins_by_hand() -> None:
-    # Overlaps 0, 0.1, ..., 0.9, one attributable and one unattributable claim each: two overlaps to a bin.
+    # Overlaps 0, 0.1, ..., 0.9, one attributable and one unattributable claim each: two overlaps to
+    # a bin.
     rows = [
         {"claim": claim_of(shared), "label": label, "task": "qa", "e": int(shared >= 5)}
         for shared in range(10)
@@ -57,16 +66,26 @@ def test_bins_by_hand() -> None:
     # Bin 3 has overlaps 0.4 and 0.5, of which the evaluator accepts the second.
     assert [row["tpr"] for row in found] == [0, 0, 0.5, 1, 1]
     assert [row["tnr"] for row in found] == [1, 1, 0.5, 0, 0]
-    assert all(row["reason"] is None and row["task"] == "qa" and row["evaluator"] == "e" for row in found)
+    assert all(
+        row["reason"] is None and row["task"] == "qa" and row["evaluator"] == "e" for row in found
+    )
     slopes = {row["rate"]: row["difference"] for row in find_slopes(judged(rows))}
-    # Slope of the step (0 x 5, 1 x 5) on 0, 0.1, ..., 0.9: (sum of centred x at the ones) / (sum of squares).
+    # Slope of the step (0 x 5, 1 x 5) on 0, 0.1, ..., 0.9: (sum of centred x at the ones) / (sum of
+    # squares).
     assert slopes == {"tpr": pytest.approx(1.25 / 0.825), "tnr": pytest.approx(-1.25 / 0.825)}
 
 
 def test_tasks_are_binned_apart_and_a_dataset_stands_for_a_missing_task() -> None:
-    rows = [{"claim": claim_of(s), "label": 1, "e": 1, "task": "qa", "dataset": "d1"} for s in range(5)]
-    rows += [{"claim": claim_of(s + 5), "label": 1, "e": 1, "task": "qa", "dataset": "d2"} for s in range(5)]
-    rows += [{"claim": claim_of(s), "label": 1, "e": 1, "task": None, "dataset": "d3"} for s in range(5)]
+    rows = [
+        {"claim": claim_of(s), "label": 1, "e": 1, "task": "qa", "dataset": "d1"} for s in range(5)
+    ]
+    rows += [
+        {"claim": claim_of(s + 5), "label": 1, "e": 1, "task": "qa", "dataset": "d2"}
+        for s in range(5)
+    ]
+    rows += [
+        {"claim": claim_of(s), "label": 1, "e": 1, "task": None, "dataset": "d3"} for s in range(5)
+    ]
     found = compute("surface_bias", judged(rows))
     assert [row["task"] for row in found] == ["d3"] * 5 + ["qa"] * 5
     assert [row["n"] for row in found] == [1] * 5 + [2] * 5

@@ -1,4 +1,5 @@
-"""The two tables: what loads, what is refused and how it is said, and that writing then reading changes nothing."""
+"""The two tables: what loads, what is refused and how it is said, and that writing then reading
+changes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ from factaudit.tables import (
 )
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell, unescape_spreadsheet_cell
 
-REFUSED = yaml.safe_load((Path(__file__).parent / "golden/refused_tables.yaml").read_text(encoding="utf-8"))
+REFUSED = yaml.safe_load(
+    (Path(__file__).parent / "golden/refused_tables.yaml").read_text(encoding="utf-8")
+)
 SUFFIXES = [".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz"]
 
 
@@ -62,11 +65,17 @@ def claims() -> pd.DataFrame:
     )
 
 
-# ---------------------------------------------------------------------------------------------------- loading
+# ---- loading
 
 
 def test_llm_aggrefact_columns_load_as_they_are(tmp_path):
-    row = {"dataset": "Reveal", "doc": "d", "claim": "c", "label": 1, "contamination_identifier": "k"}
+    row = {
+        "dataset": "Reveal",
+        "doc": "d",
+        "claim": "c",
+        "label": 1,
+        "contamination_identifier": "k",
+    }
     table = read_claims(jsonl(tmp_path / "c.jsonl", row, row))
     assert list(table.columns) == [*CLAIM_COLUMNS, "contamination_identifier"]
     assert table["label"].tolist() == [1, 1]
@@ -115,9 +124,13 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(tmp_path, suffix):
     claims = validate_claims(pd.DataFrame({"claim_id": FORMULAS, **rows}))
     path = tmp_path / f"claims{suffix}"
     write_table(claims, path)
-    with gzip.open(path, "rt", newline="") if suffix == ".csv.gz" else path.open(newline="") as file:
+    with (
+        gzip.open(path, "rt", newline="") if suffix == ".csv.gz" else path.open(newline="") as file
+    ):
         cells = [cell for row in csv.reader(file) for cell in row]
-    assert [cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and len(cell) > 1 and cell != "-5"] == []
+    assert [
+        cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and len(cell) > 1 and cell != "-5"
+    ] == []
     pd.testing.assert_frame_equal(read_claims(path), claims)
 
 
@@ -126,12 +139,17 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(tmp_path, suffix):
 def test_escaping_a_cell_loses_nothing(text):
     cell = escape_spreadsheet_cell(text)
     assert unescape_spreadsheet_cell(cell) == text
-    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r")) or len(text) == 1 or set(text) <= set("+-15.eE")
+    assert (
+        not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+        or len(text) == 1
+        or set(text) <= set("+-15.eE")
+    )
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_null_is_never_the_text_of_one(claims, tmp_path, suffix):
-    """pandas 2 and 3 differ in what ``"str"`` means; a claim without a document got a score on one of them."""
+    """pandas 2 and 3 differ in what ``"str"`` means; a claim without a document got a score on one
+    of them."""
     objects = claims.astype({"doc": object, "system": object})
     objects.loc[1, "doc"] = None
     for table in (objects, objects.convert_dtypes(), claims):
@@ -172,23 +190,33 @@ def test_repeats_are_part_of_a_verdicts_key(claims, tmp_path, suffix):
     table = validate_verdicts(pd.DataFrame({**rows, "repeat": [None, 2, "0"]}), claims)
     assert table["repeat"].tolist() == [0, 2, 0]
     write_table(table, tmp_path / f"v{suffix}")
-    assert list_plain_rows(read_verdicts(tmp_path / f"v{suffix}", claims=claims)) == list_plain_rows(table)
+    assert list_plain_rows(
+        read_verdicts(tmp_path / f"v{suffix}", claims=claims)
+    ) == list_plain_rows(table)
     # Files of one evaluator go together where their repeats differ.
     write_table(table.iloc[:1], tmp_path / f"1{suffix}")
     write_table(table.iloc[1:], tmp_path / f"2{suffix}")
-    assert read_verdicts(tmp_path / f"1{suffix}", tmp_path / f"2{suffix}")["repeat"].tolist() == [0, 2, 0]
+    assert read_verdicts(tmp_path / f"1{suffix}", tmp_path / f"2{suffix}")["repeat"].tolist() == [
+        0,
+        2,
+        0,
+    ]
     with pytest.raises(InputError, match="another on 'a' of repeat 2"):
         read_verdicts(tmp_path / f"v{suffix}", tmp_path / f"2{suffix}")
 
 
 @pytest.mark.parametrize("wrong", [-1, 0.5, "twice", 1e12])
 def test_a_repeat_is_a_whole_number(wrong):
-    table = pd.DataFrame({"claim_id": "a", "evaluator": "e", "score": [0.7], "repeat": [wrong]}, dtype=object)
+    table = pd.DataFrame(
+        {"claim_id": "a", "evaluator": "e", "score": [0.7], "repeat": [wrong]}, dtype=object
+    )
     assert "row 1, column 'repeat': expected a whole number" in message(validate_verdicts, table)
 
 
 def test_without_repeats_a_file_has_no_such_column(claims, tmp_path):
-    verdicts = validate_verdicts(pd.DataFrame({"claim_id": ["a", "b"], "evaluator": "e", "score": 0.7}))
+    verdicts = validate_verdicts(
+        pd.DataFrame({"claim_id": ["a", "b"], "evaluator": "e", "score": 0.7})
+    )
     write_table(verdicts, tmp_path / "v.csv")
     assert "repeat" not in (tmp_path / "v.csv").read_text()
 
@@ -210,7 +238,9 @@ def test_a_row_can_stand_for_a_response_without_claims(tmp_path, suffix):
     write_table(table, tmp_path / f"c{suffix}")
     pd.testing.assert_frame_equal(read_claims(tmp_path / f"c{suffix}"), table)
     verdict = pd.DataFrame({"claim_id": ["b"], "evaluator": "e", "score": 0.7})
-    assert "'claim_id': expected the id of a claim, but it is a response" in message(validate_verdicts, verdict, table)
+    assert "'claim_id': expected the id of a claim, but it is a response" in message(
+        validate_verdicts, verdict, table
+    )
     said = message(validate_claims, rows.assign(claim="x", label=1, response_id=["1", None, "3"]))
     for problem in (
         "row 2, column 'claim': expected nothing where abstained is set, found 'x'",
@@ -229,12 +259,16 @@ def test_the_same_table_gives_the_same_bytes(claims, tmp_path, suffix):
 
 def test_numbers_as_ids_keep_their_digits(tmp_path):
     path = tmp_path / "c.csv"
-    path.write_text("claim_id,dataset,claim,doc_id,system\n007,D,x,15596,7\n008,D,y,,70\n", encoding="utf-8")
+    path.write_text(
+        "claim_id,dataset,claim,doc_id,system\n007,D,x,15596,7\n008,D,y,,70\n", encoding="utf-8"
+    )
     table = read_claims(path)
     assert table["claim_id"].tolist() == ["007", "008"]
     assert table["doc_id"].iloc[0] == "15596"
     parquet = tmp_path / "c.parquet"
-    pd.DataFrame({"dataset": "D", "claim": ["x", "y"], "doc_id": [15596, np.nan]}).to_parquet(parquet)
+    pd.DataFrame({"dataset": "D", "claim": ["x", "y"], "doc_id": [15596, np.nan]}).to_parquet(
+        parquet
+    )
     assert read_claims(parquet)["doc_id"].iloc[0] == "15596"
 
 
@@ -247,14 +281,18 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
 def test_several_files_are_one_table(claims, tmp_path):
     write_table(claims.iloc[:2], tmp_path / "1.csv")
     write_table(claims.iloc[2:], tmp_path / "2.jsonl")
-    assert read_claims(tmp_path / "1.csv", tmp_path / "2.jsonl")["claim_id"].tolist() == ["a", "b", "c"]
+    assert read_claims(tmp_path / "1.csv", tmp_path / "2.jsonl")["claim_id"].tolist() == [
+        "a",
+        "b",
+        "c",
+    ]
     text = message(read_claims, tmp_path / "1.csv", tmp_path / "1.csv")
     where = f"{tmp_path / '1.csv'}, row 1"
     assert f"{where}, column 'claim_id': expected ids that are unique over all the sources" in text
     assert f"but 'a' is also in {where}" in text
 
 
-# ------------------------------------------------------------------------------------------- what is refused
+# ---- what is refused
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -281,14 +319,18 @@ def test_nan_is_no_score(tmp_path):
 def test_verdicts_of_unknown_claims(claims, tmp_path):
     rows = [{"claim_id": i, "evaluator": "e", "prediction": 1} for i in ("a", "q")]
     text = message(read_verdicts, jsonl(tmp_path / "v.jsonl", *rows), claims=claims)
-    expected = "line 2, column 'claim_id': expected the id of a claim, but no claim has it, found 'q'"
+    expected = (
+        "line 2, column 'claim_id': expected the id of a claim, but no claim has it, found 'q'"
+    )
     assert text.endswith(expected)
 
 
 def test_csv_from_pandas_and_spreadsheets(tmp_path):
     path = tmp_path / "C.CSV"
     document = "A long page. " * 20_000  # longer than the field that Python's csv allows
-    path.write_bytes(f',dataset,claim,doc,label,\r\n0,D,x,{document},True,\r\n\r\n1,D,"y\r\nz",,False,\r\n'.encode())
+    path.write_bytes(
+        f',dataset,claim,doc,label,\r\n0,D,x,{document},True,\r\n\r\n1,D,"y\r\nz",,False,\r\n'.encode()
+    )
     table = read_claims(path)
     assert table["label"].tolist() == [1, 0]
     assert table["claim"].tolist() == ["x", "y\r\nz"]
@@ -313,19 +355,28 @@ def test_parquet_of_any_types(tmp_path):
     assert claims["label"].tolist() == [1, 0]
     assert [claims[column].iloc[0] for column in ("dataset", "doc_id", "topic")] == ["D", "7", "5"]
     pq.write_table(table.append_column("label", pa.array([1, 0])), tmp_path / "twice.parquet")
-    assert "column 'label': the column is there twice" in message(read_claims, tmp_path / "twice.parquet")
+    assert "column 'label': the column is there twice" in message(
+        read_claims, tmp_path / "twice.parquet"
+    )
 
 
-@pytest.mark.parametrize("value", [float("inf"), 1e300, 2.5, b"x", [1], True, pd.Timestamp("2024-05-01")])
+@pytest.mark.parametrize(
+    "value", [float("inf"), 1e300, 2.5, b"x", [1], True, pd.Timestamp("2024-05-01")]
+)
 def test_ids_that_are_no_text(value):
     table = pd.DataFrame({"dataset": "D", "claim": "x", "doc_id": pd.Series([value])})
     assert "row 1, column 'doc_id': expected text, found" in message(validate_claims, table)
     # Said once: a claim of the wrong type is not also a claim that is missing.
-    assert message(validate_claims, pd.DataFrame({"dataset": ["D"], "claim": [b"x"]})).count("row 1") == 1
+    assert (
+        message(validate_claims, pd.DataFrame({"dataset": ["D"], "claim": [b"x"]})).count("row 1")
+        == 1
+    )
 
 
 def test_an_index_of_claim_ids_is_the_column(tmp_path):
-    table = pd.DataFrame({"claim_id": ["a", "b"], "dataset": "D", "claim": ["x", "y"]}).set_index("claim_id")
+    table = pd.DataFrame({"claim_id": ["a", "b"], "dataset": "D", "claim": ["x", "y"]}).set_index(
+        "claim_id"
+    )
     assert validate_claims(table)["claim_id"].tolist() == ["a", "b"]
     table.to_parquet(tmp_path / "c.parquet")
     assert read_claims(tmp_path / "c.parquet")["claim_id"].tolist() == ["a", "b"]
@@ -364,12 +415,14 @@ def test_a_document_may_be_a_list_of_passages(tmp_path):
     assert read_claims(jsonl(tmp_path / "c.jsonl", *rows))["doc"].tolist() == ["a\n\nb"] * 2
 
 
-# ------------------------------------------------------------------------------------------------ predictions
+# ---- predictions
 
 
 def test_the_default_prediction_is_strictly_above_one_half():
     verdicts = validate_verdicts(
-        pd.DataFrame({"claim_id": list("abc"), "evaluator": "e", "score": [0.5, np.nextafter(0.5, 1), 0.0]})
+        pd.DataFrame(
+            {"claim_id": list("abc"), "evaluator": "e", "score": [0.5, np.nextafter(0.5, 1), 0.0]}
+        )
     )
     assert verdicts["prediction"].tolist() == [0, 1, 0]
 
@@ -389,7 +442,9 @@ texts = (
 @settings(max_examples=60)
 @given(
     st.lists(
-        st.tuples(texts, st.none() | texts, st.sampled_from([0, 1, None])).filter(lambda r: r[0].strip()),
+        st.tuples(texts, st.none() | texts, st.sampled_from([0, 1, None])).filter(
+            lambda r: r[0].strip()
+        ),
         min_size=1,
         max_size=8,
     )

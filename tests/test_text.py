@@ -15,8 +15,16 @@ from factaudit import Claim, convert
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.display_text import mask_secrets_in_text
-from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision, split_rouge_tokens
-from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, split_words_of_any_script
+from factaudit.text.rouge_overlap import (
+    rouge2_chunk_differences,
+    rouge2_precision,
+    split_rouge_tokens,
+)
+from factaudit.text.scripts import (
+    find_claims_in_other_script,
+    has_rouge_words,
+    split_words_of_any_script,
+)
 from factaudit.text.sentences import find_sentence_spans, split_sentences
 
 SCORER = RougeScorer(["rouge2"], use_stemmer=False)
@@ -30,10 +38,42 @@ class ScriptTokenizer:
 # rouge-score on the words of other languages.
 SCRIPT_SCORER = RougeScorer(["rouge2"], tokenizer=ScriptTokenizer())
 
-# Any Unicode, and text that looks like prose: few words, so that bigrams repeat, and all that ends a sentence or not.
+# Any Unicode, and text that looks like prose: few words, so that bigrams repeat, and all that ends
+# a sentence or not.
 ANY = st.text(max_size=200)
-BITS = ["the", "cat", "cat", "Dr.", "A.", "e.g.", "3.5", "K\u212a", "\u0130x", "—", "(so.)", '"No!"', "foo.[1]", "…"]
-ENDS = [" ", " ", " ", ". ", "! ", "?! ", ".\n", "\n\n", "\t", "\u3000", ".", "...", "\r\n", "\x1c", ""]
+BITS = [
+    "the",
+    "cat",
+    "cat",
+    "Dr.",
+    "A.",
+    "e.g.",
+    "3.5",
+    "K\u212a",
+    "\u0130x",
+    "—",
+    "(so.)",
+    '"No!"',
+    "foo.[1]",
+    "…",
+]
+ENDS = [
+    " ",
+    " ",
+    " ",
+    ". ",
+    "! ",
+    "?! ",
+    ".\n",
+    "\n\n",
+    "\t",
+    "\u3000",
+    ".",
+    "...",
+    "\r\n",
+    "\x1c",
+    "",
+]
 PROSE = st.lists(st.tuples(st.sampled_from(BITS), st.sampled_from(ENDS)), max_size=60).map(
     lambda pairs: "".join(bit + end for bit, end in pairs)
 )
@@ -44,8 +84,14 @@ SIZE = st.integers(1, 20)
 def expected_precision(claim: str, doc: str | None) -> float:
     if doc is None or find_claims_in_other_script([claim], doc)[0]:
         return float("nan")
-    tokenizer, scorer = (TOKENIZER, SCORER) if has_rouge_words(doc) else (ScriptTokenizer, SCRIPT_SCORER)
-    return scorer.score(doc, claim)["rouge2"].precision if len(tokenizer.tokenize(claim)) > 1 else float("nan")
+    tokenizer, scorer = (
+        (TOKENIZER, SCORER) if has_rouge_words(doc) else (ScriptTokenizer, SCRIPT_SCORER)
+    )
+    return (
+        scorer.score(doc, claim)["rouge2"].precision
+        if len(tokenizer.tokenize(claim)) > 1
+        else float("nan")
+    )
 
 
 def expected_diff(claim: str, doc: str | None, size: int) -> float:
@@ -54,15 +100,22 @@ def expected_diff(claim: str, doc: str | None, size: int) -> float:
         return float("nan")
     scorer = SCORER if has_rouge_words(doc) else SCRIPT_SCORER
     return whole - max(
-        (scorer.score(part, claim)["rouge2"].precision for part in split_document_into_chunks(doc, size)), default=0
+        (
+            scorer.score(part, claim)["rouge2"].precision
+            for part in split_document_into_chunks(doc, size)
+        ),
+        default=0,
     )
 
 
-# ------------------------------------------------------------------------------------------------------ sentences
+# ---- sentences
 
 
 def test_sentences_are_those_of_punkt() -> None:
-    text = 'Dr. Smith met J. R. Lee at 3.5 p.m. in Washington. "Was it late?" he asked. (It was.) Yes! '
+    text = (
+        'Dr. Smith met J. R. Lee at 3.5 p.m. in Washington. "Was it late?" he asked. (It was.)'
+        " Yes! "
+    )
     assert split_sentences(text) == [
         "Dr. Smith met J. R. Lee at 3.5 p.m. in Washington.",
         '"Was it late?"',
@@ -76,12 +129,14 @@ def test_sentences_are_those_of_punkt() -> None:
 @given(TEXT)
 def test_sentences_lose_only_white_space(text: str) -> None:
     spans = find_sentence_spans(text)
-    assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+    assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(
+        text.split()
+    )
     assert all(text[start:end].strip() for start, end in spans)
     assert [text[start:end] for start, end in spans] == split_sentences(text)
 
 
-# --------------------------------------------------------------------------------------------------------- tokens
+# ---- tokens
 
 
 @given(TEXT)
@@ -90,7 +145,7 @@ def test_tokens_are_those_of_rouge_score(text: str) -> None:
     assert [token.decode() for token in split_rouge_tokens(text)] == TOKENIZER.tokenize(text)
 
 
-# --------------------------------------------------------------------------------------------------------- chunks
+# ---- chunks
 
 
 def test_chunks_take_as_many_sentences_as_fit() -> None:
@@ -117,7 +172,10 @@ def test_a_sentence_longer_than_a_chunk_is_split() -> None:
         "It was grey.",
     ]
     # What is left of it takes the next sentences along.
-    assert split_document_into_chunks("The old cat sat. It purred.", 3) == ["The old cat", "sat. It purred."]
+    assert split_document_into_chunks("The old cat sat. It purred.", 3) == [
+        "The old cat",
+        "sat. It purred.",
+    ]
     # At line breaks where there are any, else between words.
     assert split_document_into_chunks("Title of it\nsome more words here and there", 5) == [
         "Title of it",
@@ -130,46 +188,60 @@ def test_a_word_longer_than_a_chunk_is_split_beside_letters_and_digits() -> None
     assert split_document_into_chunks("世界你好", 3, count_tokens=len) == ["世界你", "好"]
     assert split_document_into_chunks("well-known", 5, count_tokens=len) == ["well-", "known"]
     # ... but not between them: the words of ROUGE stay whole.
-    assert split_document_into_chunks("international x", 5, count_tokens=len) == ["international", "x"]
+    assert split_document_into_chunks("international x", 5, count_tokens=len) == [
+        "international",
+        "x",
+    ]
 
 
 @given(
     TEXT,
     SIZE,
-    st.sampled_from([count_words, len, lambda text: len(split_rouge_tokens(text)) + text.count("."), None]),
+    st.sampled_from(
+        [count_words, len, lambda text: len(split_rouge_tokens(text)) + text.count("."), None]
+    ),
 )
 def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, count: object) -> None:
-    counter = count if callable(count) else lambda part: sum(1 + len(word) // 3 for word in part.split())
+    counter = (
+        count if callable(count) else lambda part: sum(1 + len(word) // 3 for word in part.split())
+    )
     chunks = split_document_into_chunks(text, size, counter)
     assert all(part.strip() for part in chunks)
     assert "".join("".join(part.split()) for part in chunks) == "".join(text.split())
-    assert [token for part in chunks for token in split_rouge_tokens(part)] == split_rouge_tokens(text)
+    assert [token for part in chunks for token in split_rouge_tokens(part)] == split_rouge_tokens(
+        text
+    )
     for part in chunks:
         assert counter(part) <= size or part.isalnum()
 
 
 @given(PROSE, SIZE)
 def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
-    """What is read of the end of a chunk gives the sentences of the whole: each cut is the last that is possible."""
+    """What is read of the end of a chunk gives the sentences of the whole: each cut is the last
+    that is possible."""
     sentence_ends = [end for _, end in find_sentence_spans(text)]
     start = 0
     for part in split_document_into_chunks(text, size):
         start = text.index(part, start)
         end = start + len(part)
-        possible = [stop for stop in sentence_ends if start < stop and count_words(text[start:stop]) <= size]
+        possible = [
+            stop for stop in sentence_ends if start < stop and count_words(text[start:stop]) <= size
+        ]
         if text[end:].strip():
             assert end == possible[-1] if possible else count_words(part) <= size
         start = end
 
 
-# -------------------------------------------------------------------------------------------------------- overlap
+# ---- overlap
 
 
 def test_precision_by_hand() -> None:
     claims = ["the cat sat", "the cat the cat", "cat", "the cat", "", "the cat"]
     docs = ["The cat ran; a cat sat.", "the cat", "cat", None, "the cat", ""]
     # (the cat, cat sat) are both there; of (the cat, cat the, the cat) one "the cat" is.
-    assert rouge2_precision(claims, docs) == pytest.approx([1, 1 / 3, np.nan, np.nan, np.nan, 0], nan_ok=True)
+    assert rouge2_precision(claims, docs) == pytest.approx(
+        [1, 1 / 3, np.nan, np.nan, np.nan, 0], nan_ok=True
+    )
     assert rouge2_precision([], []).shape == (0,)
 
 
@@ -177,7 +249,9 @@ def test_diff_by_hand() -> None:
     doc = "The cat sat. A dog ran."
     claims = ["the cat sat", "cat sat a dog ran", "cat", "red fish"]
     # The second claim has 4 bigrams, all in the document; its halves have 1 and 2.
-    assert rouge2_chunk_differences(claims, [doc] * 4, [3])[0] == pytest.approx([0, 0.5, np.nan, 0], nan_ok=True)
+    assert rouge2_chunk_differences(claims, [doc] * 4, [3])[0] == pytest.approx(
+        [0, 0.5, np.nan, 0], nan_ok=True
+    )
     assert rouge2_chunk_differences(["the cat", "the cat"], ["", None], [500])[0] == pytest.approx(
         [0, np.nan], nan_ok=True
     )
@@ -193,7 +267,9 @@ def test_precision_equals_rouge_score(pairs: list[tuple[str, str | None]], commo
 
 
 @given(st.lists(TEXT, min_size=1, max_size=3), TEXT, SIZE)
-def test_diff_equals_rouge_score_and_is_never_negative(claims: list[str], doc: str, size: int) -> None:
+def test_diff_equals_rouge_score_and_is_never_negative(
+    claims: list[str], doc: str, size: int
+) -> None:
     claims = [*claims, *split_sentences(doc)[:2]]
     docs = [doc] * len(claims)
     (found,) = rouge2_chunk_differences(claims, docs, [size])
@@ -209,7 +285,9 @@ def test_overlap_equals_rouge_score_on_real_text(source: str, shared: Path) -> N
     table = table.iloc[:: len(table) // 300]
     claims, docs = table["claim"].tolist(), table["doc"].tolist()
     precision = rouge2_precision(claims, docs)
-    np.testing.assert_allclose(precision, list(map(expected_precision, claims, docs)), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        precision, list(map(expected_precision, claims, docs)), rtol=0, atol=1e-12
+    )
     (difference,) = rouge2_chunk_differences(claims, docs, [500])
     expected = [expected_diff(claim, doc, 500) for claim, doc in zip(claims, docs, strict=True)]
     np.testing.assert_allclose(difference, expected, rtol=0, atol=1e-12)
@@ -225,7 +303,8 @@ def test_a_key_is_not_shown_and_the_name_of_a_model_is() -> None:
     assert mask_secrets_in_text(name) == name
 
 
-# Other languages than English ---------------------------------------------------------------------------------------
+# Other languages than English
+# ------------------------------------------------------------
 
 CHINESE = "北京是中国的首都。人口超过两千万！它位于华北平原的北部。"
 JAPANESE = "東京は日本の首都です。スカイツリーは2012年に完成した。"
@@ -242,7 +321,8 @@ ENGLISH = "Beijing is the capital of China. It has over twenty million people."
         ("北京是首都", CHINESE, 3 / 4),
         # Of 人口, 口是, 是两, 两千, 千万: the first, and the last two.
         ("人口是两千万。", CHINESE, 3 / 5),
-        # The long vowel is a character; full-width digits are digits: スカ カイ イツ ツリ リー, ーは, は2012, 2012年.
+        # The long vowel is a character; full-width digits are digits: スカ カイ イツ ツリ リー,
+        # ーは, は2012, 2012年.
         ("スカイツリーは２０１２年", JAPANESE, 1),
         # 東京, 京は, は大, 大阪.
         ("東京は大阪", JAPANESE, 2 / 4),
@@ -264,40 +344,67 @@ def test_overlap_by_hand(claim: str, doc: str, right: float) -> None:
 
 def test_overlap_with_a_chunk_by_hand() -> None:
     assert split_document_into_chunks(CHINESE, 10) == split_sentences(CHINESE)
-    # 7 of 8 bigrams are in the document (not 京人), 6 of them in its second sentence; 都人 crosses the first cut.
+    # 7 of 8 bigrams are in the document (not 京人), 6 of them in its second sentence; 都人
+    # crosses the first cut.
     claims = ["北京人口超过两千万", "首都人口"]
     assert rouge2_chunk_differences(claims, [CHINESE] * 2, [10])[0] == pytest.approx([1 / 8, 2 / 3])
 
 
 def test_sentences_and_chunks() -> None:
-    assert split_sentences(CHINESE) == ["北京是中国的首都。", "人口超过两千万！", "它位于华北平原的北部。"]
-    assert split_sentences("彼は「行く。」と言った。雨だった。") == ["彼は「行く。」と言った。", "雨だった。"]
+    assert split_sentences(CHINESE) == [
+        "北京是中国的首都。",
+        "人口超过两千万！",
+        "它位于华北平原的北部。",
+    ]
+    assert split_sentences("彼は「行く。」と言った。雨だった。") == [
+        "彼は「行く。」と言った。",
+        "雨だった。",
+    ]
     assert split_sentences(ARABIC) == ["القاهرة هي عاصمة مصر.", "هل هي كبيرة؟", "نعم."]
     assert split_sentences(HINDI) == ["दिल्ली भारत की राजधानी है।", "यह यमुना नदी के किनारे है।"]
     # In English the mark is part of a name.
     name = "The group モーニング娘。 was formed in 1997; モーニング娘。, too."
     assert split_sentences(name) == [name]
     assert count_words(CHINESE) == 8 + 7 + 10
-    assert split_document_into_chunks(CHINESE, 16) == ["北京是中国的首都。人口超过两千万！", "它位于华北平原的北部。"]
+    assert split_document_into_chunks(CHINESE, 16) == [
+        "北京是中国的首都。人口超过两千万！",
+        "它位于华北平原的北部。",
+    ]
     assert split_document_into_chunks(HINDI, 7) == split_sentences(HINDI)
     # No sentence fits: cut after a character.
     assert split_document_into_chunks(CHINESE, 4)[:2] == ["北京是中", "国的首都。"]
 
 
 def test_claims_in_another_script_have_no_overlap() -> None:
-    claims = ["Beijing is the capital of China.", "iPhone 15 Pro Max 发布", "1949", "北京是首都", "Пекин столица"]
+    claims = [
+        "Beijing is the capital of China.",
+        "iPhone 15 Pro Max 发布",
+        "1949",
+        "北京是首都",
+        "Пекин столица",
+    ]
     assert find_claims_in_other_script(claims, CHINESE) == [True, False, False, False, False]
     assert find_claims_in_other_script(claims, ENGLISH) == [False, False, False, True, True]
     assert find_claims_in_other_script(["首都は東京です。"], "东京是日本的首都。") == [False]
     assert find_claims_in_other_script(["北京"], "1949") == [False]
-    np.testing.assert_array_equal(np.isnan(rouge2_precision(claims, [ENGLISH] * 5)), [False, False, True, True, True])
+    np.testing.assert_array_equal(
+        np.isnan(rouge2_precision(claims, [ENGLISH] * 5)), [False, False, True, True, True]
+    )
 
 
 @pytest.mark.parametrize("name", ["rouge2", "unigram", "tfidf"])
 def test_evaluators_skip_claims_in_another_script(name: str) -> None:
-    claims = [Claim("a", "北京是首都。", ENGLISH), Claim("b", "北京是首都。", CHINESE), Claim("c", "法国巴黎", CHINESE)]
+    claims = [
+        Claim("a", "北京是首都。", ENGLISH),
+        Claim("b", "北京是首都。", CHINESE),
+        Claim("c", "法国巴黎", CHINESE),
+    ]
     a, b, c = sorted(make_evaluator(name).judge(claims), key=lambda verdict: verdict.claim_id)
-    assert (a.status, a.score, a.raw) == ("skipped", None, "the claim is in another script than its document")
+    assert (a.status, a.score, a.raw) == (
+        "skipped",
+        None,
+        "the claim is in another script than its document",
+    )
     assert isinstance(b.score, float)
     assert isinstance(c.score, float)
     assert c.score < b.score

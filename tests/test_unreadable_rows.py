@@ -1,4 +1,5 @@
-"""Converters leave out what they cannot read, count it and say why; a file of another form is refused."""
+"""Converters leave out what they cannot read, count it and say why; a file of another form is
+refused."""
 
 from __future__ import annotations
 
@@ -15,16 +16,31 @@ from factaudit.errors import InputError
 
 
 def write(path: Path, value: Any) -> Path:
-    lines = "".join(json.dumps(row) + "\n" for row in value) if path.suffix == ".jsonl" else json.dumps(value)
+    lines = (
+        "".join(json.dumps(row) + "\n" for row in value)
+        if path.suffix == ".jsonl"
+        else json.dumps(value)
+    )
     path.write_text(lines, encoding="utf-8")
     return path
 
 
 def faithbench_batch(path: Path, n_samples: int, odd: dict[int, dict[str, Any]]) -> Path:
     """A batch of FaithBench; ``odd``: what some samples have otherwise."""
-    span = {"annotator_name": "ann", "label": ["Unwanted"], "note": "", "summary_start": 0, "summary_end": 2}
+    span = {
+        "annotator_name": "ann",
+        "label": ["Unwanted"],
+        "note": "",
+        "summary_start": 0,
+        "summary_end": 2,
+    }
     samples = [
-        {"sample_id": at, "source": f"It rains {at}.", "summary": f"It pours {at}.", "annotations": [span]}
+        {
+            "sample_id": at,
+            "source": f"It rains {at}.",
+            "summary": f"It pours {at}.",
+            "annotations": [span],
+        }
         | {"metadata": {"summarizer": "m", "hhemv1": 0.6, "true_nli": None, "raw_sample_id": at}}
         | odd.get(at, {})
         for at in range(n_samples)
@@ -32,8 +48,12 @@ def faithbench_batch(path: Path, n_samples: int, odd: dict[int, dict[str, Any]])
     return write(path, {"samples": samples})
 
 
-def test_all_reasons_are_in_the_file_of_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = faithbench_batch(tmp_path / "batch_1.json", 40, {at: {"summary": None} for at in range(0, 35, 5)})
+def test_all_reasons_are_in_the_file_of_problems(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = faithbench_batch(
+        tmp_path / "batch_1.json", 40, {at: {"summary": None} for at in range(0, 35, 5)}
+    )
     out, problems = tmp_path / "claims.csv", tmp_path / "problems.csv"
     with pytest.raises(SystemExit) as stop:
         main(["convert", "faithbench", str(source), "--out", str(out), "--problems", str(problems)])
@@ -47,18 +67,30 @@ def test_all_reasons_are_in_the_file_of_problems(tmp_path: Path, capsys: pytest.
 
 
 #: Twelve labelled and judged claims in other people's columns.
-JUDGED = [{"sentence": f"It rains {at}.", "human": at % 2, "gpt4_score": 0.1 + 0.06 * at} for at in range(12)]
-OWN = [{"claim_id": f"c{at}", "dataset": "d", "claim": f"It rains {at}.", "label": at % 2} for at in range(12)]
+JUDGED = [
+    {"sentence": f"It rains {at}.", "human": at % 2, "gpt4_score": 0.1 + 0.06 * at}
+    for at in range(12)
+]
+OWN = [
+    {"claim_id": f"c{at}", "dataset": "d", "claim": f"It rains {at}.", "label": at % 2}
+    for at in range(12)
+]
 
 
-@pytest.mark.parametrize(("rows", "first"), [(JUDGED, "sentence"), (OWN, "claim_id")], ids=["theirs", "ours"])
+@pytest.mark.parametrize(
+    ("rows", "first"), [(JUDGED, "sentence"), (OWN, "claim_id")], ids=["theirs", "ours"]
+)
 @pytest.mark.parametrize("kind", ["cut line", "no object", "cell too many", "cell too few"])
 def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_path: Path) -> None:
     is_json = kind in ("cut line", "no object")
     path = tmp_path / ("rows.jsonl" if is_json else "rows.csv")
     header = [] if is_json else [",".join(rows[0])]
     lines = [json.dumps(row) if is_json else ",".join(map(str, row.values())) for row in rows]
-    lines[4] = {"cut line": lines[4][:20], "no object": "[1]", "cell too many": lines[4] + ",x"}.get(kind, "c4")
+    lines[4] = {
+        "cut line": lines[4][:20],
+        "no object": "[1]",
+        "cell too many": lines[4] + ",x",
+    }.get(kind, "c4")
     path.write_text("\n".join([*header, *lines]), encoding="utf-8")
     told: list[str] = []
     claims = load_input_tables([path], None, told.append).claims
@@ -66,7 +98,8 @@ def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_pat
     assert len(claims) == 11
     assert "It rains 4." not in set(claims["claim"])
     assert any(
-        "rows.jsonl: 1 of 12 rows left out" in line or "rows.csv: 1 of 12 rows left out" in line for line in told
+        "rows.jsonl: 1 of 12 rows left out" in line or "rows.csv: 1 of 12 rows left out" in line
+        for line in told
     )
     assert any(f"{'line' if is_json else 'row'} 5: " in line for line in told)
     lines[5:8] = [lines[4]] * 3

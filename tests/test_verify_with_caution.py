@@ -1,7 +1,9 @@
-"""Do the printed tables of *Verify with Caution* follow from each other? 1,919 of 1,934 cells come out again.
+"""Do the printed tables of *Verify with Caution* follow from each other? 1,919 of 1,934 cells come
+out again.
 
-Each cell that other cells give is computed from them by the audit that computes it on claims, and must agree within
-what rounding allows. Where numbers of claims are needed, they are those of ``data/published/vc_counts.csv``.
+Each cell that other cells give is computed from them by the audit that computes it on claims, and
+must agree within what rounding allows. Where numbers of claims are needed, they are those of
+``data/published/vc_counts.csv``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ COUNTS = read_counts(PUBLISHED / "vc_counts.csv")
 #: table, dataset, system ("" of all), evaluator, quantity.
 Key = tuple[int, str, str, str, str]
 VALUES: dict[Key, float] = {
-    (row.table, row.dataset, row.system, row.evaluator, row.quantity): row.value for row in PRINTED.itertuples()
+    (row.table, row.dataset, row.system, row.evaluator, row.quantity): row.value
+    for row in PRINTED.itertuples()
 }
 #: Half a unit of the last digit of a rate in per cent, and of a correlation.
 RATE, CORRELATION = 0.05, 0.005
@@ -39,9 +42,9 @@ PAIR_TEST = {"levels": ["claim"], "test": "z", "correction": "none"}
 #: A figure, and how far rounding of its inputs and of the cell may have moved it.
 Cell = tuple[Key, tuple[float, float]]
 
-#: The cells that do not come out: one is off by 0.0000 beyond rounding, nine stand in Table 25's misprinted pairs of
-#: LFQA (they do not add up to 15) or in shares that contradict them, and of five the recovered numbers of claims
-#: give no number of errors that fits both printed figures.
+#: The cells that do not come out: one is off by 0.0000 beyond rounding, nine stand in Table 25's
+#: misprinted pairs of LFQA (they do not add up to 15) or in shares that contradict them, and of
+#: five the recovered numbers of claims give no number of errors that fits both printed figures.
 EXCEPTIONS: set[Key] = {
     (7, "RAGTruth-Yelp", "", "MiniCheck-Rbta", "pearson_r"),
     (25, "LFQA", "", "Bespoke-7B (cs=500)", "pairs:labelled=,predicted="),
@@ -62,7 +65,16 @@ EXCEPTIONS: set[Key] = {
 
 
 def test_the_printed_cells_follow_from_each_other() -> None:
-    parts = (rates, wice_and_factcheck, biases_and_headroom, chunks, correlations, orders, printed_orders, adjustment)
+    parts = (
+        rates,
+        wice_and_factcheck,
+        biases_and_headroom,
+        chunks,
+        correlations,
+        orders,
+        printed_orders,
+        adjustment,
+    )
     found = defaultdict(set)
     for key, figure in chain.from_iterable(part() for part in parts):
         if key in VALUES:
@@ -81,14 +93,20 @@ def test_tofueval_has_the_numbers_that_its_files_have(shared: Path) -> None:
     for file, dataset in (("mediasum", "TofuEval-MediaS"), ("meetingbank", "TofuEval-MeetB")):
         (path,) = (shared / "tofueval").glob(f"{file}*_dev.csv")
         for system, mine in convert("tofueval", [path]).claims.groupby("system"):
-            name = str(system).replace("Model-", "model_") if system != "Model-Extra" else str(system)
-            rows = COUNTS[(COUNTS["dataset"] == dataset) & (COUNTS["system"] == name)].groupby("level")
+            name = (
+                str(system).replace("Model-", "model_") if system != "Model-Extra" else str(system)
+            )
+            rows = COUNTS[(COUNTS["dataset"] == dataset) & (COUNTS["system"] == name)].groupby(
+                "level"
+            )
             n, errors = rows["n"].first(), rows["labelled_errors"].first()
             assert (n["claim"], errors["claim"]) == (len(mine), (mine["label"] == 0).sum())
             assert n["response"] == mine["response_id"].nunique()
 
 
-def audit(name: str, counts: pd.DataFrame, level: str = "claim", **options: Any) -> list[dict[str, Any]]:
+def audit(
+    name: str, counts: pd.DataFrame, level: str = "claim", **options: Any
+) -> list[dict[str, Any]]:
     compute = list_computable_audits()[name].compute
     assert compute is not None
     return list(compute(expand_published_counts(counts, level), **options))
@@ -105,24 +123,38 @@ def datasets(*tables: int) -> list[str]:
     return [name for name in cells(*tables)["dataset"].unique() if not name.startswith("__")]
 
 
-def two_by_two(dataset: str, evaluator: str, errors: int, others: int, fpr: float, fnr: float) -> dict[str, Any]:
+def two_by_two(
+    dataset: str, evaluator: str, errors: int, others: int, fpr: float, fnr: float
+) -> dict[str, Any]:
     """A row of counts with these rates, in per cent."""
     found = round(errors * (100 - fpr) / 100)
-    row = {"dataset": dataset, "evaluator": evaluator, "n": errors + others, "labelled_errors": errors}
+    row = {
+        "dataset": dataset,
+        "evaluator": evaluator,
+        "n": errors + others,
+        "labelled_errors": errors,
+    }
     return row | {"predicted_errors": found + round(others * fnr / 100), "errors_found": found}
 
 
 def rates() -> Iterator[Cell]:
-    """Tables 3 to 5: BAcc from FPR and FNR, and means over data sets. Rates with one decimal are whole thousandths."""
+    """Tables 3 to 5: BAcc from FPR and FNR, and means over data sets. Rates with one decimal are
+    whole thousandths."""
     rows = []
     for dataset, evaluator in {(row.dataset, row.evaluator): 0 for row in cells(4).itertuples()}:
         if dataset != "__macro__":
-            fpr, fnr = (VALUES[table, dataset, "", evaluator, name] for table, name in ((4, "fpr"), (5, "fnr")))
+            fpr, fnr = (
+                VALUES[table, dataset, "", evaluator, name]
+                for table, name in ((4, "fpr"), (5, "fnr"))
+            )
             rows.append(two_by_two(dataset, evaluator, 1000, 1000, fpr, fnr))
     for row in audit("rates", validate_counts(pd.DataFrame(rows))):
         for table, quantity in ((3, "bacc"), (4, "fpr"), (5, "fnr")):
             if table == 3 or row["dataset"] == "__macro__":
-                yield (table, row["dataset"], "", row["evaluator"], quantity), (100 * row[quantity], 2 * RATE)
+                yield (
+                    (table, row["dataset"], "", row["evaluator"], quantity),
+                    (100 * row[quantity], 2 * RATE),
+                )
 
 
 def wice_and_factcheck() -> Iterator[Cell]:
@@ -138,24 +170,41 @@ def wice_and_factcheck() -> Iterator[Cell]:
         for row in audit("quantification", validate_counts(pd.DataFrame(rows)), levels=["claim"]):
             weight = told_apart[row["evaluator"]]
             key = (8, dataset, "__all__", row["evaluator"])
-            yield (*key, "error_rate"), (100 * row["predicted_error_rate"], RATE * (2 + abs(weight)) + 0.01)
+            yield (
+                (*key, "error_rate"),
+                (100 * row["predicted_error_rate"], RATE * (2 + abs(weight)) + 0.01),
+            )
             yield (*key, "bias"), (100 * row["bias"], RATE * (2 + abs(weight - 1)) + 0.01)
 
 
 def biases_and_headroom() -> Iterator[Cell]:
     """Tables 9 to 29: from the printed rates, with a thousand claims for each system."""
     units = cells(*RATE_TABLES, quantity="error_rate")
-    units = units[units["system"] != "__headroom__"].rename(columns={"value": "predicted_error_rate"})
-    labelled = units[units["evaluator"] == "labelled"].rename(columns={"predicted_error_rate": "labelled_error_rate"})
+    units = units[units["system"] != "__headroom__"].rename(
+        columns={"value": "predicted_error_rate"}
+    )
+    labelled = units[units["evaluator"] == "labelled"].rename(
+        columns={"predicted_error_rate": "labelled_error_rate"}
+    )
     about = ["table", "dataset", "level", "system"]
-    counts = units[units["evaluator"] != "labelled"].merge(labelled[[*about, "labelled_error_rate"]], on=about)
+    counts = units[units["evaluator"] != "labelled"].merge(
+        labelled[[*about, "labelled_error_rate"]], on=about
+    )
     for name in ("predicted_error_rate", "labelled_error_rate"):
         counts[name] /= 100
     table_of = {(row.dataset, row.level): row.table for row in counts.itertuples()}
-    table = validate_counts(counts.assign(n=1000)[[*about[1:], "evaluator", "n", *counts.columns[-2:]]].reset_index())
+    table = validate_counts(
+        counts.assign(n=1000)[[*about[1:], "evaluator", "n", *counts.columns[-2:]]].reset_index()
+    )
     for level in ("claim", "response"):
         for row in audit("quantification", table, level, levels=[level]):
-            key = (table_of[row["dataset"], level], row["dataset"], row["system"], row["evaluator"], "bias")
+            key = (
+                table_of[row["dataset"], level],
+                row["dataset"],
+                row["system"],
+                row["evaluator"],
+                "bias",
+            )
             yield key, (100 * row["bias"], 3 * RATE)
         for row in audit("headroom", table, level, levels=[level]):
             key = (table_of[row["dataset"], level], row["dataset"], "__headroom__")
@@ -165,7 +214,8 @@ def biases_and_headroom() -> Iterator[Cell]:
 
 
 def chunks() -> Iterator[Cell]:
-    """Table 30: BAcc from TPR and TNR, PPR with chunks from the share of labels that the figures without imply."""
+    """Table 30: BAcc from TPR and TNR, PPR with chunks from the share of labels that the figures
+    without imply."""
 
     def share(ppr: float, tpr: float, tnr: float) -> float:
         return (ppr - (100 - tnr)) / (tpr - (100 - tnr))
@@ -203,32 +253,51 @@ def correlations() -> Iterator[Cell]:
             each = defaultdict(list)
             for row in rows:
                 each[row["evaluator"]].append(row[quantity])
-                yield (table, row["dataset"], "", row["evaluator"], quantity), (row[quantity], CORRELATION)
+                yield (
+                    (table, row["dataset"], "", row["evaluator"], quantity),
+                    (row[quantity], CORRELATION),
+                )
             for name, values in each.items():
-                yield (table, "__average__", "", name, quantity), (float(np.mean(values)), CORRELATION)
+                yield (
+                    (table, "__average__", "", name, quantity),
+                    (float(np.mean(values)), CORRELATION),
+                )
             # Of AlignScore only these figures are printed, and no rates.
             for name in set(cells(table)["evaluator"]) - set(each):
-                mean = float(np.mean([VALUES[table, dataset, "", name, quantity] for dataset in wanted]))
+                mean = float(
+                    np.mean([VALUES[table, dataset, "", name, quantity] for dataset in wanted])
+                )
                 yield (table, "__average__", "", name, quantity), (mean, 2 * CORRELATION)
 
 
 def orders() -> Iterator[Cell]:
-    """Tables 12 to 28: how pairs of systems are ordered. Table 28 leaves out systems of at most ten labelled errors."""
+    """Tables 12 to 28: how pairs of systems are ordered. Table 28 leaves out systems of at most ten
+    labelled errors."""
     for table in ORDER_TABLES:
         for dataset in datasets(table):
             mine = COUNTS[(COUNTS["dataset"] == dataset) & (COUNTS["level"] == "claim")]
             mine = mine[mine["labelled_errors"] > 10] if table == 28 else mine
-            pairs = {(name, *signs): 0 for name in mine["evaluator"] for signs in product("=<", ">=<")}
+            pairs = {
+                (name, *signs): 0 for name in mine["evaluator"] for signs in product("=<", ">=<")
+            }
             for row in audit("ranking_pairs", mine, **PAIR_TEST):
                 signs = row["labelled_order"] + row["predicted_order"]
-                if row["labelled_error_rate_a"] > row["labelled_error_rate_b"]:  # the lower labelled rate comes first
+                if (
+                    row["labelled_error_rate_a"] > row["labelled_error_rate_b"]
+                ):  # the lower labelled rate comes first
                     signs = signs.translate(str.maketrans("<>", "><"))
                 pairs[row["evaluator"], *signs] += 1
             for (name, true, said), number in pairs.items():
-                yield (table, dataset, "", name, f"pairs:labelled{true},predicted{said}"), (number, 0)
+                yield (
+                    (table, dataset, "", name, f"pairs:labelled{true},predicted{said}"),
+                    (number, 0),
+                )
             for row in audit("ranking", mine, **PAIR_TEST):
                 for figure in ("error_rate", "major_error_rate"):
-                    yield (table, dataset, "", row["evaluator"], f"order_{figure}"), (100 * row[figure], RATE)
+                    yield (
+                        (table, dataset, "", row["evaluator"], f"order_{figure}"),
+                        (100 * row[figure], RATE),
+                    )
 
 
 def printed_orders() -> Iterator[Cell]:
@@ -236,7 +305,8 @@ def printed_orders() -> Iterator[Cell]:
     for row in cells(*ORDER_TABLES, quantity="order_error_rate").itertuples():
         key = (row.table, row.dataset, "", row.evaluator)
         pairs = {
-            (true, said): VALUES[(*key, f"pairs:labelled{true},predicted{said}")] for true, said in product("=<", ">=<")
+            (true, said): VALUES[(*key, f"pairs:labelled{true},predicted{said}")]
+            for true, said in product("=<", ">=<")
         }
         wrong = sum(number for (true, said), number in pairs.items() if true != said)
         yield (*key, "order_error_rate"), (100 * wrong / sum(pairs.values()), RATE)
@@ -244,7 +314,8 @@ def printed_orders() -> Iterator[Cell]:
 
 
 def adjustment() -> Iterator[Cell]:
-    """Tables 31 and 1: biases that are left without and with adjusted counts, and means over calibrations."""
+    """Tables 31 and 1: biases that are left without and with adjusted counts, and means over
+    calibrations."""
     mine = COUNTS[COUNTS["errors_found"].notna()]
     for row in audit("adjustment", mine, levels=["claim"], methods=["none"]):
         dataset, system = row["dataset"], row["calibration_system"]
@@ -257,13 +328,21 @@ def adjustment() -> Iterator[Cell]:
         for each in systems.itertuples():
             left = np.abs(_adjusted_biases(each, systems[systems["system"] != each.system]))
             for kind, value in (("mean_abs_bias", left.mean()), ("worst_abs_bias", left.max())):
-                yield (31, dataset, each.system, BESPOKE, f"{kind}:adjusted_counts"), (100 * value, RATE)
+                yield (
+                    (31, dataset, each.system, BESPOKE, f"{kind}:adjusted_counts"),
+                    (100 * value, RATE),
+                )
     yield from _means_over_calibrations(mine)
 
 
 def _adjusted_biases(calibration: Any, others: pd.DataFrame) -> np.ndarray:
-    """The paper also calibrates on systems whose TNR and FNR are not shown to differ, which the audit refuses."""
-    found, labelled, predicted = calibration.errors_found, calibration.labelled_errors, calibration.predicted_errors
+    """The paper also calibrates on systems whose TNR and FNR are not shown to differ, which the
+    audit refuses."""
+    found, labelled, predicted = (
+        calibration.errors_found,
+        calibration.labelled_errors,
+        calibration.predicted_errors,
+    )
     tnr, fnr = found / labelled, (predicted - found) / (calibration.n - labelled)
     rates = (others["predicted_errors"] / others["n"]).to_numpy()
     adjusted = np.clip((rates - fnr) / (tnr - fnr), 0, 1)
@@ -272,13 +351,19 @@ def _adjusted_biases(calibration: Any, others: pd.DataFrame) -> np.ndarray:
 
 def _means_over_calibrations(mine: pd.DataFrame) -> Iterator[Cell]:
     for dataset, systems in mine.groupby("dataset"):
-        bias = ((systems["predicted_errors"] - systems["labelled_errors"]) / systems["n"]).abs().to_numpy()
+        bias = (
+            ((systems["predicted_errors"] - systems["labelled_errors"]) / systems["n"])
+            .abs()
+            .to_numpy()
+        )
         others = [np.delete(bias, at) for at in range(len(bias))]
         for kind, summary in (("mean_abs_bias", np.mean), ("worst_abs_bias", np.max)):
             mean = 100 * float(np.mean([summary(left) for left in others]))
             yield (1, dataset, "__cv__", BESPOKE, f"{kind}:none"), (mean, RATE)
     methods = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
-    for dataset, kind, method in product(datasets(31), ("mean_abs_bias", "worst_abs_bias"), methods):
+    for dataset, kind, method in product(
+        datasets(31), ("mean_abs_bias", "worst_abs_bias"), methods
+    ):
         printed = cells(31, dataset=dataset, quantity=f"{kind}:{method}")
         if method != "none":
             key = (1, dataset, "__cv__", BESPOKE, f"{kind}:{method}")
@@ -287,33 +372,55 @@ def _means_over_calibrations(mine: pd.DataFrame) -> Iterator[Cell]:
             yield (1, dataset, row.system, BESPOKE, f"{kind}:{method}"), (row.value, 0)
 
 
-# Word overlap and chunks on published texts -------------------------------------------------------------------------
+# Word overlap and chunks on published texts
+# -------------------------------------------------------------------------
 
 
-def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(shared: Path, root: Path) -> None:
+def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(
+    shared: Path, root: Path
+) -> None:
     """VC's Fig. 5 on RAGTruth's answers to questions and four detectors."""
     text = [shared / "ragtruth/qa_test_text.jsonl"]
     found = convert("ragtruth-scores", [shared / "ragtruth/responses_test_scores.jsonl"], text=text)
     assert found.verdicts is not None
-    told = compare(found.claims, found.verdicts, audits=["surface_bias", {"covariates": {"bins": 5}}])
-    bins = [row for row in told.rows("surface_bias") if row["task"] == "long-form QA" and row["evaluator"] == "deberta"]
+    told = compare(
+        found.claims, found.verdicts, audits=["surface_bias", {"covariates": {"bins": 5}}]
+    )
+    bins = [
+        row
+        for row in told.rows("surface_bias")
+        if row["task"] == "long-form QA" and row["evaluator"] == "deberta"
+    ]
     assert [row["n"] for row in bins] == [120, 120, 120, 121, 119]
     assert [round(100 * row["tnr"]) for row in bins] == [80, 76, 62, 40, 44]
     assert [round(100 * row["tpr"]) for row in bins] == [80, 69, 81, 81, 89]
-    keys = {"task": "long-form QA", "covariate": "ROUGE-2 precision", "value": "slope", "evaluator": "deberta"}
+    keys = {
+        "task": "long-form QA",
+        "covariate": "ROUGE-2 precision",
+        "value": "slope",
+        "evaluator": "deberta",
+    }
     slope = find(told.rows("covariates"), **keys, rate="tnr")
-    assert [round(slope[f"difference{end}"], 2) for end in ("", "_low", "_high")] == [-1.08, -1.6, -0.56]
+    assert [round(slope[f"difference{end}"], 2) for end in ("", "_low", "_high")] == [
+        -1.08,
+        -1.6,
+        -0.56,
+    ]
     assert bins[-1]["tnr"] == pytest.approx(4 / 9)
 
 
-@pytest.mark.parametrize(("evaluator", "zero", "positive"), [("rouge2", 0.0, 7.0), ("unigram", 17.0, 23.5)])
+@pytest.mark.parametrize(
+    ("evaluator", "zero", "positive"), [("rouge2", 0.0, 7.0), ("unigram", 17.0, 23.5)]
+)
 def test_chunks_turn_verdicts_where_the_words_lie_in_several(
     evaluator: str, zero: float, positive: float, shared: Path, root: Path
 ) -> None:
     """VC's R2-diff on WiCE's long documents."""
     claims = convert("wice", [shared / "wice/dev.jsonl"]).claims
     verdicts = judge(claims, [evaluator, {"chunked": {"evaluator": evaluator, "size": 200}}])
-    rows = compare(claims, verdicts, audits=[{"chunking": {"size": 200}}], replicates=0).rows("chunking")
+    rows = compare(claims, verdicts, audits=[{"chunking": {"size": 200}}], replicates=0).rows(
+        "chunking"
+    )
     flips = {row["r2_diff"]: round(100 * row["flip_1_to_0"], 1) for row in rows}
     assert flips == {"zero": zero, "positive": positive}
     assert {row["r2_diff"]: row["n"] for row in rows} == {"zero": 135, "positive": 213}

@@ -61,11 +61,23 @@ def test_settings_override_keys(write, tmp_path):
     ("text", "said"),
     [
         ("Claims: claims.jsonl\n", "line 1: unknown key 'Claims' (did you mean 'claims'?)"),
-        ("claims: {fromat: wice, source: claims.jsonl}\n", "unknown key 'claims.0.fromat' (did you mean 'format'?)"),
-        ("claims: {format: wice, source: claims.jsonl, options: {lvl: 1}}\n", "format 'wice' has no option 'lvl'"),
-        ("claims: [{format: wice, source: claims.jsonl, extra: 1}]\n", "line 1: unknown key 'claims.0.extra'"),
+        (
+            "claims: {fromat: wice, source: claims.jsonl}\n",
+            "unknown key 'claims.0.fromat' (did you mean 'format'?)",
+        ),
+        (
+            "claims: {format: wice, source: claims.jsonl, options: {lvl: 1}}\n",
+            "format 'wice' has no option 'lvl'",
+        ),
+        (
+            "claims: [{format: wice, source: claims.jsonl, extra: 1}]\n",
+            "line 1: unknown key 'claims.0.extra'",
+        ),
         ("claims: true\n", "line 1: claims: expected a valid list, found True"),
-        ("claims: claims.jsonl\naudits: [{rates: {}, ranking: {}}]\n", "line 2: audit: expected one NAME: {options}"),
+        (
+            "claims: claims.jsonl\naudits: [{rates: {}, ranking: {}}]\n",
+            "line 2: audit: expected one NAME: {options}",
+        ),
         ("claims: claims.jsonl\naudits: [rates, rates]\n", "line 2: audit 'rates' is named twice"),
         (
             "claims: claims.jsonl\nevaluators: [rouge2: {name: ''}]\n",
@@ -79,9 +91,14 @@ def test_more_that_is_wrong_is_one_clear_line(write, text, said):
 
 def test_settings_reach_into_lists_and_are_named_in_problems(write, tmp_path, monkeypatch):
     path = write("claims: claims.jsonl\nevaluators:\n  - random: {seed: 0}\n  - rouge2\n")
-    assert read_experiment(path, {"evaluators.0.random.seed": 5}).evaluators == [{"random": {"seed": 5}}, "rouge2"]
+    assert read_experiment(path, {"evaluators.0.random.seed": 5}).evaluators == [
+        {"random": {"seed": 5}},
+        "rouge2",
+    ]
     assert read_experiment(path, {"evaluators.1": "unigram"}).evaluators[1] == "unigram"
-    assert problem(path, settings={"seed": "many"}).startswith("--set seed: expected a valid integer")
+    assert problem(path, settings={"seed": "many"}).startswith(
+        "--set seed: expected a valid integer"
+    )
     for key in ("evaluators.2", "evaluators.x", "evaluators.1.seed"):
         with pytest.raises(UsageError, match=f"--set {key}"):
             read_experiment(path, {key: 1})
@@ -89,7 +106,9 @@ def test_settings_reach_into_lists_and_are_named_in_problems(write, tmp_path, mo
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "mine.jsonl").write_text(CLAIMS, encoding="utf-8")
     monkeypatch.chdir(tmp_path / "here")
-    assert read_experiment(path, {"claims": "mine.jsonl"}).claims == [str(tmp_path / "here" / "mine.jsonl")]
+    assert read_experiment(path, {"claims": "mine.jsonl"}).claims == [
+        str(tmp_path / "here" / "mine.jsonl")
+    ]
 
 
 def test_the_paths_inside_an_evaluators_spec_are_the_files_own(write, tmp_path, monkeypatch):
@@ -101,7 +120,9 @@ def test_the_paths_inside_an_evaluators_spec_are_the_files_own(write, tmp_path, 
     monkeypatch.chdir("/")
     first, second = read_experiment(path).evaluators
     assert first == {"stored": {"path": str(tmp_path / "v.csv")}}
-    assert make_named_evaluator(first).name == "v"  # no path in a name: it would be another on every machine
+    assert (
+        make_named_evaluator(first).name == "v"
+    )  # no path in a name: it would be another on every machine
     assert make_named_evaluator(second).name == "chunked-gpt"
 
 
@@ -112,12 +133,16 @@ def test_data_stands_for_a_folder(write, tmp_path, monkeypatch):
     assert read_experiment(path, {"data": "."}).claims == [str(tmp_path / "claims.jsonl")]
 
 
-# ---------------------------------------------------------------------------------------- what is a path
+# ---- what is a path
 
 
 @pytest.mark.parametrize(
     "base_url",
-    ["https://api.example.com/v1", "http://10.0.0.7:8000/v1", pytest.param("local", marks=pytest.mark.local)],
+    [
+        "https://api.example.com/v1",
+        "http://10.0.0.7:8000/v1",
+        pytest.param("local", marks=pytest.mark.local),
+    ],
 )
 @pytest.mark.parametrize(
     "spec",
@@ -129,7 +154,9 @@ def test_data_stands_for_a_folder(write, tmp_path, monkeypatch):
     ],
 )
 def test_an_address_is_no_path(write, base_url, spec):
-    experiment = read_experiment(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n".replace("URL", base_url)))
+    experiment = read_experiment(
+        write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n".replace("URL", base_url))
+    )
     assert base_url in str(experiment.evaluators)
 
 
@@ -144,22 +171,33 @@ def test_paths_of_options_are_found_however_deep_they_stand(write, tmp_path):
         "ensemble: {evaluators: [rouge2, {stored: {path: v.jsonl}}]}",
         "'ensemble:evaluators=rouge2+stored:path=v.jsonl'",
     ):
-        assert file in str(read_experiment(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n")).evaluators), spec
+        assert file in str(
+            read_experiment(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n")).evaluators
+        ), spec
     expected = f"line 3: no such file: {tmp_path / 'gone.jsonl'}"
-    for spec in ("stored: {path: gone.jsonl}", "chunked: {evaluator: {stored: {path: gone.jsonl}}}"):
+    for spec in (
+        "stored: {path: gone.jsonl}",
+        "chunked: {evaluator: {stored: {path: gone.jsonl}}}",
+    ):
         assert expected in problem(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n"))
 
 
 def test_text_that_begins_like_a_path_is_none_where_none_is_declared(write):
-    text = "claims: claims.jsonl\nevaluators: [rouge2: {name: ../mine}, llm: {model: /models/llama, revision: ./2}]\n"
+    text = (
+        "claims: claims.jsonl\nevaluators: [rouge2: {name: ../mine}, llm: {model: /models/llama,"
+        " revision: ./2}]\n"
+    )
     experiment = read_experiment(write(text))
     assert experiment.evaluators[0] == {"rouge2": {"name": "../mine"}}
     assert experiment.evaluators[1] == {"llm": {"model": "/models/llama", "revision": "./2"}}
 
 
-# ------------------------------------------------------------------------------------------------- aliases
+# ---- aliases
 
 
 def test_an_alias_that_is_used_as_meant_stays(write):
     text = "claims: claims.jsonl\nevaluators:\n  - rouge2: &o {threshold: 0.3}\n  - unigram: *o\n"
-    assert read_experiment(write(text)).evaluators == [{"rouge2": {"threshold": 0.3}}, {"unigram": {"threshold": 0.3}}]
+    assert read_experiment(write(text)).evaluators == [
+        {"rouge2": {"threshold": 0.3}},
+        {"unigram": {"threshold": 0.3}},
+    ]

@@ -1,7 +1,8 @@
-"""Tiny transformers models with random weights: the real architectures, tokenizers trained on a few sentences.
+"""Tiny transformers models with random weights: the real architectures, tokenizers trained on a few
+sentences.
 
-Weights are drawn from a seed and are large, so that scores differ from claim to claim and padding would show.
-Imports torch and transformers only when called.
+Weights are drawn from a seed and are large, so that scores differ from claim to claim and padding
+would show. Imports torch and transformers only when called.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 _TEXT = """
-the mill by river was built in and it grinds wheat for village every autumn miller has three sons who sail to sea
-a bridge stands near old tower where people sell bread fish cloth on market day each spring flood took away
+the mill by river was built in and it grinds wheat for village every autumn miller has three
+sons who sail to sea a bridge stands near old tower where people sell bread fish cloth on market
+day each spring flood took away
 """
 #: What the tokenizers know.
 WORDS = _TEXT.split()
@@ -28,7 +30,9 @@ _SIZES: dict[str, Any] = {
 
 def sentences(rng: random.Random, n: int) -> str:
     """Sentences of words that the tokenizers know."""
-    return " ".join(" ".join(rng.choices(WORDS, k=rng.randint(4, 12))).capitalize() + "." for _ in range(n))
+    return " ".join(
+        " ".join(rng.choices(WORDS, k=rng.randint(4, 12))).capitalize() + "." for _ in range(n)
+    )
 
 
 def judged(evaluator: Any, claims: Iterable[Any]) -> dict[str, Any]:
@@ -38,9 +42,13 @@ def judged(evaluator: Any, claims: Iterable[Any]) -> dict[str, Any]:
     return {verdict.claim_id: verdict for verdict in found}
 
 
-def roberta_classifier(folder: Path, labels: dict[int, str] | None = None, positions: int = 130) -> Path:
+def roberta_classifier(
+    folder: Path, labels: dict[int, str] | None = None, positions: int = 130
+) -> Path:
     """A RoBERTa sequence classifier (2 labels unless given) that reads ``positions`` − 2 tokens."""
-    return _save(folder, "RobertaForSequenceClassification", _roberta(labels, positions), _byte_bpe())
+    return _save(
+        folder, "RobertaForSequenceClassification", _roberta(labels, positions), _byte_bpe()
+    )
 
 
 def deberta_classifier(folder: Path) -> Path:
@@ -60,14 +68,22 @@ def deberta_classifier(folder: Path) -> Path:
         "type_vocab_size": 0,
         "pad_token_id": 0,
     }
-    return _save(folder, "DebertaV2ForSequenceClassification", DebertaV2Config(**settings), _wordpiece())
+    return _save(
+        folder, "DebertaV2ForSequenceClassification", DebertaV2Config(**settings), _wordpiece()
+    )
 
 
 def bert_classifier(folder: Path, labels: dict[int, str], positions: int = 64) -> Path:
     """A BERT sequence classifier, which tells premise from hypothesis by token types."""
     from transformers import BertConfig
 
-    config = BertConfig(**_SIZES, vocab_size=400, max_position_embeddings=positions, pad_token_id=0, **_labels(labels))
+    config = BertConfig(
+        **_SIZES,
+        vocab_size=400,
+        max_position_embeddings=positions,
+        pad_token_id=0,
+        **_labels(labels),
+    )
     return _save(folder, "BertForSequenceClassification", config, _wordpiece())
 
 
@@ -77,7 +93,8 @@ def masked_lm(folder: Path, positions: int = 130) -> Path:
 
 
 def t5(folder: Path, answers: tuple[str, ...] = ("▁1", "0", "1")) -> Path:
-    """A T5 with the pieces ``answers`` in its vocabulary; as in the published one, "0" is "▁" and "0", "1" is "▁1"."""
+    """A T5 with the pieces ``answers`` in its vocabulary; as in the published one, "0" is "▁" and
+    "0", "1" is "▁1"."""
     from transformers import T5Config
 
     settings: dict[str, Any] = {
@@ -113,7 +130,11 @@ def _save(folder: Path, architecture: str, config: Any, tokenizer: Any) -> Path:
 
 
 def _labels(labels: dict[int, str] | None) -> dict[str, Any]:
-    return {} if labels is None else {"id2label": labels, "label2id": {name: index for index, name in labels.items()}}
+    return (
+        {}
+        if labels is None
+        else {"id2label": labels, "label2id": {name: index for index, name in labels.items()}}
+    )
 
 
 def _roberta(labels: dict[int, str] | None, positions: int) -> Any:
@@ -132,7 +153,9 @@ def _roberta(labels: dict[int, str] | None, positions: int) -> Any:
 
 
 def _corpus() -> list[str]:
-    return [" ".join(WORDS[start:] + WORDS[:start]).capitalize() + "." for start in range(len(WORDS))]
+    return [
+        " ".join(WORDS[start:] + WORDS[:start]).capitalize() + "." for start in range(len(WORDS))
+    ]
 
 
 def _byte_bpe() -> Any:
@@ -149,7 +172,9 @@ def _byte_bpe() -> Any:
         show_progress=False,
     )
     tokenizer.train_from_iterator(_corpus(), trainer)
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), add_prefix_space=False
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="<s>",
@@ -198,7 +223,9 @@ def _unigram(answers: tuple[str, ...]) -> Any:
     pieces = [f"▁{word}" for word in dict.fromkeys([*WORDS, "predict", "The"])]
     letters = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:'"]
     vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -4.0)]
-    vocabulary += [(piece, -3.0) for piece in [*pieces, *answers]] + [(letter, -6.0) for letter in letters]
+    vocabulary += [(piece, -3.0) for piece in [*pieces, *answers]] + [
+        (letter, -6.0) for letter in letters
+    ]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=2))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -206,5 +233,9 @@ def _unigram(answers: tuple[str, ...]) -> Any:
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="</s>", pad_token="<pad>", unk_token="<unk>", padding_side="right"
+        tokenizer_object=tokenizer,
+        eos_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        padding_side="right",
     )

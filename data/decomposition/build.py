@@ -1,4 +1,5 @@
-"""Writes responses.jsonl of source.txt: `python data/decomposition/build.py`. The rules of README.md plant faults."""
+"""Writes responses.jsonl of source.txt: `python data/decomposition/build.py`. The rules of
+README.md plant faults."""
 
 from __future__ import annotations
 
@@ -8,7 +9,14 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FAULTS = {"-": [], "i": ["invented"], "j": ["joined"], "r": ["repeated"], "u": ["unclear"], "t": ["trivial"]}
+FAULTS = {
+    "-": [],
+    "i": ["invented"],
+    "j": ["joined"],
+    "r": ["repeated"],
+    "u": ["unclear"],
+    "t": ["trivial"],
+}
 #: Of a demonstration that is in the prompt, and what a model copies of it.
 LEAKED = (
     "Maren Oldkirk was born on 4 March 1951.",
@@ -30,13 +38,19 @@ def read_source() -> list[dict]:
             responses[-1]["sentences"].append({"text": text, "uncovered": mark == ">-"})
         elif mark:
             place = len(responses[-1]["sentences"]) - 1
-            responses[-1]["facts"].append({"text": text, "sentence": place, "faults": list(FAULTS[mark])})
+            responses[-1]["facts"].append(
+                {"text": text, "sentence": place, "faults": list(FAULTS[mark])}
+            )
     return responses
 
 
 def pick_facts(response: dict, faults: str) -> list[dict]:
     """The facts without a fault, and those with one of these."""
-    return [dict(fact) for fact in response["facts"] if not fact["faults"] or fact["faults"][0] in faults.split()]
+    return [
+        dict(fact)
+        for fact in response["facts"]
+        if not fact["faults"] or fact["faults"][0] in faults.split()
+    ]
 
 
 def make_fact(text: str, sentence: int, *faults: str) -> dict:
@@ -44,16 +58,29 @@ def make_fact(text: str, sentence: int, *faults: str) -> dict:
 
 
 def plant_inventions(number: int, response: dict, other: dict, draw: random.Random) -> list[dict]:
-    """Another year in the place of a year, facts of another topic under this name, facts of the demonstrations."""
+    """Another year in the place of a year, facts of another topic under this name, facts of the
+    demonstrations."""
     topic, facts = response["topic"], pick_facts(response, "invented")
     clean = [fact for fact in facts if not fact["faults"]]
     dated = [fact for fact in clean if re.search(r"\b(1[89]|20)\d\d\b", fact["text"])]
     for fact in draw.sample(dated, min(2, len(dated))):
         year = str(draw.randint(1700, 1760))
-        facts.append(make_fact(re.sub(r"\b(1[89]|20)\d\d\b", year, fact["text"]), fact["sentence"], "invented"))
-    theirs = [one for one in other["facts"] if not one["faults"] and one["text"].startswith(other["topic"] + " ")]
+        facts.append(
+            make_fact(
+                re.sub(r"\b(1[89]|20)\d\d\b", year, fact["text"]), fact["sentence"], "invented"
+            )
+        )
+    theirs = [
+        one
+        for one in other["facts"]
+        if not one["faults"] and one["text"].startswith(other["topic"] + " ")
+    ]
     for fact in draw.sample(theirs, min(3, len(theirs))):
-        facts.append(make_fact(topic + fact["text"].removeprefix(other["topic"]), fact["sentence"], "invented"))
+        facts.append(
+            make_fact(
+                topic + fact["text"].removeprefix(other["topic"]), fact["sentence"], "invented"
+            )
+        )
     for text in (LEAKED[number % len(LEAKED)], LEAKED[(number + 1) % len(LEAKED)]):
         unclear = ["unclear"] if text.startswith("Her") else []
         facts.append(make_fact(text.format(topic=topic), 0, "invented", "leaked", *unclear))
@@ -92,14 +119,23 @@ def build() -> list[dict]:
             if kind == "inventions":
                 facts = plant_inventions(number, one, source[(number + 3) % len(source)], draw)
             else:
-                facts = plant_repetitions(one, draw) if kind == "repetitions" else plant_forms(one, draw)
+                facts = (
+                    plant_repetitions(one, draw)
+                    if kind == "repetitions"
+                    else plant_forms(one, draw)
+                )
             sentences = [dict(sentence) for sentence in one["sentences"]]
             if kind == "repetitions":  # a sentence without its facts
                 place = next(at for at in (number % 4, 1, 2, 0) if at < len(sentences))
                 facts = [fact for fact in facts if fact["sentence"] != place]
                 sentences[place]["uncovered"] = True
             output = " ".join(sentence["text"] for sentence in sentences)
-            key = {"response_id": f"r{number:02d}-{kind}", "topic": one["topic"], "kind": kind, "output": output}
+            key = {
+                "response_id": f"r{number:02d}-{kind}",
+                "topic": one["topic"],
+                "kind": kind,
+                "output": output,
+            }
             responses.append(key | {"sentences": sentences, "facts": facts})
     return responses
 

@@ -16,16 +16,19 @@ _PAGE_HEAD = """\
 
 <!-- Made by `make docs` from factaudit/audit/*.py: change it there. -->
 
-An audit answers one question about evaluators. Begin with `rates`. Each section says how to read the figures, what to
-do where they are bad, and what each key holds; [the glossary](../glossary.md) explains words and papers.
+An audit answers one question about evaluators. Begin with `rates`. Each section says how to read
+the figures, what to do where they are bad, and what each key holds; [the glossary](../glossary.md)
+explains words and papers.
 
-Every audit gives flat rows, in `results.json` under `audits` and in `tables/NAME.csv`. Rates are fractions in [0, 1]
-(the report shows percent), an undefined figure is null and `reason` says why, and nothing leaves a denominator unseen.
-Where pairs of systems would fill more than 50,000 rows, there are none: audit one data set, or fewer evaluators.
-*Bounds* and *interval* say which figures have `KEY_min` and `KEY_max`, `KEY_low` and `KEY_high`, and how these are
-made; [keys that many audits share](#keys-that-many-audits-share) stand at the end. The figures are of `factaudit demo`,
-of the invented texts of two [experiments](../../experiments/README.md), quickstart and dfactscore_quickstart, and of
-simulated judges (`judge-a`, `judge-b`) where no shipped data has what an audit asks for.
+Every audit gives flat rows, in `results.json` under `audits` and in `tables/NAME.csv`. Rates are
+fractions in [0, 1] (the report shows percent), an undefined figure is null and `reason` says why,
+and nothing leaves a denominator unseen. Where pairs of systems would fill more than 50,000 rows,
+there are none: audit one data set, or fewer evaluators. *Bounds* and *interval* say which figures
+have `KEY_min` and `KEY_max`, `KEY_low` and `KEY_high`, and how these are made; [keys that many
+audits share](#keys-that-many-audits-share) stand at the end. The figures are of `factaudit demo`,
+of the invented texts of two [experiments](../../experiments/README.md), quickstart and
+dfactscore_quickstart, and of simulated judges (`judge-a`, `judge-b`) where no shipped data has what
+an audit asks for.
 """
 _SHARED_KEYS_HEAD = """\
 ## Keys that many audits share
@@ -35,12 +38,13 @@ _SHARED_KEYS_HEAD = """\
 """
 
 _BOUNDS_DESCRIPTION = (
-    "the least and the greatest value that KEY could have, whatever the missing predictions had been; equal to it "
+    "the least and the greatest value that KEY could have, whatever the missing predictions had"
+    " been; equal to it "
 )
 _BOUNDS_DESCRIPTION += "where none is missing. A guessed prediction counts as missing"
 _INTERVAL_DESCRIPTION = (
-    "the interval (95 % by default) over clusters: documents, else responses, else claims. Each figure says how it is "
-    "made; the coverage is simulated in tests/validity"
+    "the interval (95 % by default) over clusters: documents, else responses, else claims. Each"
+    " figure says how it is made; the coverage is simulated in tests/validity"
 )
 _END_COLUMNS = {f"KEY_{end}": Column("", what=_BOUNDS_DESCRIPTION) for end in ("min", "max")}
 _END_COLUMNS |= {f"KEY_{end}": Column("", what=_INTERVAL_DESCRIPTION) for end in ("low", "high")}
@@ -48,12 +52,13 @@ _END_COLUMNS |= {f"KEY_{end}": Column("", what=_INTERVAL_DESCRIPTION) for end in
 _FINDINGS_HEAD = """\
 ## Findings
 
-`findings` in `results.json`: `{id, severity, evaluator, dataset, statement, evidence}`. `fail`: significantly beyond a
-limit; `warn`: a lesser fault, or one that the unscored claims decide; `ok`: significantly within the limit. `evidence`
-has every figure of the statement. Floors (`always-yes`, `always-no`, `random`) have none.
+`findings` in `results.json`: `{id, severity, evaluator, dataset, statement, evidence}`. `fail`:
+significantly beyond a limit; `warn`: a lesser fault, or one that the unscored claims decide; `ok`:
+significantly within the limit. `evidence` has every figure of the statement. Floors (`always-yes`,
+`always-no`, `random`) have none.
 
-A check warns in at most 5 % of the runs in which nothing is wrong (Holm over all rows that it looks at);
-[methods](../methods.md) has how often each did.
+A check warns in at most 5 % of the runs in which nothing is wrong (Holm over all rows that it looks
+at); [methods](../methods.md) has how often each did.
 
 | id | finds | nothing is wrong when |
 |---|---|---|
@@ -68,23 +73,31 @@ No audits: `estimate`, `factscore` and the experiments write these tables beside
 
 
 def render_audits_page(audits: Iterable[Audit], figure_folder: Path) -> str:
-    """The whole page, in the order of the audits. figure_folder: beside the page, with figures as AUDIT.png."""
+    """The whole page, in the order of the audits. figure_folder: beside the page, with figures as
+    AUDIT.png."""
     figures = {path.stem for path in figure_folder.glob("*.png")}
     audits = sorted(audits, key=_is_about_responses)
     parts = [_PAGE_HEAD]
     computed = [audit for audit in audits if audit.compute is not None]
     parts += [_render_audit_section(audit, figure=audit.name in figures) for audit in computed]
-    parts.append(_SHARED_KEYS_HEAD + "\n".join(_render_audit_column_lines(SHARED_COLUMNS | _END_COLUMNS)) + "\n")
+    parts.append(
+        _SHARED_KEYS_HEAD
+        + "\n".join(_render_audit_column_lines(SHARED_COLUMNS | _END_COLUMNS))
+        + "\n"
+    )
     checks = [check for audit in audits for check in audit.checks]
     parts.append(_FINDINGS_HEAD + "\n".join(_render_check_line(check) for check in checks) + "\n")
     parts.append(_WRITTEN_TABLES_HEAD)
     written = [audit for audit in audits if audit.compute is None]
-    parts += [_render_audit_section(audit, "###", figure=audit.name in figures) for audit in written]
+    parts += [
+        _render_audit_section(audit, "###", figure=audit.name in figures) for audit in written
+    ]
     return "\n".join(parts)
 
 
 def _is_about_responses(audit: Audit) -> bool:
-    """Whether an audit asks for scores of responses, or is a table that a command writes: such stand last."""
+    """Whether an audit asks for scores of responses, or is a table that a command writes: such
+    stand last."""
     return audit.compute is None or audit.name.startswith(("factscore", "dfactscore", "citations"))
 
 
@@ -98,14 +111,19 @@ def _render_audit_section(audit: Audit, heading: str = "##", figure: bool = Fals
     text = [f"{heading} `{audit.name}`\n", f"{audit.question}{source}\n"]
     if figure:
         text.append(f"![{audit.title}](../figures/{audit.name}.png)\n")
-    for title, words in (("How to read it", audit.text), ("Formula", audit.formula), ("Where it is bad", audit.remedy)):
+    for title, words in (
+        ("How to read it", audit.text),
+        ("Formula", audit.formula),
+        ("Where it is bad", audit.remedy),
+    ):
         if words:
             text.append(f"**{title}.** {words}\n")
     if audit.options:
         defaults = {key: field.default for key, field in audit.options_model().model_fields.items()}
         text.append("| option | |\n|---|---|")
         text += [
-            f"| `{key}` | {_escape_table_cell(words)}{_format_audit_option_default(defaults[key])} |"
+            f"| `{key}` |"
+            f" {_escape_table_cell(words)}{_format_audit_option_default(defaults[key])} |"
             for key, words in audit.options.items()
         ]
         text.append("")
@@ -123,7 +141,9 @@ def _render_audit_column_lines(columns: Mapping[str, Column]) -> list[str]:
     lines: list[tuple[list[str], str]] = []
     for key, column in columns.items():
         method = f" ({column.interval})" if isinstance(column.interval, str) else ""
-        beside = ", ".join(["bounds"] * bool(column.bounds) + [f"interval{method}"] * bool(column.interval))
+        beside = ", ".join(
+            ["bounds"] * bool(column.bounds) + [f"interval{method}"] * bool(column.interval)
+        )
         words = _escape_table_cell(column.what) + (f"; {beside}" if beside else "")
         if lines and lines[-1][1] == words:
             lines[-1][0].append(key)

@@ -24,9 +24,10 @@ _PAGE_HEAD = """\
 
 <!-- Made by `make docs` from factaudit/publications/*.csv: change it there. -->
 
-`published:NAME` stands for what its authors published in a repository at one commit, `published:NAME/PATH` for a file or
-folder of it, wherever a path may stand: in an experiment YAML, after `factaudit convert FORMAT`, in `factaudit.convert`.
-`factaudit convert FORMAT` without a source, and `format:` without `source:`, take all files of the format.
+`published:NAME` stands for what its authors published in a repository at one commit,
+`published:NAME/PATH` for a file or folder of it, wherever a path may stand: in an experiment YAML,
+after `factaudit convert FORMAT`, in `factaudit.convert`. `factaudit convert FORMAT` without a
+source, and `format:` without `source:`, take all files of the format.
 
 ```
 factaudit list data                                                 # all of it: size, licence, what is here
@@ -35,10 +36,11 @@ factaudit convert tofueval published:tofueval/factual_consistency/mediasum_factu
 factaudit run experiments/dfactscore_published.yaml                 # an experiment fetches what it names
 ```
 
-A file that is missing is fetched once, from the repository named below. What is fetched, from where, how large and
-under which licence is said before; on a terminal you are asked above 50 MB. A file is kept only if its size and its
-SHA-256 are those of the register (where only git's blob id is known, that). `factaudit inspect FILE` fetches nothing. A run
-folder's report names publications, commits and files, and `references.bib` has what to cite.
+A file that is missing is fetched once, from the repository named below. What is fetched, from
+where, how large and under which licence is said before; on a terminal you are asked above 50 MB. A
+file is kept only if its size and its SHA-256 are those of the register (where only git's blob id is
+known, that). `factaudit inspect FILE` fetches nothing. A run folder's report names publications,
+commits and files, and `references.bib` has what to cite.
 
 | variable or option | |
 |---|---|
@@ -48,9 +50,9 @@ folder's report names publications, commits and files, and `references.bib` has 
 | `FACTAUDIT_DATA_URL` | A mirror, in place of `https://raw.githubusercontent.com`. |
 | `FACTAUDIT_WIKIPEDIA_API` | A MediaWiki's API, in place of `https://en.wikipedia.org/w/api.php` (`missing: wikipedia`). |
 
-Nothing of these data is part of factaudit, but for the scores of four detectors on 1,800 responses of RAGTruth, which
-`factaudit demo` reads. A licence "none stated" means that the repository has no licence file: ask its authors before you
-pass their files on.
+Nothing of these data is part of factaudit, but for the scores of four detectors on 1,800 responses
+of RAGTruth, which `factaudit demo` reads. A licence "none stated" means that the repository has no
+licence file: ask its authors before you pass their files on.
 
 ## Publications
 
@@ -58,10 +60,11 @@ pass their files on.
 _HUB_HEAD = """\
 ## On the Hugging Face hub
 
-These need the extra `[hub]` (from a checkout `pip install '.[hub]'`) and lie in the hub's own cache (`HF_HOME`). A gated one asks
-you to accept its conditions on its page once; then give a token: `hf auth login`, or `HF_TOKEN` in the environment.
+These need the extra `[hub]` (from a checkout `pip install '.[hub]'`) and lie in the hub's own cache
+(`HF_HOME`). A gated one asks you to accept its conditions on its page once; then give a token: `hf
+auth login`, or `HF_TOKEN` in the environment.
 
-"""  # noqa: E501
+"""
 #: What the formats that have no file in the register read, and where their authors publish it.
 _OTHER_FORMATS = {
     "faithbench": ("vectara/FaithBench", "`data_for_release/batch_*.json`"),
@@ -73,7 +76,10 @@ _OTHER_FORMATS = {
         "`verifiability_judgments/*.jsonl.gz`, `human_evaluation_annotations.jsonl`",
     ),
     "expertqa": ("chaitanyamalaviya/ExpertQA", "`data/r2_compiled_anon.jsonl`"),
-    "safe-results": ("google-deepmind/long-form-factuality", "`*-SAFE.json`, as `eval.run_eval` writes them"),
+    "safe-results": (
+        "google-deepmind/long-form-factuality",
+        "`*-SAFE.json`, as `eval.run_eval` writes them",
+    ),
     "veriscore-results": ("Yixiao-Song/VeriScore", "`model_output/verification_*.jsonl`"),
     "factscore-results": (
         "shmsw25/FActScore, ryabhmd/OpenFActScore, ntyazh/FActScore-turbo",
@@ -84,8 +90,8 @@ _OTHER_FORMATS = {
 _OTHER_HEAD = """\
 ## Formats whose data you bring
 
-They read their authors' files under the names that these have in the repository. The register has none of them: neither
-commit nor hash was checked.
+They read their authors' files under the names that these have in the repository. The register has
+none of them: neither commit nor hash was checked.
 
 | format | repository | files |
 |---|---|---|
@@ -94,20 +100,23 @@ _DERIVED = """\
 
 ## What is published in no such shape
 
-- `factaudit/start/demo/responses.jsonl.gz` (a row per response with `scores`) was made for this project: from
-  `results/unified_predictions.parquet` of `ragtruth-scores` (QA and Summary) and RAGTruth's `dataset/response.jsonl`. The
-  format `ragtruth-scores` reads both, to the same figures; the published names of the detectors are `baseline_nli`
-  (nli_baseline), `track_a_deberta` (deberta), `approach_1_modernbert` (modernbert_a) and `track_b_modernbert` (modernbert_b).
-- A file of RAGTruth's responses that bring their own `question` and `passages` is our test data's; RAGTruth publishes the
-  passages in `dataset/source_info.jsonl`.
-- The passages behind FActScore's labels are Wikipedia's of 1 April 2023; the original's `enwiki-20230401.db` is read as it is
-  (`FACTSCORE_DB_PATH`). Without it `missing: wikipedia` asks Wikipedia as it is today.
+- `factaudit/start/demo/responses.jsonl.gz` (a row per response with `scores`) was made for this
+  project: from `results/unified_predictions.parquet` of `ragtruth-scores` (QA and Summary) and
+  RAGTruth's `dataset/response.jsonl`. The format `ragtruth-scores` reads both, to the same figures;
+  the published names of the detectors are `baseline_nli` (nli_baseline), `track_a_deberta`
+  (deberta), `approach_1_modernbert` (modernbert_a) and `track_b_modernbert` (modernbert_b).
+- A file of RAGTruth's responses that bring their own `question` and `passages` is our test data's;
+  RAGTruth publishes the passages in `dataset/source_info.jsonl`.
+- The passages behind FActScore's labels are Wikipedia's of 1 April 2023; the original's
+  `enwiki-20230401.db` is read as it is (`FACTSCORE_DB_PATH`). Without it `missing: wikipedia` asks
+  Wikipedia as it is today.
 - `data/published/*.csv` hold the printed figures of two papers: nobody publishes them as tables.
-"""  # noqa: E501
+"""
 
 
 def render_published_data_page() -> str:
-    """The whole page: the publications, what lies on the hub, and the formats that nothing is registered for."""
+    """The whole page: the publications, what lies on the hub, and the formats that nothing is
+    registered for."""
     parts = [_PAGE_HEAD]
     for publication in list_publications().values():
         own = [file for file in list_published_files() if file.publication == publication]
@@ -125,20 +134,32 @@ def render_published_data_page() -> str:
     return "".join([*parts, _DERIVED])
 
 
-def _render_publication(publication: Publication, published_files: list[PublishedFile]) -> Iterator[str]:
+def _render_publication(
+    publication: Publication, published_files: list[PublishedFile]
+) -> Iterator[str]:
     formats = list(dict.fromkeys(name for file in published_files for name in file.formats))
     place = f"{publication.repository}/tree/{publication.commit}"
     yield f"### `published:{publication.name}`\n"
     yield f"{publication.about[0].upper()}{publication.about[1:]}.\n"
     yield "| | |\n|---|---|"
-    yield f"| from | [{publication.repository}](https://github.com/{place}) at `{publication.commit[:12]}` |"
-    yield f"| files | {format_count(len(published_files), 'file')}, {format_published_size(published_files)} |"
+    yield (
+        f"| from | [{publication.repository}](https://github.com/{place}) at"
+        f" `{publication.commit[:12]}` |"
+    )
+    yield (
+        f"| files | {format_count(len(published_files), 'file')},"
+        f" {format_published_size(published_files)} |"
+    )
     yield f"| licence | {publication.licence} |"
     commands = ", ".join(f"`factaudit convert {name}`" for name in formats)
     yield f"| read by | {commands or 'engines and audits, as it is'} |"
-    yield "\n<details><summary>Files and citation</summary>\n\n| path | bytes | hash |\n|---|--:|---|"
+    yield (
+        "\n<details><summary>Files and citation</summary>\n\n| path | bytes | hash |\n|---|--:|---|"
+    )
     for file in published_files:
-        checksum = f"sha256 `{file.sha256[:16]}…`" if file.sha256 else f"git `{str(file.git_blob)[:16]}…`"
+        checksum = (
+            f"sha256 `{file.sha256[:16]}…`" if file.sha256 else f"git `{str(file.git_blob)[:16]}…`"
+        )
         yield f"| `{file.path}` | {'' if file.bytes is None else f'{file.bytes:,}'} | {checksum} |"
     yield f"\n```bibtex\n{read_publication_citation(publication).strip()}\n```\n\n</details>"
 
@@ -146,8 +167,9 @@ def _render_publication(publication: Publication, published_files: list[Publishe
 def _describe_published_hub_dataset(dataset: PublishedHubDataset) -> str:
     gated = "gated" if dataset.gated else "open"
     return (
-        f"- [{dataset.repository}](https://huggingface.co/datasets/{dataset.repository}) ({gated}; licence: "
-        f"{dataset.licence}; revision: `{dataset.revision}`): {dataset.about}. `{dataset.command}`"
+        f"- [{dataset.repository}](https://huggingface.co/datasets/{dataset.repository}) ({gated};"
+        f" licence: {dataset.licence}; revision: `{dataset.revision}`): {dataset.about}."
+        f" `{dataset.command}`"
     )
 
 

@@ -1,6 +1,7 @@
 """The pictures on the pages, drawn from data that ships: ``make picture``.
 
-Figures are drawn by matplotlib. What a reader sees in a report is photographed in a headless Chromium.
+Figures are drawn by matplotlib. What a reader sees in a report is photographed in a headless
+Chromium.
 """
 
 from __future__ import annotations
@@ -43,17 +44,24 @@ def audit_minibench() -> Results:
     return factaudit.compare(claims, verdicts, audits=["surface_bias", {"chunking": {"size": 200}}])
 
 
-def photograph(report: Path, element: tuple[str, str], picture: Path, unfolded: bool = False) -> None:
-    """Write what an element of a report looks like as a PNG; ``unfolded``: with its details open."""
+def photograph(
+    report: Path, element: tuple[str, str], picture: Path, unfolded: bool = False
+) -> None:
+    """Write what an element of a report looks like as a PNG; ``unfolded``: with its details
+    open."""
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium") or shutil.which("google-chrome"))
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(argument)
-    with webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver"))) as browser:
+    with webdriver.Chrome(
+        options=options, service=Service(shutil.which("chromedriver"))
+    ) as browser:
         browser.set_window_size(860, 1600)
         browser.get(report.resolve().as_uri())
         if unfolded:
-            browser.execute_script("document.querySelectorAll('details').forEach(each => each.open = true)")
+            browser.execute_script(
+                "document.querySelectorAll('details').forEach(each => each.open = true)"
+            )
         picture.write_bytes(browser.find_element(*element).screenshot_as_png)
 
 
@@ -62,12 +70,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         demo, people = Path(folder) / "demo", Path(folder) / "people"
         run_command("demo", "--out", str(demo))
-        run_command("run", str(ROOT / "experiments/dfactscore_quickstart.yaml"), "--out", str(people))
+        run_command(
+            "run", str(ROOT / "experiments/dfactscore_quickstart.yaml"), "--out", str(people)
+        )
         for audit in DEMO_FIGURES:
             draw(Results.load(demo), audit)
         draw(Results.load(people), "dfactscore")
         words = audit_minibench()
-        draw(words, "surface_bias", task=["long-form QA", "summarization"], evaluator=WORD_EVALUATORS)
+        draw(
+            words, "surface_bias", task=["long-form QA", "summarization"], evaluator=WORD_EVALUATORS
+        )
         draw(words, "chunking")
         photograph(demo / "report.html", (By.ID, "summary"), ROOT / "docs" / "report.png")
         merged = (By.XPATH, "//article[@class='merged'][.//h3[contains(., 'Elena Varga')]]")

@@ -1,4 +1,5 @@
-"""docs/reference.md, made of what the code declares: commands, evaluators, formats, forms of export.
+"""docs/reference.md, made of what the code declares: commands, evaluators, formats, forms of
+export.
 
 ``make docs`` writes it.
 """
@@ -21,28 +22,45 @@ from factaudit.export import EXPORT_FORMS
 from factaudit.files import write_text
 
 _JSON_FORMAT_NOTE = """\
-Every command takes `--format json`: standard output is then one JSON document, and what is said goes to standard error.
-Its key `schema` names the command. An undefined figure is null. Where the work fails before there is an
-outcome, standard output is empty; the exit code is 0 (done), 1 (the work failed) or 2 (wrong usage) in either format.
+Every command takes `--format json`: standard output is then one JSON document, and what is said
+goes to standard error. Its key `schema` names the command. An undefined figure is null. Where the
+work fails before there is an outcome, standard output is empty; the exit code is 0 (done), 1 (the
+work failed) or 2 (wrong usage) in either format.
 """
 #: What the environment may set, beside options and keys of a YAML, which go before it.
 _ENVIRONMENT_VARIABLES = {
-    "OPENAI_API_KEY": "The key of OpenAI's server, or of that of `OPENAI_BASE_URL`; sent to another one only where "
-    "`api_key_env` names it.",
+    "OPENAI_API_KEY": (
+        "The key of OpenAI's server, or of that of `OPENAI_BASE_URL`; sent to another one only"
+        " where `api_key_env` names it."
+    ),
     "OPENAI_BASE_URL": "The server of models, where no `base_url` is given.",
     "OPENAI_ORG_ID": "Sent as the header `OpenAI-Organization`.",
     "OPENAI_PROJECT_ID": "Sent as the header `OpenAI-Project`.",
     "FACTAUDIT_CACHE": "The file of replies (no folder); by default `.cache/factaudit/llm.sqlite`.",
-    "FACTAUDIT_MAX_UNPACKED_MB": "Megabytes that a compressed file may unpack to (500); a line may have an eighth.",
-    "FACTAUDIT_PRICES": "A CSV of prices: `model`, `input`, `output` (US dollars per million tokens).",
-    "FACTAUDIT_DATA": "The folder of [published data](data.md): searched first, and fetched into; by default in the "
-    "user's cache folder.",
-    "FACTAUDIT_DATA_URL": "A mirror of published data, in place of `https://raw.githubusercontent.com`.",
+    "FACTAUDIT_MAX_UNPACKED_MB": (
+        "Megabytes that a compressed file may unpack to (500); a line may have an eighth."
+    ),
+    "FACTAUDIT_PRICES": (
+        "A CSV of prices: `model`, `input`, `output` (US dollars per million tokens)."
+    ),
+    "FACTAUDIT_DATA": (
+        "The folder of [published data](data.md): searched first, and fetched into; by default in"
+        " the user's cache folder."
+    ),
+    "FACTAUDIT_DATA_URL": (
+        "A mirror of published data, in place of `https://raw.githubusercontent.com`."
+    ),
     "FACTAUDIT_OFFLINE": "Fetch nothing, as `--offline`: anything but 0.",
-    "FACTAUDIT_WIKIPEDIA_API": "A MediaWiki's API, in place of `https://en.wikipedia.org/w/api.php`.",
+    "FACTAUDIT_WIKIPEDIA_API": (
+        "A MediaWiki's API, in place of `https://en.wikipedia.org/w/api.php`."
+    ),
     "FACTSCORE_DB_PATH": "The knowledge source of `factscore` without `--knowledge`.",
-    "FACTSCORE_CACHE_DIR": "The folder of the original's `enwiki-20230401.db`; by default `.cache/factscore`.",
-    "FACTSCORE_DEMONS_PATH": "A JSON file of demonstrations for splitting sentences into facts, in place of our own.",
+    "FACTSCORE_CACHE_DIR": (
+        "The folder of the original's `enwiki-20230401.db`; by default `.cache/factscore`."
+    ),
+    "FACTSCORE_DEMONS_PATH": (
+        "A JSON file of demonstrations for splitting sentences into facts, in place of our own."
+    ),
     "GITHUB_SERVER_URL": "With the next two the workflow's run, which `diff --out FILE.md` links.",
     "GITHUB_REPOSITORY": "See `GITHUB_SERVER_URL`; GitHub Actions sets all three.",
     "GITHUB_RUN_ID": "See `GITHUB_SERVER_URL`; GitHub Actions sets all three.",
@@ -51,8 +69,8 @@ _ENVIRONMENT_VARIABLES = {
     "OMP_WAIT_POLICY": "How threads of the local model's server wait: `passive` unless you set it.",
 }
 _LIBRARY_VARIABLES = (
-    "Libraries read their own besides: `HF_TOKEN` and `HF_HOME` (Hugging Face), `HTTP_PROXY`, `HTTPS_PROXY` and "
-    "`NO_PROXY`."
+    "Libraries read their own besides: `HF_TOKEN` and `HF_HOME` (Hugging Face), `HTTP_PROXY`,"
+    " `HTTPS_PROXY` and `NO_PROXY`."
 )
 
 
@@ -89,9 +107,15 @@ def render_command_reference_page() -> str:
 def _render_command_sections(group: click.Group) -> Iterator[str]:
     for name, command in group.commands.items():
         text = cleandoc((command.help or "").replace("\b", ""))
-        given = [one.metavar or str(one.name).upper() for one in command.params if isinstance(one, click.Argument)]
+        given = [
+            one.metavar or str(one.name).upper()
+            for one in command.params
+            if isinstance(one, click.Argument)
+        ]
         yield f"### `{' '.join(['factaudit', name, *given])}`\n\n{text}\n"
-        options = [one for one in command.params if isinstance(one, click.Option) and one.name != JSON_FLAG]
+        options = [
+            one for one in command.params if isinstance(one, click.Option) and one.name != JSON_FLAG
+        ]
         options = [one for one in options if not one.hidden]
         if options:
             yield "| option | value | default | |\n|---|---|---|---|"
@@ -100,9 +124,12 @@ def _render_command_sections(group: click.Group) -> Iterator[str]:
 
 
 def _render_command_option_row(option: click.Option) -> str:
-    """One row: names, what may stand after them, the default and the help, which may have the default in words."""
+    """One row: names, what may stand after them, the default and the help, which may have the
+    default in words."""
     help_text, _, default = (option.help or "").partition("[default: ")
-    if isinstance(option.default, str | int | float | Path) and not isinstance(option.default, bool):
+    if isinstance(option.default, str | int | float | Path) and not isinstance(
+        option.default, bool
+    ):
         default = str(option.default)
     if option.is_flag:
         value = ""

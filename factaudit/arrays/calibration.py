@@ -1,9 +1,11 @@
-"""Error rates corrected with the labels of one system: adjusted counts and tuned thresholds (VC §5, A.7; Forman 2006).
+"""Error rates corrected with the labels of one system: adjusted counts and tuned thresholds (VC §5,
+A.7; Forman 2006).
 
-Each of S systems of a data set calibrates in turn, and corrects the error rates of the others. All that a correction
-reads are numbers of claims, by label and prediction, and by label and score; so claims can be weighted, and the same
-code corrects the claims as they are and in many bootstrap replicates at once. Scores are told apart exactly up to
-`MOST_SCORES` different ones, in replicates up to `MOST_RESAMPLED_SCORES`.
+Each of S systems of a data set calibrates in turn, and corrects the error rates of the others. All
+that a correction reads are numbers of claims, by label and prediction, and by label and score; so
+claims can be weighted, and the same code corrects the claims as they are and in many bootstrap
+replicates at once. Scores are told apart exactly up to `MOST_SCORES` different ones, in replicates
+up to `MOST_RESAMPLED_SCORES`.
 """
 
 from __future__ import annotations
@@ -47,12 +49,16 @@ class CalibrationClaims:
     n_systems: int
 
     @classmethod
-    def select(cls, units: Judgements, evaluator: int, rows_by_system: Sequence[np.ndarray]) -> CalibrationClaims:
+    def select(
+        cls, units: Judgements, evaluator: int, rows_by_system: Sequence[np.ndarray]
+    ) -> CalibrationClaims:
         """The claims (or responses) of these rows, system by system."""
         system = np.repeat(np.arange(len(rows_by_system)), [len(rows) for rows in rows_by_system])
         rows = np.concatenate([np.empty(0, dtype=np.int64), *rows_by_system])
         said, score = units.prediction[evaluator][rows], units.score[evaluator][rows]
-        return cls(system, units.label[rows], said, score, units.cluster_codes[rows], len(rows_by_system))
+        return cls(
+            system, units.label[rows], said, score, units.cluster_codes[rows], len(rows_by_system)
+        )
 
     @cached_property
     def methods(self) -> Sequence[str]:
@@ -66,8 +72,8 @@ class CalibrationClaims:
         return np.bincount(codes, minlength=self.n_systems * 9).reshape(-1, 3, 3)
 
     def count_usable(self, method: str) -> np.ndarray:
-        """int64 (S, 3, 2): claims by label (0, 1, none), of which the method can not use, and can: those with a
-        prediction, or with a score."""
+        """int64 (S, 3, 2): claims by label (0, 1, none), of which the method can not use, and can:
+        those with a prediction, or with a score."""
         every, usable = self.cells.sum(-1), self.cells[..., :2].sum(-1)
         if method in THRESHOLD_METHODS:
             codes = (self.system * 3 + self.label % 3)[~np.isnan(self.score)]
@@ -82,13 +88,20 @@ class CalibrationClaims:
             return why.tolist()
         if method == "adjusted_counts":
             clusters = count_codes_by_cluster(
-                self.cluster, self.system, self.n_systems, encode_cells(self.label, self.prediction), 9
+                self.cluster,
+                self.system,
+                self.n_systems,
+                encode_cells(self.label, self.prediction),
+                9,
             )
-            # TNR - FNR is 2 BAcc - 1. The test is that of a correction's denominator, at 95 % whatever the confidence
-            # of a run's intervals.
+            # TNR - FNR is 2 BAcc - 1. The test is that of a correction's denominator, at 95 %
+            # whatever the confidence of a run's intervals.
             low = compute_rates(Tally(clusters), 0.95)["bacc"].ends[0]
-            why[~(low > 0.5)] = "TNR − FNR is not clear of 0: the evaluator may do no better than chance on it"
-            # Compared as products of counts, which are exact: equal rates must not differ in the last bit.
+            why[~(low > 0.5)] = (
+                "TNR − FNR is not clear of 0: the evaluator may do no better than chance on it"
+            )
+            # Compared as products of counts, which are exact: equal rates must not differ in the
+            # last bit.
             errors, others = self.cells[:, :2, :2].sum(-1).T
             better = self.cells[:, 0, 0] * others - self.cells[:, 1, 0] * errors
             why[better < 0] = "TNR < FNR: on its labels the evaluator is no better than chance"
@@ -104,8 +117,9 @@ class CalibrationClaims:
 class CorrectedRates:
     """What S calibrations make of the error rates of S systems, in b weightings of the claims.
 
-    labelled: (S, b), the share of errors among all labels. corrected: per method (calibration, system, b). thresholds:
-    per method (calibration, b), NaN where it has none. NaN in the weightings in which a calibration is unidentifiable.
+    labelled: (S, b), the share of errors among all labels. corrected: per method (calibration,
+    system, b). thresholds: per method (calibration, b), NaN where it has none. NaN in the
+    weightings in which a calibration is unidentifiable.
     """
 
     labelled: np.ndarray
@@ -117,9 +131,10 @@ class CorrectedRates:
 class _ScoreBins:
     """The scores of claims in T bins.
 
-    edges: (T,), the greatest score of each bin, ascending. row: int (m,), system, label (0, 1, none) and bin of each
-    claim as a place in an array (S, 3, T); -1 without a score. candidates, cuts: of each system the thresholds worth
-    trying, those nearest 0.5 first, and how many bins are not above each.
+    edges: (T,), the greatest score of each bin, ascending. row: int (m,), system, label (0, 1,
+    none) and bin of each claim as a place in an array (S, 3, T); -1 without a score. candidates,
+    cuts: of each system the thresholds worth trying, those nearest 0.5 first, and how many bins are
+    not above each.
     """
 
     edges: np.ndarray
@@ -129,7 +144,8 @@ class _ScoreBins:
 
     @classmethod
     def of(cls, claims: CalibrationClaims, most_bins: int) -> _ScoreBins:
-        """Bins hold about as many claims each, one score where there are no more scores than bins."""
+        """Bins hold about as many claims each, one score where there are no more scores than
+        bins."""
         scored = np.flatnonzero(~np.isnan(claims.score))
         edges, counts = np.unique(claims.score[scored], return_counts=True)
         if len(edges) > most_bins:
@@ -156,18 +172,25 @@ def correct_rates(claims: CalibrationClaims, methods: Sequence[str]) -> Correcte
 def _correct_weighted_rates(
     cells: np.ndarray, in_bins: np.ndarray, bins: _ScoreBins, methods: Sequence[str]
 ) -> CorrectedRates:
-    """cells: (S, 3, 3, b), the weight of claims by label and prediction; in_bins: int (rows of ``bins``, b)."""
+    """cells: (S, 3, 3, b), the weight of claims by label and prediction; in_bins: int (rows of
+    ``bins``, b)."""
     size, b = len(cells), cells.shape[-1]
     cells = cells.astype(np.float64)
     labels, said = cells[:, :2].sum(2), cells[:, :, :2].sum(1)
     plain = np.broadcast_to(divide_or_undefined(said[:, 0], said.sum(1)), (size, size, b))
-    corrected, thresholds = dict.fromkeys(methods, plain), {method: np.full((size, b), np.nan) for method in methods}
+    corrected, thresholds = (
+        dict.fromkeys(methods, plain),
+        {method: np.full((size, b), np.nan) for method in methods},
+    )
     if "adjusted_counts" in methods:
-        corrected["adjusted_counts"] = adjust_counts(plain, np.moveaxis(cells[:, None, :2, :2], -1, -3))
+        corrected["adjusted_counts"] = adjust_counts(
+            plain, np.moveaxis(cells[:, None, :2, :2], -1, -3)
+        )
     tuned = [method for method in methods if method in THRESHOLD_METHODS]
     corrected |= {method: np.full((size, size, b), np.nan) for method in tuned}
     if tuned:
-        # The weight below each edge, (S, 3, T + 1, b): bin by bin, which is several times as fast as `numpy.cumsum`.
+        # The weight below each edge, (S, 3, T + 1, b): bin by bin, which is several times as fast
+        # as `numpy.cumsum`.
         below = np.zeros((size, 3, len(bins.edges) + 1, b), dtype=in_bins.dtype)
         by_bin = in_bins.reshape(size, 3, -1, b)
         for at in range(len(bins.edges)):
@@ -187,8 +210,10 @@ def _correct_weighted_rates(
 
 @dataclass(frozen=True)
 class ResampledRates:
-    """Corrected rates in B bootstrap replicates; n_clusters: how many equal clusters would tell the variance as
-    precisely, where a cluster's part of it grows with the square of its claims (Satterthwaite 1946)."""
+    """Corrected rates in B bootstrap replicates; n_clusters: how many equal clusters would tell the
+    variance as precisely, where a cluster's part of it grows with the square of its claims
+    (Satterthwaite 1946).
+    """
 
     rates: CorrectedRates
     n_clusters: float
@@ -197,7 +222,8 @@ class ResampledRates:
 def resample_corrected_rates(
     claims: CalibrationClaims, methods: Sequence[str], draws: ClusterDraws
 ) -> ResampledRates | None:
-    """Calibrate and correct again by whole clusters that are drawn again; None where there is nothing to resample.
+    """Calibrate and correct again by whole clusters that are drawn again; None where there is
+    nothing to resample.
 
     draws: of ``claims.cluster``.
     """
@@ -207,22 +233,29 @@ def resample_corrected_rates(
         return None
     bins, size = _ScoreBins.of(claims, MOST_RESAMPLED_SCORES), claims.n_systems
     codes = claims.system * 9 + encode_cells(claims.label, claims.prediction)
-    cells = np.bincount(codes * draws.n_units + draws.unit, minlength=size * 9 * draws.n_units).reshape(size * 9, -1)
+    cells = np.bincount(
+        codes * draws.n_units + draws.unit, minlength=size * 9 * draws.n_units
+    ).reshape(size * 9, -1)
     scored = bins.row >= 0
     ones = np.ones(int(scored.sum()), dtype=np.int32)
     members = csr_array(
-        (ones, (bins.row[scored], draws.unit[scored])), shape=(size * 3 * len(bins.edges), draws.n_units)
+        (ones, (bins.row[scored], draws.unit[scored])),
+        shape=(size * 3 * len(bins.edges), draws.n_units),
     )
     found = []
     for block in draws.blocks():
-        # Sums of whole numbers below 2 ** 24 are exact as float32, too, which a product of matrices is fastest with.
+        # Sums of whole numbers below 2 ** 24 are exact as float32, too, which a product of matrices
+        # is fastest with.
         kind = np.float32 if len(codes) < 1 << 16 else np.float64
         in_cells = (cells.astype(kind) @ block.T.astype(kind)).reshape(size, 3, 3, len(block))
         in_bins = members @ np.ascontiguousarray(block.T, dtype=np.int32)
         found.append(_correct_weighted_rates(in_cells, in_bins, bins, methods))
     every = CorrectedRates(
         np.concatenate([one.labelled for one in found], axis=-1),
-        {method: np.concatenate([one.corrected[method] for one in found], axis=-1) for method in methods},
+        {
+            method: np.concatenate([one.corrected[method] for one in found], axis=-1)
+            for method in methods
+        },
         {},
     )
     part = np.bincount(draws.unit, minlength=draws.n_units).astype(float) ** 2
@@ -240,20 +273,28 @@ def estimate_corrected_intervals(
     possible: Sequence[int],
     points: np.ndarray,
 ) -> np.ndarray:
-    """The intervals of each system's corrected rate and bias, by each calibration and by the mean over the others.
+    """The intervals of each system's corrected rate and bias, by each calibration and by the mean
+    over the others.
 
-    possible: the calibrations that could be made. points: (2, S + 1, S), by `CORRECTED_FIGURES`, calibration (the mean
-    last) and system. Gives (2, 2, S + 1, S): low and high ends, which hold the point. NaN where there is none, and
-    where nothing varied when it was resampled: something might in the next claims.
+    possible: the calibrations that could be made. points: (2, S + 1, S), by `CORRECTED_FIGURES`,
+    calibration (the mean last) and system. Gives (2, 2, S + 1, S): low and high ends, which hold
+    the point. NaN where there is none, and where nothing varied when it was resampled: something
+    might in the next claims.
     """
     found = np.full((2, *points.shape), np.nan)
     if resampled is None:
         return found
-    size, rates, labelled = points.shape[-1], resampled.rates.corrected[method], resampled.rates.labelled
-    n_different = 1 if method == "none" else size  # uncorrected, every calibration gives the others the same
+    size, rates, labelled = (
+        points.shape[-1],
+        resampled.rates.corrected[method],
+        resampled.rates.labelled,
+    )
+    # Uncorrected, every calibration gives the others the same.
+    n_different = 1 if method == "none" else size
     for by in [*range(n_different), size]:
         replicates = rates[min(by, size - 1)]
-        if by == size:  # as the observed mean is over the calibrations that could be made, so is each replicate's
+        # As the observed mean is over the calibrations that could be made, so is each replicate's.
+        if by == size:
             replicates = np.full(labelled.shape, np.nan)
             for system in range(size):
                 others = [at for at in possible if at != system]

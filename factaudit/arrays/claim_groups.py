@@ -17,12 +17,21 @@ from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 def find_claims_in_responses(claims: pd.DataFrame, response_codes: np.ndarray) -> np.ndarray:
     """bool (n,): whether a claim has a response_id, and is a part of that response.
 
-    Where one fact stands in several rows (with each person whom it may be of, or with what it cites), a response is not
+    Where one fact stands in several rows (with each person whom it may be of, or with what it
+    cites), a response is not
     wrong because one of them is 0: such responses, named whole by their codes, are none.
     """
     inside: np.ndarray = claims["response_id"].notna().to_numpy(dtype=bool, copy=True)
-    if "fact_id" in claims and (rows := np.flatnonzero(inside & claims["fact_id"].notna().to_numpy())).size:
-        facts = pd.DataFrame({"response": response_codes[rows], "fact": claims["fact_id"].to_numpy(dtype=object)[rows]})
+    if (
+        "fact_id" in claims
+        and (rows := np.flatnonzero(inside & claims["fact_id"].notna().to_numpy())).size
+    ):
+        facts = pd.DataFrame(
+            {
+                "response": response_codes[rows],
+                "fact": claims["fact_id"].to_numpy(dtype=object)[rows],
+            }
+        )
         several = np.unique(response_codes[rows[facts.duplicated().to_numpy()]])
         inside &= ~np.isin(response_codes, several) if several.size else True
     return inside
@@ -30,10 +39,11 @@ def find_claims_in_responses(claims: pd.DataFrame, response_codes: np.ndarray) -
 
 @dataclass(frozen=True, eq=False)
 class ClaimGroups:
-    """``codes``: int64 (n,), the group of each row (-1: none); ``keys``: per group its value of each column, sorted.
+    """``codes``: int64 (n,), the group of each row (-1: none); ``keys``: per group its value of
+    each column, sorted.
 
-    The rows are claims or responses, as ``level`` says; ``claims_without_response``: per group, its claims that are in
-    no response.
+    The rows are claims or responses, as ``level`` says; ``claims_without_response``: per group, its
+    claims that are in no response.
     """
 
     codes: np.ndarray
@@ -53,13 +63,15 @@ class ClaimGroups:
 
 
 def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -> ClaimGroups:
-    """Groups of equal values of the columns ``column_names``; a missing value is a group of its own (key None), sorted
-    last.
+    """Groups of equal values of the columns ``column_names``; a missing value is a group of its own
+    (key None), sorted last.
 
-    Each key has ``dataset`` first: ``__all__`` where it isn't among ``column_names``. Raises `UsageError` for an
-    unknown column.
+    Each key has ``dataset`` first: ``__all__`` where it isn't among ``column_names``. Raises
+    `UsageError` for an unknown column.
     """
-    groups = ClaimGroups(np.zeros(len(claims), dtype=np.int64), [{"dataset": ALL_TOGETHER}] if len(claims) else [])
+    groups = ClaimGroups(
+        np.zeros(len(claims), dtype=np.int64), [{"dataset": ALL_TOGETHER}] if len(claims) else []
+    )
     for column in dict.fromkeys(column_names):
         groups = split_claim_groups_by_column(groups, claims, column, keep_missing=True)
     return groups
@@ -68,27 +80,39 @@ def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -
 def split_claim_groups_by_column(
     groups: ClaimGroups, claims: pd.DataFrame, column: str, *, keep_missing: bool = False
 ) -> ClaimGroups:
-    """Each group split by one more column; rows without a value get code -1, or are a group that is sorted last."""
+    """Each group split by one more column; rows without a value get code -1, or are a group that is
+    sorted last."""
     values, names = encode_claim_group_column(claims, column)
     inside = claims[column].notna().to_numpy() | keep_missing
     pairs, codes = encode_distinct_integer_pairs(groups.codes[inside], values[inside], len(names))
     found = np.full(len(claims), -1, dtype=np.int64)
     found[inside] = codes
-    keys = [{**groups.keys[pair // len(names)], column: names[pair % len(names)]} for pair in pairs.tolist()]
+    keys = [
+        {**groups.keys[pair // len(names)], column: names[pair % len(names)]}
+        for pair in pairs.tolist()
+    ]
     return replace(groups, codes=found, keys=keys, claims_without_response=())
 
 
 def encode_claim_group_column(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[Any]]:
-    """A column as int64 codes (n,) into its distinct values, sorted, None last where some value is missing."""
+    """A column as int64 codes (n,) into its distinct values, sorted, None last where some value is
+    missing."""
     if column not in claims:
         raise UsageError(
-            f"the claims have no column {column!r}{suggest_known_name(column, [str(c) for c in claims.columns])}"
+            "the claims have no column"
+            f" {column!r}{suggest_known_name(column, [str(c) for c in claims.columns])}"
         )
     try:
         codes, found = pd.factorize(claims[column], use_na_sentinel=True)
     except TypeError as error:
-        raise UsageError(f"column {column!r} holds lists or objects: claims cannot be grouped by it") from error
-    names = found.to_numpy(dtype=object).tolist() if isinstance(found.dtype, pd.StringDtype) else list(found)
+        raise UsageError(
+            f"column {column!r} holds lists or objects: claims cannot be grouped by it"
+        ) from error
+    names = (
+        found.to_numpy(dtype=object).tolist()
+        if isinstance(found.dtype, pd.StringDtype)
+        else list(found)
+    )
     names = [name.item() if isinstance(name, np.generic) else name for name in names]
     if all(isinstance(name, str) for name in names):
         order = sorted(range(len(names)), key=names.__getitem__)

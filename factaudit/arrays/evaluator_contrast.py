@@ -1,4 +1,5 @@
-"""Two evaluators on the same claims: the difference of their BAccs and of their biases, by data set, paired."""
+"""Two evaluators on the same claims: the difference of their BAccs and of their biases, by data
+set, paired."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ from factaudit.stats.mover import discordant_difference_interval
 class EvaluatorContrast:
     """Figure of a - figure of b for the keys ``bacc`` and ``bias``, by group of claims.
 
-    figures: each over what its evaluator scored, with bounds; NaN where both have not scored both classes; with
-    intervals those of the claims that both scored. both: int64 (G, 2, 2, 2), these claims by label, a's and b's
-    prediction; clusters: the same (kinds, 8). n_labelled: int64 (G,), all labelled ones.
+    figures: each over what its evaluator scored, with bounds; NaN where both have not scored both
+    classes; with intervals those of the claims that both scored. both: int64 (G, 2, 2, 2), these
+    claims by label, a's and b's prediction; clusters: the same (kinds, 8). n_labelled: int64 (G,),
+    all labelled ones.
     """
 
     figures: Figures
@@ -40,7 +42,9 @@ def compare_evaluators(
     both = every.cells[:, :2, :2, :2]
     counts = clusters.counts.reshape(-1, 2, 2, 2)
     by_label = counts.sum((2, 3))
-    right = np.stack([counts[:, 1, 1, 0], counts[:, 1, 0, 1], counts[:, 0, 0, 1], counts[:, 0, 1, 0]], 1)
+    right = np.stack(
+        [counts[:, 1, 1, 0], counts[:, 1, 0, 1], counts[:, 0, 0, 1], counts[:, 0, 1, 0]], 1
+    )
     accuracy = right, np.repeat(by_label[:, ::-1], 2, axis=1), np.array([0.5, -0.5, 0.5, -0.5])
     errors = np.stack([counts[:, :, 0, 1].sum(1), counts[:, :, 1, 0].sum(1)], 1)
     bias = errors, np.repeat(by_label.sum(1, keepdims=True), 2, axis=1), np.array([1.0, -1.0])
@@ -55,7 +59,9 @@ def compare_evaluators(
             shares = estimate_clustered_proportions(clusters, hits, of)
             point, (low, high) = discordant_difference_interval(shares, weights, confidence)
             moved = figure.point - point
-            figure = replace(figure, interval=(np.maximum(low + moved, -1), np.minimum(high + moved, 1)))
+            figure = replace(
+                figure, interval=(np.maximum(low + moved, -1), np.minimum(high + moved, 1))
+            )
         figures[key] = figure
     return EvaluatorContrast(figures, both, clusters, every.cells[:, :2].sum((1, 2, 3)))
 

@@ -22,7 +22,11 @@ from factaudit.arrays.claim_groups import (
 )
 from factaudit.arrays.figures import Tally, encode_cells
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs, count_codes_by_cluster
+from factaudit.stats.clustered_proportions import (
+    ClusterCounts,
+    GroupClusterPairs,
+    count_codes_by_cluster,
+)
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.documents import encode_distinct_documents
@@ -46,7 +50,9 @@ def check_evaluators(wanted_names: Iterable[str], evaluators: Sequence[str]) -> 
             raise UsageError(f"no verdicts of {name!r}{suggest_known_name(name, evaluators)}")
 
 
-def pair_evaluators(evaluators: Sequence[str], partner_by_evaluator: Mapping[str, str] | None) -> list[tuple[int, int]]:
+def pair_evaluators(
+    evaluators: Sequence[str], partner_by_evaluator: Mapping[str, str] | None
+) -> list[tuple[int, int]]:
     """Places of the pairs of evaluators that are wanted, each to its other one; None: every two."""
     if partner_by_evaluator is None:
         return list(combinations(range(len(evaluators)), 2))
@@ -61,14 +67,22 @@ class Judgements:
     claims: the claims table, n rows in the order of the arrays.
     evaluators: E names, sorted, so that no figure depends on the order of the input's rows.
     label: int8 (n,), 1 attributable, 0 unattributable, -1 not annotated.
-    prediction: int8 (E, n), 1, 0 or -1 for unscored (a verdict without a prediction, or no verdict at all).
-    score, grade: float64 (E, n), NaN where the evaluator gave none; grade is None where verdicts have none at all.
-    status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at all.
-    empty_responses: the rows of the claims table that stand for responses without any claim; they are in no array.
-    repeat_predictions: int8 (R, E, n), of all R repeats, the first of which is ``prediction``; None without any.
-    annotations: claim_id, annotator, label and grade of these claims (`list_annotator_judgements`); None without.
-    label_rules: the rules that a run names for them, the first of which made ``label``; () where the labels are given.
-    variants: the claims that were made of these to see what a change does (`variant_of`); they are in no other array.
+    prediction: int8 (E, n), 1, 0 or -1 for unscored (a verdict without a prediction, or no verdict
+    at all).
+    score, grade: float64 (E, n), NaN where the evaluator gave none; grade is None where verdicts
+    have none at all.
+    status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at
+    all.
+    empty_responses: the rows of the claims table that stand for responses without any claim; they
+    are in no array.
+    repeat_predictions: int8 (R, E, n), of all R repeats, the first of which is ``prediction``; None
+    without any.
+    annotations: claim_id, annotator, label and grade of these claims (`list_annotator_judgements`);
+    None without.
+    label_rules: the rules that a run names for them, the first of which made ``label``; () where
+    the labels are given.
+    variants: the claims that were made of these to see what a change does (`variant_of`); they are
+    in no other array.
     cache: what several audits compute from these arrays, by what it is.
     """
 
@@ -84,19 +98,28 @@ class Judgements:
     label_rules: tuple[str, ...] = ()
     variants: Judgements | None = None
     grade: np.ndarray | None = None
-    cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    cache: dict[tuple[Any, ...], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
-    def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> Judgements:
-        """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out.
+    def join(
+        cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
+    ) -> Judgements:
+        """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims``
+        is left out.
 
-        Of repeats the first (repeat 0) is read; all are in ``repeat_predictions``. Rows of responses without any claim
-        are set apart (``empty_responses``), and so are variants of claims that are here (``variants``).
+        Of repeats the first (repeat 0) is read; all are in ``repeat_predictions``. Rows of
+        responses without any claim are set apart (``empty_responses``), and so are variants of
+        claims that are here (``variants``).
         """
         varied = find_claim_variants(claims)
         if varied.any():
             plain, made = (claims[rows].reset_index(drop=True) for rows in (~varied, varied))
-            return replace(cls._join_claims(plain, verdicts, annotations), variants=cls._join_claims(made, verdicts))
+            return replace(
+                cls._join_claims(plain, verdicts, annotations),
+                variants=cls._join_claims(made, verdicts),
+            )
         return cls._join_claims(claims, verdicts, annotations)
 
     @classmethod
@@ -104,7 +127,8 @@ class Judgements:
         cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
     ) -> Judgements:
         lone = claims["abstained"].notna()
-        # Without any, not their columns either: an empty part of a column of documents holds them all.
+        # Without any, not their columns either: an empty part of a column of documents holds them
+        # all.
         silent = claims[lone] if lone.any() else claims.iloc[:0].astype(object)
         if lone.any():
             claims = claims[~lone].reset_index(drop=True)
@@ -112,7 +136,9 @@ class Judgements:
         rows = find_claim_positions_in_table(claims, verdicts["claim_id"])
         arrays = VerdictArrays(evaluators, len(claims))
         # Mostly all are known: then nothing is copied to be picked from.
-        arrays.add(rows, verdicts) if (rows >= 0).all() else arrays.add(rows[rows >= 0], verdicts[rows >= 0])
+        arrays.add(rows, verdicts) if (rows >= 0).all() else arrays.add(
+            rows[rows >= 0], verdicts[rows >= 0]
+        )
         if annotations is not None:
             inside = find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0
             annotations = annotations[inside].reset_index(drop=True)
@@ -126,11 +152,15 @@ class Judgements:
 
     @cached_property
     def stated_prediction(self) -> np.ndarray:
-        """int8 (E, n): `prediction` without what was guessed, a reply that states no verdict and was read as one."""
-        return np.where(self.status > STATUSES.index("ok"), MISSING, self.prediction).astype(np.int8)
+        """int8 (E, n): `prediction` without what was guessed, a reply that states no verdict and
+        was read as one."""
+        return np.where(self.status > STATUSES.index("ok"), MISSING, self.prediction).astype(
+            np.int8
+        )
 
     def compute_support(self, evaluators: Sequence[str]) -> np.ndarray:
-        """float64 (E, n): their scores, predictions where one gave no score, NaN where it gave neither."""
+        """float64 (E, n): their scores, predictions where one gave no score, NaN where it gave
+        neither."""
         at = [self.evaluators.index(name) for name in evaluators]
         said = np.where(np.isnan(self.score[at]), self.prediction[at], self.score[at])
         return np.where(self.prediction[at] == MISSING, np.nan, said)
@@ -143,40 +173,53 @@ class Judgements:
 
     @cached_property
     def responses(self) -> Judgements:
-        """The same, one row per response, which is 1 when all its claims are, and 0 when one is not.
+        """The same, one row per response, which is 1 when all its claims are, and 0 when one is
+        not.
 
-        It has a label where all its claims have one: of responses labelled in part only those whose error happens to be
-        among the labels would be known, and all would be errors. Its prediction is the Kleene AND: 0 as soon as one of
-        its claims is 0, 1 when all are 1, else missing, for which there are bounds. Its score is the least of
-        its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
-        claims. A response is a (dataset, system, response_id); `find_claims_in_responses` says who belongs to none. Its
-        ``claims`` has dataset, system, response_id and doc_id (of `name_documents`, null where they are several); its
-        ``status`` is -1, for a response has no verdict of its own, or ``unparsed`` where its prediction rests on a
-        guessed one.
+        It has a label where all its claims have one: of responses labelled in part only those whose
+        error happens to be among the labels would be known, and all would be errors. Its prediction
+        is the Kleene AND: 0 as soon as one of its claims is 0, 1 when all are 1, else missing, for
+        which there are bounds. Its score is the least of its claims' (NaN where a claim has none),
+        so that ``score > t`` says of the response what it says of all its claims. A response is a
+        (dataset, system, response_id); `find_claims_in_responses` says who belongs to none. Its
+        ``claims`` has dataset, system, response_id and doc_id (of `name_documents`, null where they
+        are several); its ``status`` is -1, for a response has no verdict of its own, or
+        ``unparsed`` where its prediction rests on a guessed one.
         """
         rows, starts = self._response_rows
         label, prediction = self.label[rows], self.prediction[:, rows]
         status = np.full((len(self.evaluators), len(starts)), MISSING, dtype=np.int8)
-        claims = self.claims[["dataset", "system", "response_id", "doc_id"]].iloc[rows[starts]].reset_index(drop=True)
+        claims = (
+            self.claims[["dataset", "system", "response_id", "doc_id"]]
+            .iloc[rows[starts]]
+            .reset_index(drop=True)
+        )
         document, documents = self._document_codes_and_names
         first, last = self.response_extremes(document)
-        named = pd.Series(np.array([*documents, None], dtype=object)[first], index=claims.index, dtype=object)
+        named = pd.Series(
+            np.array([*documents, None], dtype=object)[first], index=claims.index, dtype=object
+        )
         claims["doc_id"] = named.where(first == last, None)
         empty = not len(rows)
         if not empty:
             certain = _kleene_and_by_response(self.stated_prediction[:, rows], starts)
-            status[certain != _kleene_and_by_response(prediction, starts)] = STATUSES.index("unparsed")
+            status[certain != _kleene_and_by_response(prediction, starts)] = STATUSES.index(
+                "unparsed"
+            )
         return Judgements(
             claims=claims,
             evaluators=self.evaluators,
             label=label if empty else np.minimum.reduceat(label, starts),
             prediction=prediction if empty else _kleene_and_by_response(prediction, starts),
-            score=self.score[:, rows] if empty else np.minimum.reduceat(self.score[:, rows], starts, axis=-1),
+            score=self.score[:, rows]
+            if empty
+            else np.minimum.reduceat(self.score[:, rows], starts, axis=-1),
             status=status,
         )
 
     def response_extremes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the greatest of (n,) values in each response, in the order of `responses`."""
+        """The least and the greatest of (n,) values in each response, in the order of
+        `responses`."""
         rows, starts = self._response_rows
         if not len(rows):
             return values[rows], values[rows]
@@ -184,13 +227,14 @@ class Judgements:
 
     @cached_property
     def response_index(self) -> np.ndarray:
-        """int64 (n,): the place of each claim's response in `responses`, -1 where it belongs to none."""
+        """int64 (n,): the place of each claim's response in `responses`, -1 where it belongs to
+        none."""
         rows, starts = self._response_rows
         found = np.full(len(self.claims), -1, dtype=np.int64)
         found[rows] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
         return found
 
-    # ----------------------------------------------------------------------------------------------- numbers
+    # ---- numbers
     # Cells of k fields have k axes of 3: 0, 1 and (last) missing.
 
     @property
@@ -201,13 +245,19 @@ class Judgements:
     def system_names(self) -> list[str]:
         return sorted(self.claims["system"].dropna().unique())
 
-    def make_groups(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> ClaimGroups:
-        """The claims or responses in the groups that the *claims* have (so that a group without a response is seen).
+    def make_groups(
+        self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False
+    ) -> ClaimGroups:
+        """The claims or responses in the groups that the *claims* have (so that a group without a
+        response is seen).
 
-        ``systems``: each group split by system; what has none is in no group then. Raises `UsageError` for an unknown
-        level or column, and where the claims of a response are in several groups.
+        ``systems``: each group split by system; what has none is in no group then. Raises
+        `UsageError` for an unknown level or column, and where the claims of a response are in
+        several groups.
         """
-        return self.compute_once(("groups", level, tuple(by), systems), lambda: self._make_groups(level, by, systems))
+        return self.compute_once(
+            ("groups", level, tuple(by), systems), lambda: self._make_groups(level, by, systems)
+        )
 
     def _make_groups(self, level: str, by: Sequence[str], systems: bool) -> ClaimGroups:
         units, groups = self.at_level(level), group_claims_by_columns(self.claims, by)
@@ -216,12 +266,15 @@ class Judgements:
             outside = np.bincount(groups.codes[alone], minlength=len(groups.keys))
             first, last = self.response_extremes(groups.codes)
             if (first != last).any():
-                raise UsageError(f"claims of one response differ in {', '.join(by)}: use levels: [claim]")
+                raise UsageError(
+                    f"claims of one response differ in {', '.join(by)}: use levels: [claim]"
+                )
             groups = ClaimGroups(first, groups.keys, level, tuple(outside.tolist()))
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
     def tally(self, groups: ClaimGroups, *fields: int) -> Tally:
-        """Count the claims or responses of each group by `LABEL`, or by what evaluators (their places) predict."""
+        """Count the claims or responses of each group by `LABEL`, or by what evaluators (their
+        places) predict."""
         known: WeakKeyDictionary[ClaimGroups, dict[tuple[int, ...], Tally]]
         known = self.compute_once(("tallies",), WeakKeyDictionary)
         tallies = known.setdefault(groups, {})
@@ -234,11 +287,16 @@ class Judgements:
         values = [units.label if place == LABEL else units.prediction[place] for place in fields]
         if not any(units.has_guesses[place] for place in fields if place != LABEL):
             return self.tally_values(groups, values)
-        stated = [units.label if place == LABEL else units.stated_prediction[place] for place in fields]
+        stated = [
+            units.label if place == LABEL else units.stated_prediction[place] for place in fields
+        ]
         return self.tally_values(groups, values, stated)
 
     def tally_values(
-        self, groups: ClaimGroups, values: Sequence[np.ndarray], stated: Sequence[np.ndarray] | None = None
+        self,
+        groups: ClaimGroups,
+        values: Sequence[np.ndarray],
+        stated: Sequence[np.ndarray] | None = None,
     ) -> Tally:
         """Count by any k values, int8 (n,) each: 0, 1 or -1; stated: the same without guesses."""
         size = 3 ** len(values)
@@ -252,13 +310,15 @@ class Judgements:
 
     @cached_property
     def has_guesses(self) -> np.ndarray:
-        """bool (E,): whether some prediction of an evaluator was read into a reply that states none."""
+        """bool (E,): whether some prediction of an evaluator was read into a reply that states
+        none."""
         return (self.stated_prediction != self.prediction).any(1)
 
     def tally_jointly(
         self, groups: ClaimGroups, members: Sequence[int], evaluator: int, *, stated: bool = False
     ) -> ClusterCounts:
-        """Kinds of clusters by their claims in several groups at once: one group, counts (k, members * 9).
+        """Kinds of clusters by their claims in several groups at once: one group, counts (k,
+        members * 9).
 
         By label and prediction of an evaluator; stated: guessed predictions are missing.
         """
@@ -268,7 +328,9 @@ class Judgements:
         rows = np.flatnonzero(member >= 0)
         said = (units.stated_prediction if stated else units.prediction)[evaluator]
         codes = member[rows] * 9 + encode_cells(units.label[rows], said[rows])
-        return count_codes_by_cluster(units.cluster_codes[rows], np.zeros_like(rows), 1, codes, len(members) * 9)
+        return count_codes_by_cluster(
+            units.cluster_codes[rows], np.zeros_like(rows), 1, codes, len(members) * 9
+        )
 
     def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
         """Kept as long as the groups are."""
@@ -280,13 +342,14 @@ class Judgements:
         return pairs[groups]
 
     def compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
-        """What several audits ask for, computed for the first of them. Groups are told apart by identity."""
+        """What several audits ask for, computed for the first of them. Groups are told apart by
+        identity."""
         if key not in self.cache:
             self.cache[key] = compute()
         found: T = self.cache[key]
         return found
 
-    # ---------------------------------------------------------------------------------------------------------- arrays
+    # ---- arrays
 
     @property
     def dataset_codes(self) -> np.ndarray:
@@ -299,10 +362,12 @@ class Judgements:
 
     @cached_property
     def cluster_codes(self) -> np.ndarray:
-        """int64 (n,): what is resampled together. Responses of a document where one is known, else responses.
+        """int64 (n,): what is resampled together. Responses of a document where one is known, else
+        responses.
 
-        A claim with neither is a cluster of its own, and a response whose claims name several documents is one. No
-        cluster spans datasets. The codes follow the names, not the order of the rows.
+        A claim with neither is a cluster of its own, and a response whose claims name several
+        documents is one. No cluster spans datasets. The codes follow the names, not the order of
+        the rows.
         """
         dataset = self.dataset_codes
         document, documents = self._document_codes_and_names
@@ -310,7 +375,8 @@ class Judgements:
         answered = self.claims["response_id"].notna().to_numpy()
         response = self._response_codes
         size = int(response.max(initial=-1)) + 1
-        # A response that names several documents (a passage per atomic fact, say) must not be torn apart.
+        # A response that names several documents (a passage per atomic fact, say) must not be torn
+        # apart.
         low = np.full(size, len(documents), dtype=np.int64)
         high = np.full(size, -1, dtype=np.int64)
         np.minimum.at(low, response[answered], document[answered])
@@ -328,11 +394,14 @@ class Judgements:
 
     @cached_property
     def _document_codes_and_names(self) -> tuple[np.ndarray, list[Any]]:
-        return encode_claim_group_column(pd.DataFrame({"document": name_documents(self.claims)}), "document")
+        return encode_claim_group_column(
+            pd.DataFrame({"document": name_documents(self.claims)}), "document"
+        )
 
     @cached_property
     def _response_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The claims that are in a response, response by response, and where each response begins among them."""
+        """The claims that are in a response, response by response, and where each response begins
+        among them."""
         inside = np.flatnonzero(find_claims_in_responses(self.claims, self._response_codes))
         member = self._response_codes[inside]
         order = np.argsort(member, kind="stable")
@@ -340,7 +409,8 @@ class Judgements:
 
     @cached_property
     def _response_codes(self) -> np.ndarray:
-        """int64 (n,): the response of each claim; of no meaning where a claim has no response_id."""
+        """int64 (n,): the response of each claim; of no meaning where a claim has no
+        response_id."""
         codes = self.dataset_codes
         for column in ("system", "response_id"):
             values, names = encode_claim_group_column(self.claims, column)
@@ -351,28 +421,38 @@ class Judgements:
 def name_documents(claims: pd.DataFrame) -> pd.Series:
     """The document of each claim: its doc_id, else a hash of its text; null where it has neither.
 
-    Claims of one text share a document whether or not somebody gave it an id: without that, ten claims of a document
-    would count as ten independent observations, and 95 % intervals would cover the truth in 77 % of runs.
+    Claims of one text share a document whether or not somebody gave it an id: without that, ten
+    claims of a document would count as ten independent observations, and 95 % intervals would cover
+    the truth in 77 % of runs.
     """
     named = claims["doc_id"].astype(object).where(claims["doc_id"].notna(), None)
     if "doc" not in claims or named.notna().all():
         return named
     numbers, texts = encode_distinct_documents(claims["doc"])
     hashes = [
-        None if text is None or not text.strip() or is_text_placeholder(text) else hash_document(text)
+        None
+        if text is None or not text.strip() or is_text_placeholder(text)
+        else hash_document(text)
         for text in texts.to_pylist()
     ]
-    by_text = pd.Series(np.array([*hashes, None], dtype=object)[numbers], index=claims.index, dtype=object)
+    by_text = pd.Series(
+        np.array([*hashes, None], dtype=object)[numbers], index=claims.index, dtype=object
+    )
     return named.where(named.notna(), by_text)
 
 
 def hash_document(text: str) -> str:
-    """A name for a document without an id, the same in every table that has the text, and in SQL (``md5``)."""
-    return "text " + hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    """A name for a document without an id, the same in every table that has the text, and in SQL
+    (``md5``)."""
+    return (
+        "text "
+        + hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    )
 
 
 class VerdictArrays:
-    """What E evaluators said of n claims, as blocks of verdicts fill it; predictions and statuses by repeat."""
+    """What E evaluators said of n claims, as blocks of verdicts fill it; predictions and statuses
+    by repeat."""
 
     def __init__(self, evaluators: Sequence[str], n_claims: int) -> None:
         self.evaluators = tuple(evaluators)
@@ -383,14 +463,20 @@ class VerdictArrays:
         self.grade: np.ndarray | None = None
 
     def add(self, rows: np.ndarray, verdicts: pd.DataFrame) -> np.ndarray:
-        """Take validated verdicts of the claims at these rows; gives which of them stand beside another one of theirs.
+        """Take validated verdicts of the claims at these rows; gives which of them stand beside
+        another one of theirs.
 
         Repeats of an evaluator that is not among these are left out.
         """
-        evaluator = pd.Categorical(verdicts["evaluator"], categories=list(self.evaluators)).codes.astype(np.int64)
+        evaluator = pd.Categorical(
+            verdicts["evaluator"], categories=list(self.evaluators)
+        ).codes.astype(np.int64)
         prediction = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)
         status = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes.astype(np.int8)
-        repeat, is_again = verdicts["repeat"].to_numpy(dtype=np.int64), np.zeros(len(rows), dtype=bool)
+        repeat, is_again = (
+            verdicts["repeat"].to_numpy(dtype=np.int64),
+            np.zeros(len(rows), dtype=bool),
+        )
         for number in np.unique(repeat).tolist():
             of = np.flatnonzero((repeat == number) & (evaluator >= 0))
             at = evaluator[of], rows[of]
@@ -426,4 +512,6 @@ class VerdictArrays:
 def _kleene_and_by_response(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Kleene AND of 1 / 0 / -1 over the runs that begin at ``starts`` (last axis)."""
     rank = np.array([0, 2, 1], dtype=np.int8)  # of 0, 1 and -1: false < unknown < true
-    return np.array([0, MISSING, 1], dtype=np.int8)[np.minimum.reduceat(rank[values], starts, axis=-1)]
+    return np.array([0, MISSING, 1], dtype=np.int8)[
+        np.minimum.reduceat(rank[values], starts, axis=-1)
+    ]

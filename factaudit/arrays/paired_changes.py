@@ -1,4 +1,5 @@
-"""How the figures of one evaluator changed between two runs on the same claims, with paired intervals."""
+"""How the figures of one evaluator changed between two runs on the same claims, with paired
+intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ FigureChange = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def average_repeated_predictions(judgements: Judgements, evaluator: str) -> np.ndarray:
-    """float64 (n,): the share of an evaluator's repeats that predict 1; NaN where none is scored."""
+    """float64 (n,): the share of an evaluator's repeats that predict 1; NaN where none is
+    scored."""
     at = judgements.evaluators.index(evaluator)
     asked = judgements.repeat_predictions
     predictions = judgements.prediction[None, at] if asked is None else asked[:, at]
@@ -34,17 +36,21 @@ def compute_paired_changes(
     clusters: np.ndarray,
     confidence: float = 0.95,
 ) -> dict[str, FigureChange]:
-    """The changes of bacc, tpr, tnr, ppr, bias, abs_bias and unscored in each of G groups of claims.
+    """The changes of bacc, tpr, tnr, ppr, bias, abs_bias and unscored in each of G groups of
+    claims.
 
-    label: int (n,), 1, 0 or -1. before, after: float64 (n,), the share of repeats that predict 1; NaN where a claim is
-    unscored. groups: int (n,), 0..G-1; clusters: int (n,). Every figure but unscored is over the claims that both runs
-    scored, so that a verdict that was lost neither raises nor lowers it. Rates are over labelled claims; where a group
-    has none, ppr is over all. Clusters and rare changes are dealt with as in `discordant_difference_interval`.
+    label: int (n,), 1, 0 or -1. before, after: float64 (n,), the share of repeats that predict 1;
+    NaN where a claim is
+    unscored. groups: int (n,), 0..G-1; clusters: int (n,). Every figure but unscored is over the
+    claims that both runs scored, so that a verdict that was lost neither raises nor lowers it.
+    Rates are over labelled claims; where a group has none, ppr is over all. Clusters and rare
+    changes are dealt with as in `discordant_difference_interval`.
 
     >>> label = np.repeat([1, 0], 50)
     >>> before, after = label.astype(float), label.astype(float)
     >>> after[:5] = 0
-    >>> found = compute_paired_changes(label, before, after, np.zeros(100, dtype=int), 1, np.arange(100))
+    >>> groups, clusters = np.zeros(100, dtype=int), np.arange(100)
+    >>> found = compute_paired_changes(label, before, after, groups, 1, clusters)
     >>> [round(each.item(), 3) for each in found["tpr"]]
     [1.0, 0.9, -0.1, -0.199, -0.001]
     """
@@ -59,12 +65,14 @@ def compute_paired_changes(
         return divide_or_undefined(sums, np.bincount(groups[inside], minlength=n_groups))
 
     def measure_bias(prediction: np.ndarray) -> np.ndarray:
-        """What each claim adds to |bias|: its excess of predicted errors, turned where they are too few."""
+        """What each claim adds to |bias|: its excess of predicted errors, turned where they are too
+        few."""
         excess = label - prediction
         return np.where(average(labelled, excess) < 0, -1.0, 1.0)[groups] * excess
 
     of_correct, of_errors = (correct, before, after), (errors, 1 - before, 1 - after)
-    # Each figure is a weighted sum of means: per mean the claims that it is over, and what each has before and after.
+    # Each figure is a weighted sum of means: per mean the claims that it is over, and what each has
+    # before and after.
     figures = {
         "tpr": [(1.0, *of_correct)],
         "tnr": [(1.0, *of_errors)],
@@ -72,12 +80,18 @@ def compute_paired_changes(
         "ppr": [(1.0, counted, before, after)],
         "bias": [(1.0, labelled, label - before, label - after)],
         "abs_bias": [(1.0, labelled, measure_bias(before), measure_bias(after))],
-        "unscored": [(1.0, np.ones(len(label), dtype=bool), np.isnan(before) * 1.0, np.isnan(after) * 1.0)],
+        "unscored": [
+            (1.0, np.ones(len(label), dtype=bool), np.isnan(before) * 1.0, np.isnan(after) * 1.0)
+        ],
     }
     changes = {}
     for key, terms in figures.items():
-        old = np.sum([weight * average(inside, values) for weight, inside, values, _ in terms], axis=0)
-        new = np.sum([weight * average(inside, values) for weight, inside, _, values in terms], axis=0)
+        old = np.sum(
+            [weight * average(inside, values) for weight, inside, values, _ in terms], axis=0
+        )
+        new = np.sum(
+            [weight * average(inside, values) for weight, inside, _, values in terms], axis=0
+        )
         # The change of a mean is the share of what rose less that of what fell.
         weights, hits, sizes = [], [], []
         for weight, inside, earlier, later in terms:
@@ -86,7 +100,9 @@ def compute_paired_changes(
                 some, of = _sum_by_cluster(pairs, inside, np.maximum(sign * (later - earlier), 0))
                 hits.append(some)
                 sizes.append(of)
-        shares = estimate_clustered_proportions(_make_cluster_counts(pairs), np.hstack(hits), np.hstack(sizes))
+        shares = estimate_clustered_proportions(
+            _make_cluster_counts(pairs), np.hstack(hits), np.hstack(sizes)
+        )
         low, high = discordant_difference_interval(shares, np.array(weights), confidence)[1]
         changes[key] = (old, new, new - old, np.maximum(low, -1), np.minimum(high, 1))
     return changes
@@ -100,7 +116,8 @@ def compute_paired_flip_shares(
     clusters: np.ndarray,
     confidence: float = 0.95,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The share of changed predictions among the claims that both runs scored, and its interval: (G,) each.
+    """The share of changed predictions among the claims that both runs scored, and its interval:
+    (G,) each.
 
     before, after: int (n,), -1 where unscored.
     """
@@ -111,7 +128,9 @@ def compute_paired_flip_shares(
     return share.point[:, 0], low[:, 0], high[:, 0]
 
 
-def _sum_by_cluster(pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sum_by_cluster(
+    pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Sums of values, and how many they are, in each pair of a group and a cluster: (k, 1) each."""
     at, length = pairs.pair[inside], len(pairs.group)
     sums = np.bincount(at, values[inside], length)
@@ -120,4 +139,6 @@ def _sum_by_cluster(pairs: GroupClusterPairs, inside: np.ndarray, values: np.nda
 
 def _make_cluster_counts(pairs: GroupClusterPairs) -> ClusterCounts:
     length = len(pairs.group)
-    return ClusterCounts(pairs.group, np.ones(length, dtype=np.int64), np.zeros((length, 0)), pairs.n_groups)
+    return ClusterCounts(
+        pairs.group, np.ones(length, dtype=np.int64), np.zeros((length, 0)), pairs.n_groups
+    )

@@ -1,11 +1,12 @@
-"""A table of published counts as `Judgements`: a claim for each claim counted, for audits that need numbers of claims
-only.
+"""A table of published counts as `Judgements`: a claim for each claim counted, for audits that need
+numbers of claims only.
 
-Every audit of `factaudit.audit` then computes on published counts with the code that it has for claims. Where only the
-two error rates are known, and not how many of the labelled errors the evaluator found, the claims are laid out so that
-it found as few as can be: the two rates are then as loosely tied as they may be, and the interval of their difference
-(the bias) is the widest. An audit that reads labels and predictions together (``Audit.counts`` is "joint") must not be
-given such rows.
+Every audit of `factaudit.audit` then computes on published counts with the code that it has for
+claims. Where only the two error rates are known, and not how many of the labelled errors the
+evaluator found, the claims are laid out so that
+it found as few as can be: the two rates are then as loosely tied as they may be, and the interval
+of their difference (the bias) is the widest. An audit that reads labels and predictions together
+(``Audit.counts`` is "joint") must not be given such rows.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from factaudit.tables import CLAIM_COLUMNS, STATUSES, list_plain_rows
 def expand_published_counts(counts_table: pd.DataFrame, level: str) -> Judgements:
     """Lay out the rows of a validated counts table at one level, a claim for each claim counted.
 
-    Responses have a ``response_id`` each, and so are the same at both levels. An evaluator without a row for a system
-    left its claims unscored. Nothing says which claims belong together: they count as independent.
+    Responses have a ``response_id`` each, and so are the same at both levels. An evaluator without
+    a row for a system left its claims unscored. Nothing says which claims belong together: they
+    count as independent.
     """
     rows = list_plain_rows(counts_table[counts_table["level"] == level])
     names = sorted({row["evaluator"] for row in rows})
@@ -38,14 +40,20 @@ def expand_published_counts(counts_table: pd.DataFrame, level: str) -> Judgement
         errors = group[0]["labelled_errors"]
         label[start : start + errors] = 0
         for row in group:
-            at, predicted, found = names.index(row["evaluator"]), row["predicted_errors"], row["errors_found"]
+            at, predicted, found = (
+                names.index(row["evaluator"]),
+                row["predicted_errors"],
+                row["errors_found"],
+            )
             if found is None:
                 found = max(0, errors + predicted - size)
             prediction[at, start : start + size] = 1
             prediction[at, start : start + found] = 0
             prediction[at, start + errors : start + errors + predicted - found] = 0
     ids = pd.Series(np.arange(starts[-1]).astype(str), dtype="str")
-    claims = pd.DataFrame({column: pd.Series(None, index=ids.index, dtype="str") for column in CLAIM_COLUMNS})
+    claims = pd.DataFrame(
+        {column: pd.Series(None, index=ids.index, dtype="str") for column in CLAIM_COLUMNS}
+    )
     claims["claim_id"] = ids
     if level == "response":
         claims["response_id"] = ids
@@ -55,4 +63,6 @@ def expand_published_counts(counts_table: pd.DataFrame, level: str) -> Judgement
     claims["label"] = pd.Series(label, dtype="Int8")
     ok = STATUSES.index("ok")
     status = np.where(prediction == MISSING, MISSING, ok).astype(np.int8)
-    return Judgements(claims, tuple(names), label, prediction, np.full(prediction.shape, np.nan), status)
+    return Judgements(
+        claims, tuple(names), label, prediction, np.full(prediction.shape, np.nan), status
+    )

@@ -1,7 +1,9 @@
-"""Scores of responses and their means: the length penalty, and a mean with its interval over responses.
+"""Scores of responses and their means: the length penalty, and a mean with its interval over
+responses.
 
-A response's share is supported facts / facts. A fact without a verdict counts as not supported, so that a failed call
-never raises a score; bounds say what it hides. Where nothing was asked (no page, no candidate) there is no share.
+A response's share is supported facts / facts. A fact without a verdict counts as not supported, so
+that a failed call never raises a score; bounds say what it hides. Where nothing was asked (no page,
+no candidate) there is no share.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ def mean_of_defined(values: Iterable[float | None] | np.ndarray) -> float | None
 
 
 def number_clusters(names: Iterable[str | None]) -> np.ndarray:
-    """Which responses may be alike, by what they are about: int (n,), equal for one name; None is like nothing else.
+    """Which responses may be alike, by what they are about: int (n,), equal for one name; None is
+    like nothing else.
 
     >>> number_clusters(["Ann", None, "Ann", None]).tolist()
     [0, 2, 0, 4]
@@ -57,7 +60,9 @@ def number_clusters(names: Iterable[str | None]) -> np.ndarray:
     return np.where(codes >= 0, codes, np.arange(len(codes)) + codes.max(initial=0) + 1)
 
 
-def share_interval(values: np.ndarray, confidence: float, cluster: np.ndarray) -> tuple[float, float]:
+def share_interval(
+    values: np.ndarray, confidence: float, cluster: np.ndarray
+) -> tuple[float, float]:
     """Wilson's interval of a share of responses: it has a width where all, or none, are so."""
     n, share = len(np.unique(cluster)), float(values.mean())
     units = float(n)
@@ -68,7 +73,9 @@ def share_interval(values: np.ndarray, confidence: float, cluster: np.ndarray) -
     return float(low), float(high)
 
 
-def count_interval(values: np.ndarray, confidence: float, cluster: np.ndarray) -> tuple[float, float]:
+def count_interval(
+    values: np.ndarray, confidence: float, cluster: np.ndarray
+) -> tuple[float, float]:
     """The interval of a mean count, such as how many people a response tells of."""
     return influence_interval(mean_statistic(values), cluster, "log", confidence)
 
@@ -81,12 +88,14 @@ def average_responses(
     least: float = -np.inf,
     cluster: np.ndarray | None = None,
 ) -> dict[str, float | None]:
-    """``key``, ``key_low`` and ``key_high``: the mean of the values that are defined, with its interval.
+    """``key``, ``key_low`` and ``key_high``: the mean of the values that are defined, with its
+    interval.
 
-    interval: by default that of scores in [0, 1]; `bounded_change_interval` of one score less another, `share_interval`
-    of yes and no, `count_interval`. least: the least that a response can have, and so the mean. cluster: int, as
-    `number_clusters` has it; None: no response is like another. There is no interval where all responses have one value
-    (but of a share): `explain_missing_mean_intervals`.
+    interval: by default that of scores in [0, 1]; `bounded_change_interval` of one score less
+    another, `share_interval`
+    of yes and no, `count_interval`. least: the least that a response can have, and so the mean.
+    cluster: int, as `number_clusters` has it; None: no response is like another. There is no
+    interval where all responses have one value (but of a share): `explain_missing_mean_intervals`.
     """
     given = np.array([np.nan if value is None else value for value in values], dtype=float)
     is_known = ~np.isnan(given)
@@ -116,13 +125,17 @@ def average_changes(
 def average_bounds(key: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
     """``key_min`` and ``key_max``: the means of those of responses."""
     told = list(rows)
-    return {f"{key}{end}": mean_of_defined(row[f"{key}{end}"] for row in told) for end in ("_min", "_max")}
+    return {
+        f"{key}{end}": mean_of_defined(row[f"{key}{end}"] for row in told)
+        for end in ("_min", "_max")
+    }
 
 
 def explain_missing_mean_intervals(
     row: Mapping[str, Any], keys: Iterable[str], intervals: ClusterBootstrap | None
 ) -> str:
-    """Why means of `average_responses` have no interval, though intervals were asked for; "" where all have.
+    """Why means of `average_responses` have no interval, though intervals were asked for; "" where
+    all have.
 
     >>> row = {"score": 1.0, "score_low": None, "gap": None, "gap_low": None}
     >>> explain_missing_mean_intervals(row, ["score", "gap"], ClusterBootstrap())
@@ -131,4 +144,7 @@ def explain_missing_mean_intervals(
     lacking = [key for key in keys if row[key] is not None and row[f"{key}_low"] is None]
     if intervals is None or not lacking:
         return ""
-    return f"no interval for {', '.join(lacking)}: its responses are fewer than two, or all have the same value"
+    return (
+        f"no interval for {', '.join(lacking)}: its responses are fewer than two, or all have the"
+        " same value"
+    )

@@ -1,6 +1,8 @@
-"""The order of systems by their error rates: significant orders of pairs, their errors and bounds, and correlations.
+"""The order of systems by their error rates: significant orders of pairs, their errors and bounds,
+and correlations.
 
-Arrays over pairs are over the S (S - 1) / 2 pairs a < b of S systems, in the order of `numpy.triu_indices`.
+Arrays over pairs are over the S (S - 1) / 2 pairs a < b of S systems, in the order of
+`numpy.triu_indices`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.errors import UsageError
 from factaudit.stats.agreement import pearson
-from factaudit.stats.clustered_proportions import ClusteredProportions, estimate_clustered_proportions
+from factaudit.stats.clustered_proportions import (
+    ClusteredProportions,
+    estimate_clustered_proportions,
+)
 from factaudit.stats.hypothesis_tests import pair_p_values, two_proportion_p, two_proportion_power
 from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
 from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau
@@ -28,13 +33,15 @@ from factaudit.stats.undefined_values import divide_or_undefined
 ORDER_NAMES = {-1: "lt", 0: "eq", 1: "gt"}
 #: A pair counts as detectable where its labels would show a true difference this often.
 PAIR_DETECTION_POWER = 0.8
-#: How two systems are compared: by a test that knows clusters, or by VC's z-test, for which claims are independent.
+#: How two systems are compared: by a test that knows clusters, or by VC's z-test, for which claims
+#: are independent.
 SystemPairTest = Literal["clustered", "z"]
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """How pairs of systems are ordered. Raises `UsageError` for a test or a correction that is unknown."""
+    """How pairs of systems are ordered. Raises `UsageError` for a test or a correction that is
+    unknown."""
 
     test: SystemPairTest = "clustered"
     correction: MultiplicityCorrection = "holm"
@@ -42,9 +49,14 @@ class PairTest:
 
     def __post_init__(self) -> None:
         if self.test not in get_args(SystemPairTest):
-            raise UsageError(f"ranking: expected test {' or '.join(get_args(SystemPairTest))}, found {self.test!r}")
+            raise UsageError(
+                f"ranking: expected test {' or '.join(get_args(SystemPairTest))}, found"
+                f" {self.test!r}"
+            )
         if self.correction not in ("none", "holm"):
-            raise UsageError(f"ranking: expected correction none or holm, found {self.correction!r}")
+            raise UsageError(
+                f"ranking: expected correction none or holm, found {self.correction!r}"
+            )
 
     def adjust(self, p: np.ndarray) -> np.ndarray:
         return holm_adjusted_p(p) if self.correction == "holm" else p
@@ -54,7 +66,8 @@ class PairTest:
 class SystemErrors:
     """Errors among the n claims of S systems, int (S,) each, by the labels or as predicted.
 
-    proportions: the same cluster by cluster, (1, S); None where claims count as independent (VC's z-test).
+    proportions: the same cluster by cluster, (1, S); None where claims count as independent (VC's
+    z-test).
     """
 
     errors: np.ndarray
@@ -66,39 +79,58 @@ class SystemErrors:
         return divide_or_undefined(self.errors, self.n)
 
     def test_pairs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Two-sided p-values of equal rates of the systems at these places; NaN where one has no claim."""
+        """Two-sided p-values of equal rates of the systems at these places; NaN where one has no
+        claim."""
         if self.proportions is None:
             return two_proportion_p(self.errors[a], self.n[a], self.errors[b], self.n[b])
-        return np.where((self.n[a] > 0) & (self.n[b] > 0), pair_p_values(self.proportions, a, b), np.nan)
+        return np.where(
+            (self.n[a] > 0) & (self.n[b] > 0), pair_p_values(self.proportions, a, b), np.nan
+        )
 
     def order_pairs(self, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
-        """p-values and orders: -1 where a has significantly fewer errors than b, 0, 1; NaN where undefined."""
+        """p-values and orders: -1 where a has significantly fewer errors than b, 0, 1; NaN where
+        undefined."""
         a, b = np.triu_indices(len(self.n), 1)
         p = test.adjust(self.test_pairs(a, b))
         order = np.where(p < test.alpha, np.sign(self.rates[a] - self.rates[b]), 0.0)
         return p, np.where(np.isnan(p), np.nan, order)
 
     def compute_power(self, difference: float, test: PairTest) -> np.ndarray:
-        """How probably these claims of each pair would show a true difference, by the test that orders them.
+        """How probably these claims of each pair would show a true difference, by the test that
+        orders them.
 
-        Of a corrected test: as if all pairs were looked at together (Bonferroni), which is the least that Holm's finds.
+        Of a corrected test: as if all pairs were looked at together (Bonferroni), which is the
+        least that Holm's finds.
         """
         a, b = np.triu_indices(len(self.n), 1)
         pooled = divide_or_undefined(self.errors[a] + self.errors[b], self.n[a] + self.n[b])
         level: Any = test.alpha / max(len(a), 1) if test.correction == "holm" else test.alpha
         if self.proportions is None:
             return two_proportion_power(pooled, difference, self.n[a], self.n[b], level)
-        size, clusters = np.nan_to_num(self.proportions.effective_n[0]), self.proportions.n_clusters[0]
-        critical = scipy.special.stdtrit(np.maximum(np.minimum(clusters[a], clusters[b]) - 1, 1), level / 2)
-        power = two_proportion_power(pooled, difference, size[a], size[b], 2 * scipy.special.ndtr(critical))
-        return np.where((self.n[a] > 0) & (self.n[b] > 0) & np.isnan(power), 0.0, power)  # of one cluster none
+        size, clusters = (
+            np.nan_to_num(self.proportions.effective_n[0]),
+            self.proportions.n_clusters[0],
+        )
+        critical = scipy.special.stdtrit(
+            np.maximum(np.minimum(clusters[a], clusters[b]) - 1, 1), level / 2
+        )
+        power = two_proportion_power(
+            pooled, difference, size[a], size[b], 2 * scipy.special.ndtr(critical)
+        )
+        # Of one cluster there is none.
+        return np.where((self.n[a] > 0) & (self.n[b] > 0) & np.isnan(power), 0.0, power)
 
 
 def sum_errors(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of cells (..., 3, 3) the labelled errors and labels; and of what is labelled and scored the predicted errors and
-    predictions."""
+    """Of cells (..., 3, 3) the labelled errors and labels; and of what is labelled and scored the
+    predicted errors and predictions."""
     labelled, both = cells[..., :2, :], cells[..., :2, :2]
-    return labelled[..., 0, :].sum(-1), labelled.sum((-1, -2)), both[..., 0].sum(-1), both.sum((-1, -2))
+    return (
+        labelled[..., 0, :].sum(-1),
+        labelled.sum((-1, -2)),
+        both[..., 0].sum(-1),
+        both.sum((-1, -2)),
+    )
 
 
 @dataclass(frozen=True)
@@ -127,9 +159,14 @@ class RankingCase:
         members = [place for place, is_used in zip(self.members, used, strict=True) if is_used]
         return replace(self, members=members, cells=self.cells[used], stated=self.stated[used])
 
-    def estimate_by_cluster(self, count: Callable[[np.ndarray], Sequence[np.ndarray]], *, stated: bool) -> Any:
-        """The shares, by clusters, of the errors and claims that ``count`` makes of cells (..., S, 3, 3)."""
-        clusters = self.judgements.tally_jointly(self.groups, self.members, self.evaluator, stated=stated)
+    def estimate_by_cluster(
+        self, count: Callable[[np.ndarray], Sequence[np.ndarray]], *, stated: bool
+    ) -> Any:
+        """The shares, by clusters, of the errors and claims that ``count`` makes of cells (..., S,
+        3, 3)."""
+        clusters = self.judgements.tally_jointly(
+            self.groups, self.members, self.evaluator, stated=stated
+        )
         numbers = count(clusters.counts.reshape(-1, len(self.members), 3, 3))
         return [
             estimate_clustered_proportions(clusters, errors, n)
@@ -149,14 +186,17 @@ class RankingCase:
             return self.errors
         shares = self.estimate_by_cluster(sum_errors, stated=False)
         labelled, predicted = (
-            replace(side, proportions=share) for side, share in zip(self.errors, shares, strict=True)
+            replace(side, proportions=share)
+            for side, share in zip(self.errors, shares, strict=True)
         )
         return labelled, predicted
 
 
 def list_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> list[RankingCase]:
     """A case for each data set and evaluator; groups: of systems. Kept, as two audits read them."""
-    return judgements.compute_once(("rankings", groups), lambda: list(_make_ranking_cases(judgements, groups)))
+    return judgements.compute_once(
+        ("rankings", groups), lambda: list(_make_ranking_cases(judgements, groups))
+    )
 
 
 def _make_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator[RankingCase]:
@@ -164,11 +204,22 @@ def _make_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator
         members = [place for place, key in enumerate(groups.keys) if key["dataset"] == dataset]
         for place in range(len(judgements.evaluators)):
             tally = judgements.tally(groups, LABEL, place)
-            yield RankingCase(judgements, groups, members, dataset, place, tally.cells[members], tally.stated[members])
+            yield RankingCase(
+                judgements,
+                groups,
+                members,
+                dataset,
+                place,
+                tally.cells[members],
+                tally.stated[members],
+            )
 
 
-def compare_orders(labelled_order: np.ndarray, predicted_order: np.ndarray) -> dict[str, float | None]:
-    """Shares of pairs: ordered differently, in opposite directions, and ordered by the labels at all."""
+def compare_orders(
+    labelled_order: np.ndarray, predicted_order: np.ndarray
+) -> dict[str, float | None]:
+    """Shares of pairs: ordered differently, in opposite directions, and ordered by the labels at
+    all."""
     shares = {
         "error_rate": labelled_order != predicted_order,
         "major_error_rate": labelled_order * predicted_order == -1,
@@ -180,12 +231,15 @@ def compare_orders(labelled_order: np.ndarray, predicted_order: np.ndarray) -> d
 def bound_order_errors(
     case: RankingCase, labelled_order: np.ndarray, predicted_order: np.ndarray, test: PairTest
 ) -> dict[str, float | None]:
-    """What the shares of wrong orders could be, each pair on its own, had every labelled claim been scored.
+    """What the shares of wrong orders could be, each pair on its own, had every labelled claim been
+    scored.
 
     The predicted order, from fewer claims than are labelled, may be.
     """
     if not len(labelled_order):
-        return dict.fromkeys(f"{key}_{end}" for key in ("error_rate", "major_error_rate") for end in ("min", "max"))
+        return dict.fromkeys(
+            f"{key}_{end}" for key in ("error_rate", "major_error_rate") for end in ("min", "max")
+        )
     low = high = predicted_order
     if case.stated[:, :2, 2].any():
         low, high = _bound_pair_orders(case, test)
@@ -203,9 +257,9 @@ def bound_order_errors(
 def _bound_pair_orders(case: RankingCase, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and the highest order that each pair could have, (pairs,).
 
-    The difference of a's and b's rates rises with a's errors and falls with b's: it is least with the fewest errors of
-    a and the most of b. Holm's correction rejects more as any p-value falls: what could be takes all others at their
-    least, what is certain at their greatest.
+    The difference of a's and b's rates rises with a's errors and falls with b's: it is least with
+    the fewest errors of a and the most of b. Holm's correction rejects more as any p-value falls:
+    what could be takes all others at their least, what is certain at their greatest.
     """
 
     def count_extremes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -234,11 +288,14 @@ def _bound_pair_orders(case: RankingCase, test: PairTest) -> tuple[np.ndarray, n
 REVERSED_PAIR_KEYS = ("n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed", "p_reversed")
 
 
-def count_reversed_pairs(labelled: SystemErrors, predicted: SystemErrors, alpha: float) -> dict[str, Any]:
-    """How many pairs the labels order, both order alike, only one side orders, and both order oppositely.
+def count_reversed_pairs(
+    labelled: SystemErrors, predicted: SystemErrors, alpha: float
+) -> dict[str, Any]:
+    """How many pairs the labels order, both order alike, only one side orders, and both order
+    oppositely.
 
-    A pair is ordered where a test that knows clusters says so (Holm for the pairs), and reversed where both tests do,
-    in opposite directions. p_reversed is the p-value of "no pair is reversed".
+    A pair is ordered where a test that knows clusters says so (Holm for the pairs), and reversed
+    where both tests do, in opposite directions. p_reversed is the p-value of "no pair is reversed".
     """
     if labelled.proportions is None or predicted.proportions is None or len(labelled.n) < 2:
         return dict.fromkeys(REVERSED_PAIR_KEYS)
@@ -253,12 +310,16 @@ def count_reversed_pairs(labelled: SystemErrors, predicted: SystemErrors, alpha:
     return dict(zip(REVERSED_PAIR_KEYS, [*(int(each.sum()) for each in numbers), p], strict=True))
 
 
-def correlate_rates(labelled: SystemErrors, predicted: SystemErrors, confidence: float | None) -> dict[str, Figure]:
-    """kendall_tau (tau-b) and pearson_r of the labelled and the predicted error rates, as figures of one group.
+def correlate_rates(
+    labelled: SystemErrors, predicted: SystemErrors, confidence: float | None
+) -> dict[str, Figure]:
+    """kendall_tau (tau-b) and pearson_r of the labelled and the predicted error rates, as figures
+    of one group.
 
-    The interval of τ holds all that the data leave open: pairs whose rates do not differ significantly by the labels,
-    or by the predictions, may be in either order. That is conservative. (Percentiles of τ over bootstrap replicates
-    hold the true τ in 2 to 99 % of simulations, since noise pulls τ towards 0 and the bootstrap adds noise again.)
+    The interval of τ holds all that the data leave open: pairs whose rates do not differ
+    significantly by the labels, or by the predictions, may be in either order. That is
+    conservative. (Percentiles of τ over bootstrap replicates hold the true τ in 2 to 99 % of
+    simulations, since noise pulls τ towards 0 and the bootstrap adds noise again.)
     """
     x, y = labelled.rates, predicted.rates
     tau, r = kendall_tau(x, y), pearson(x, y).point
@@ -271,7 +332,10 @@ def correlate_rates(labelled: SystemErrors, predicted: SystemErrors, confidence:
         significant = [side.test_pairs(a, b) < 1 - confidence for side in (labelled, predicted)]
         product = np.sign(x[a] - x[b]) * np.sign(y[a] - y[b]) * np.all(significant, axis=0)
         settled, n_open = product.sum(), (product == 0).sum()
-        ends["kendall_tau"] = min((settled - n_open) / len(a), tau), max((settled + n_open) / len(a), tau)
+        ends["kendall_tau"] = (
+            min((settled - n_open) / len(a), tau),
+            max((settled + n_open) / len(a), tau),
+        )
     return {
         key: replace(figure, interval=(np.array([ends[key][0]]), np.array([ends[key][1]])))
         for key, figure in figures.items()
@@ -281,7 +345,8 @@ def correlate_rates(labelled: SystemErrors, predicted: SystemErrors, confidence:
 def cross_tabulate_orders(
     labelled_rates: np.ndarray, labelled_order: np.ndarray, predicted_order: np.ndarray
 ) -> dict[str, int]:
-    """Numbers of pairs by both orders; the system with the lower labelled rate is the first of a pair."""
+    """Numbers of pairs by both orders; the system with the lower labelled rate is the first of a
+    pair."""
     a, b = np.triu_indices(len(labelled_rates), 1)
     turn = np.where(labelled_rates[a] > labelled_rates[b], -1, 1)
     return {
@@ -294,14 +359,19 @@ def cross_tabulate_orders(
 
 
 def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed; and not alike (by one
-    side alone, or reversed) with ``_min`` and ``_max``, at most so far apart, had all been scored; ``n_reversed_max``.
+    """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed;
+    and not alike (by one side alone, or reversed) with ``_min`` and ``_max``, at most so far apart,
+    had all been scored; ``n_reversed_max``.
     """
-    found = {key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *REVERSED_PAIR_KEYS[:-1])}
+    found = {
+        key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *REVERSED_PAIR_KEYS[:-1])
+    }
 
     def count_open_pairs(key: str, end: str) -> int:
         with_bounds = [row for row in ranking_rows if row.get(f"{key}_{end}") is not None]
-        return sum(round(abs(row[key] - row[f"{key}_{end}"]) * row["n_pairs"]) for row in with_bounds)
+        return sum(
+            round(abs(row[key] - row[f"{key}_{end}"]) * row["n_pairs"]) for row in with_bounds
+        )
 
     not_alike = found["n_one_sided"] + found["n_reversed"]
     found["n_not_alike_min"] = not_alike - count_open_pairs("error_rate", "min")

@@ -30,27 +30,39 @@ _ANNOTATORS_AS_EVALUATOR = "\0people"  # no evaluator can be called that
 _ENDS = ("", "_min", "_max", "_low", "_high")
 
 
-def compute_annotator_ceiling(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
-    """BAcc of one annotator against the others, and of each evaluator against the same: a row per dataset, evaluator.
+def compute_annotator_ceiling(
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
+    """BAcc of one annotator against the others, and of each evaluator against the same: a row per
+    dataset, evaluator.
 
-    Each annotator of a claim in turn is left out: the majority of the others is the label (ties have none), what the
-    one left out said a prediction, and so is what the evaluator said. ``ceiling`` is the annotators' BAcc, ``bacc`` the
-    evaluator's, ``room`` = ceiling - bacc, paired; n judgements of ``n_claims`` claims that two or more annotated;
-    ``agree`` is the share of pairs of judgements that agree, ``alpha`` Krippendorff's.
+    Each annotator of a claim in turn is left out: the majority of the others is the label (ties
+    have none), what the one left out said a prediction, and so is what the evaluator said.
+    ``ceiling`` is the annotators' BAcc, ``bacc`` the evaluator's, ``room`` = ceiling - bacc,
+    paired; n judgements of ``n_claims`` claims that two or more annotated; ``agree`` is the share
+    of pairs of judgements that agree, ``alpha`` Krippendorff's.
     """
     if judgements.annotations is None:
         return []
     left_out = _leave_out_annotators(judgements)
     confidence = None if intervals is None else intervals.confidence
-    rates = {(row["dataset"], row["evaluator"]): row for row in compute_evaluator_rates(left_out, intervals=intervals)}
+    rates = {
+        (row["dataset"], row["evaluator"]): row
+        for row in compute_evaluator_rates(left_out, intervals=intervals)
+    }
     datasets = left_out.make_groups("claim")
     contrasts = {
-        evaluator: compare_evaluators(left_out, datasets, 0, left_out.evaluators.index(evaluator), confidence)
+        evaluator: compare_evaluators(
+            left_out, datasets, 0, left_out.evaluators.index(evaluator), confidence
+        )
         for evaluator in judgements.evaluators
     }
     rows = []
     for at, dataset in enumerate(left_out.dataset_names):
-        agreement, people = _measure_agreement(judgements, dataset), rates[dataset, _ANNOTATORS_AS_EVALUATOR]
+        agreement, people = (
+            _measure_agreement(judgements, dataset),
+            rates[dataset, _ANNOTATORS_AS_EVALUATOR],
+        )
         ends = [end for end in _ENDS if f"bacc{end}" in people]
         for evaluator, contrast in contrasts.items():
             own = rates[dataset, evaluator]
@@ -58,15 +70,19 @@ def compute_annotator_ceiling(judgements: Judgements, *, intervals: ClusterBoots
             row |= {"n": own["n"], "n_unscored": own["n_unscored"]}
             row |= {f"ceiling{end}": people[f"bacc{end}"] for end in ends}
             row |= {f"bacc{end}": own[f"bacc{end}"] for end in ends}
-            rows.append(row | pick_figure("room", contrast.figures["bacc"], at) | {"reason": own["reason"]})
+            rows.append(
+                row | pick_figure("room", contrast.figures["bacc"], at) | {"reason": own["reason"]}
+            )
     return rows
 
 
 def _leave_out_annotators(judgements: Judgements) -> Judgements:
-    """A row per claim and annotator whose claim others annotated too: label, what the others say; the annotators are
-    the first evaluator, what each of them said its prediction."""
+    """A row per claim and annotator whose claim others annotated too: label, what the others say;
+    the annotators are the first evaluator, what each of them said its prediction."""
     at, said, _ = _list_annotators_labels(judgements)
-    ones, zeros = (np.bincount(at[said == value], minlength=len(judgements.claims)) for value in (1, 0))
+    ones, zeros = (
+        np.bincount(at[said == value], minlength=len(judgements.claims)) for value in (1, 0)
+    )
     balance = (ones - zeros)[at] - np.where(said == 1, 1, -1)  # of the others
     kept = ((ones + zeros)[at] > 1) & (balance != 0)
     at, said, balance = at[kept], said[kept], balance[kept]
@@ -85,7 +101,8 @@ def _leave_out_annotators(judgements: Judgements) -> Judgements:
 
 
 def _list_annotators_labels(judgements: Judgements) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The claim's row, the label (1 or 0) and the annotator of each judgement; undecided ones are left out."""
+    """The claim's row, the label (1 or 0) and the annotator of each judgement; undecided ones are
+    left out."""
     assert judgements.annotations is not None
     table = judgements.annotations.dropna(subset="label")
     at = find_claim_positions_in_table(judgements.claims, table["claim_id"])
@@ -107,7 +124,7 @@ def _measure_agreement(judgements: Judgements, dataset: str) -> Row:
     }
 
 
-# ------------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
 
 def _list_ceilings(run: AuditedRun) -> Iterator[Row]:
@@ -125,37 +142,51 @@ CHECK = Check(
     side="under",
     by=("dataset",),
     says=(
-        "One annotator reaches a BAcc of {ceiling:percent} against the others{on}, which is the ceiling for "
-        "evaluators, {verdict}."
+        "One annotator reaches a BAcc of {ceiling:percent} against the others{on}, which is the"
+        " ceiling for evaluators, {verdict}."
     ),
     beyond="less than the {limit:limit} % that an evaluator must reach",
-    advice="Above the ceiling, a higher BAcc does not mean a better evaluator: get labels that people agree on.",
-    within="One annotator reaches a BAcc of {ceiling:percent} against the others{on}: the ceiling for evaluators.",
+    advice=(
+        "Above the ceiling, a higher BAcc does not mean a better evaluator: get labels that people"
+        " agree on."
+    ),
+    within=(
+        "One annotator reaches a BAcc of {ceiling:percent} against the others{on}: the ceiling for"
+        " evaluators."
+    ),
     by_figure=True,
-    null="annotators agree with each other as much as an evaluator must agree with them, on every data set",
+    null=(
+        "annotators agree with each other as much as an evaluator must agree with them, on every"
+        " data set"
+    ),
 )
 AUDIT = Audit(
     name="ceiling",
     title="How far annotators agree: the ceiling of any evaluator",
-    question="How well do annotators agree with each other, and how far is each evaluator from that?",
+    question=(
+        "How well do annotators agree with each other, and how far is each evaluator from that?"
+    ),
     source="Krippendorff 2011 (α)",
     formula=(
-        "Ceiling = BAcc of one annotator against the majority of the others, for each annotator in turn. BAcc ="
-        " the evaluator's, against the same majorities. Room = ceiling − BAcc, paired."
+        "Ceiling = BAcc of one annotator against the majority of the others, for each annotator in"
+        " turn. BAcc = the evaluator's, against the same majorities. Room = ceiling − BAcc, paired."
     ),
     text=(
-        "If annotators disagree, an evaluator can be right and still be counted as wrong. Above the ceiling, a "
-        "higher BAcc means nothing."
+        "If annotators disagree, an evaluator can be right and still be counted as wrong. Above the"
+        " ceiling, a higher BAcc means nothing."
     ),
-    remedy="If the ceiling is low, improve the guideline or ask more annotators before you compare evaluators. "
-    "Near the "
-    "ceiling, a higher BAcc means nothing.",
+    remedy=(
+        "If the ceiling is low, improve the guideline or ask more annotators before you compare"
+        " evaluators. Near the ceiling, a higher BAcc means nothing."
+    ),
     columns={
         **pick_shared_columns("dataset", "evaluator"),
         "n_claims": Column("claims", "count", "claims with at least two labels"),
         "n_annotators": Column("annotators", "count", "people who labelled claims"),
         "n": Column(
-            "judgements", "count", ("labels that have a majority of the other annotators and an evaluator's score")
+            "judgements",
+            "count",
+            "labels that have a majority of the other annotators and an evaluator's score",
         ),
         "n_unscored": Column("unscored", "count", "such labels without an evaluator's score"),
         "agree": Column("agree", "percent", "share of pairs of labels of a claim that agree"),
@@ -168,7 +199,9 @@ AUDIT = Audit(
     compute=compute_annotator_ceiling,
     applies=lambda judged: judged.has_double_labels,
     plot=PlotSpec(
-        what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
+        what="Evaluators, and the ceiling that annotators' agreement sets",
+        keys=("bacc",),
+        reference="ceiling",
     ),
     checks=(CHECK,),
 )

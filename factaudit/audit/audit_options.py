@@ -1,4 +1,5 @@
-"""Which audits does a run ask for, and are their options valid? Checked before anything is computed."""
+"""Which audits does a run ask for, and are their options valid? Checked before anything is
+computed."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ from factaudit.audit import list_computable_audits
 from factaudit.errors import UsageError, suggest_known_name
 
 
-def read_audit_names_and_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    """Names and options of audits, checked against the audits' own keyword arguments; None means all, by default.
+def read_audit_names_and_options(
+    audits: Sequence[str | Mapping[str, Any]] | None,
+) -> dict[str, dict[str, Any]]:
+    """Names and options of audits, checked against the audits' own keyword arguments; None means
+    all, by default.
 
     Raises `UsageError` naming the audit, the option and what was expected.
     """
@@ -38,14 +42,17 @@ def read_audit_names_and_options(audits: Sequence[str | Mapping[str, Any]] | Non
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise UsageError(f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
+            raise UsageError(
+                f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}"
+            ) from None
     return chosen
 
 
 def choose_supported_audits(
     audits: Sequence[str | Mapping[str, Any]] | None, able: Sequence[str], refusal: str
 ) -> dict[str, dict[str, Any]]:
-    """`read_audit_names_and_options` of audits, by default all that are ``able``; `UsageError` where one is not."""
+    """`read_audit_names_and_options` of audits, by default all that are ``able``; `UsageError`
+    where one is not."""
     chosen = read_audit_names_and_options(able if audits is None else audits)
     for name in chosen:
         if name not in able:

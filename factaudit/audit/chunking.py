@@ -1,7 +1,9 @@
-"""How does cutting documents into chunks change an evaluator's verdicts? (VC §4.2, Figure 6, Table 30)
+"""How does cutting documents into chunks change an evaluator's verdicts? (VC §4.2, Figure 6, Table
+30)
 
-An evaluator and its chunked counterpart (``chunked-X`` of X, unless the option ``pairs`` says otherwise) are compared
-on the claims whose documents are longer than a chunk: nothing is cut elsewhere.
+An evaluator and its chunked counterpart (``chunked-X`` of X, unless the option ``pairs`` says
+otherwise) are compared on the claims whose documents are longer than a chunk: nothing is cut
+elsewhere.
 """
 
 from __future__ import annotations
@@ -51,16 +53,19 @@ def compute_chunking_flips(
     size: Size = "unknown",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """How many predictions chunking flips, where one chunk has all overlapping bigrams (R2-diff 0) and where none has.
+    """How many predictions chunking flips, where one chunk has all overlapping bigrams (R2-diff 0)
+    and where none has.
 
-    pairs: from an evaluator to its chunked counterpart. size: words in a chunk (a run knows it from signatures).
+    pairs: from an evaluator to its chunked counterpart. size: words in a chunk (a run knows it from
+    signatures).
 
     Labels aren't read. A row per data set, pair and kind of claim: dataset, evaluator,
-    chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size (null if unknown), n (claims scored by both),
-    n_unscored (by one or both), n_one_chunk (claims whose documents are left out), n_no_r2 (its other
-    claims without R2-diff: no document, fewer than two tokens, or another script than the document's), flip_1_to_0 and
-    flip_0_to_1, the shares of n that only the evaluator, and only its chunked counterpart, finds attributable; each
-    with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``.
+    chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size (null if unknown), n (claims
+    scored by both), n_unscored (by one or both), n_one_chunk (claims whose documents are left out),
+    n_no_r2 (its other claims without R2-diff: no document, fewer than two tokens, or another script
+    than the document's), flip_1_to_0 and flip_0_to_1, the shares of n that only the evaluator, and
+    only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
+    intervals, ``_low`` and ``_high``.
     """
     chosen = _pair_evaluators(judgements, pairs)
     if not chosen:
@@ -75,15 +80,23 @@ def compute_chunking_flips(
     is_lost = np.isnan(difference) & ~is_short
     codes = np.where(is_lost | is_short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
     left_out = {
-        name: np.repeat(np.bincount(groups.codes[mask], minlength=len(groups.keys)), len(_R2_DIFF_KINDS))
+        name: np.repeat(
+            np.bincount(groups.codes[mask], minlength=len(groups.keys)), len(_R2_DIFF_KINDS)
+        )
         for name, mask in (("n_one_chunk", is_short), ("n_no_r2", is_lost))
     }
     rows = []
     for plain, chunked in chosen:
-        about = {"evaluator": plain, "chunked_evaluator": chunked, "chunk_size": None if size == "unknown" else size}
+        about = {
+            "evaluator": plain,
+            "chunked_evaluator": chunked,
+            "chunk_size": None if size == "unknown" else size,
+        }
         keys = [key | about | {"r2_diff": kind} for key in groups.keys for kind in _R2_DIFF_KINDS]
         # The cells are as of a label and a prediction, with the evaluator in the label's place.
-        tally = judgements.tally(ClaimGroups(codes, keys), *map(judgements.evaluators.index, (plain, chunked)))
+        tally = judgements.tally(
+            ClaimGroups(codes, keys), *map(judgements.evaluators.index, (plain, chunked))
+        )
         n, total = tally.cells[:, :2, :2].sum((1, 2)), tally.cells.sum((1, 2))
         reasons = {
             _UNKNOWN_SIZE: np.full(len(keys), size == "unknown"),
@@ -96,18 +109,31 @@ def compute_chunking_flips(
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def _measure_flips(tally: Tally, before: int, after: int, intervals: ClusterBootstrap | None) -> Figure:
-    """The share of claims that flip, of those that both scored; cells by [evaluator, chunked counterpart]."""
+def _measure_flips(
+    tally: Tally, before: int, after: int, intervals: ClusterBootstrap | None
+) -> Figure:
+    """The share of claims that flip, of those that both scored; cells by [evaluator, chunked
+    counterpart]."""
     table, stated = tally.clusters.counts.reshape(-1, 3, 3), tally.stated
     flips, both = table[:, before, after, None], table[:, :2, :2].sum((1, 2))[:, None]
     shares = estimate_clustered_proportions(tally.clusters, flips, both)
-    low, high = (end[:, 0] for end in shares.wilson_intervals(0.95 if intervals is None else intervals.confidence))
+    low, high = (
+        end[:, 0]
+        for end in shares.wilson_intervals(0.95 if intervals is None else intervals.confidence)
+    )
     possible = stated[:, before, 2] + stated[:, 2, after] + stated[:, 2, 2]
-    least, most = (divide_or_undefined(stated[:, before, after] + more, stated.sum((1, 2))) for more in (0, possible))
-    # Of a claim that one of the two found attributable and the other did not score, one flip is known not to be: no
-    # completion may have as large a share as what both scored.
+    least, most = (
+        divide_or_undefined(stated[:, before, after] + more, stated.sum((1, 2)))
+        for more in (0, possible)
+    )
+    # Of a claim that one of the two found attributable and the other did not score, one flip is
+    # known not to be: no completion may have as large a share as what both scored.
     point = shares.point[:, 0]
-    return Figure(point, (np.fmin(least, point), np.fmax(most, point)), None if intervals is None else (low, high))
+    return Figure(
+        point,
+        (np.fmin(least, point), np.fmax(most, point)),
+        None if intervals is None else (low, high),
+    )
 
 
 def compute_chunking_rates(
@@ -117,27 +143,40 @@ def compute_chunking_rates(
     size: Size | None = "unknown",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """Rates of evaluators with and without chunks, over claims whose documents are longer than a chunk.
+    """Rates of evaluators with and without chunks, over claims whose documents are longer than a
+    chunk.
 
-    pairs, size: as in `compute_chunking_flips`; size None takes all claims, for documents that are long but not at
-    hand. The rows are those of `factaudit.audit.rates.compute_evaluator_rates` with chunk_size and, of a chunked
-    evaluator on one data set, bacc_change: what chunks change of the BAcc, on the claims that both score.
+    pairs, size: as in `compute_chunking_flips`; size None takes all claims, for documents that are
+    long but not at hand. The rows are those of `factaudit.audit.rates.compute_evaluator_rates` with
+    chunk_size and, of a chunked
+    evaluator on one data set, bacc_change: what chunks change of the BAcc, on the claims that both
+    score.
     """
     chosen, part = _pair_evaluators(judgements, pairs), judgements
     if chosen and size is not None:
-        is_long = _count_document_words(judgements) > (ASSUMED_CHUNK_WORDS if size == "unknown" else size)
+        is_long = _count_document_words(judgements) > (
+            ASSUMED_CHUNK_WORDS if size == "unknown" else size
+        )
         part = select_claims(judgements, np.flatnonzero(is_long))
     if not chosen or not len(part.claims):
         return []
     changes = _compute_bacc_changes(part, chosen, intervals)
-    names, nothing = {name for pair in chosen for name in pair}, dict.fromkeys(next(iter(changes.values())))
+    names, nothing = (
+        {name for pair in chosen for name in pair},
+        dict.fromkeys(next(iter(changes.values()))),
+    )
     rows = []
     for row in compute_evaluator_rates(part, intervals=intervals):
         if row["evaluator"] in names:
             change = changes.get((row["evaluator"], row["dataset"]))
             texts = [_UNKNOWN_SIZE if size == "unknown" else "", row["reason"] or ""]
-            texts.append("" if change else "a change of BAcc is that of a chunked evaluator on one data set")
-            told = {"chunk_size": None if size == "unknown" else size, "reason": join_reasons(texts)}
+            texts.append(
+                "" if change else "a change of BAcc is that of a chunked evaluator on one data set"
+            )
+            told = {
+                "chunk_size": None if size == "unknown" else size,
+                "reason": join_reasons(texts),
+            }
             rows.append(row | (change or nothing) | told)
     return rows
 
@@ -147,17 +186,25 @@ def _compute_bacc_changes(
 ) -> dict[tuple[str, str], Row]:
     """By chunked evaluator and data set."""
     groups, found = judgements.make_groups("claim"), {}
-    clusters = len(groups.keys), judgements.cluster_codes, 0.95 if intervals is None else intervals.confidence
+    clusters = (
+        len(groups.keys),
+        judgements.cluster_codes,
+        0.95 if intervals is None else intervals.confidence,
+    )
     for pair in pairs:
         before, after = (average_repeated_predictions(judgements, name) for name in pair)
-        *_, point, low, high = compute_paired_changes(judgements.label, before, after, groups.codes, *clusters)["bacc"]
+        *_, point, low, high = compute_paired_changes(
+            judgements.label, before, after, groups.codes, *clusters
+        )["bacc"]
         change = Figure(point, interval=None if intervals is None else (low, high))
         for at, key in enumerate(groups.keys):
             found[pair[1], key["dataset"]] = pick_figure("bacc_change", change, at)
     return found
 
 
-def _pair_evaluators(judgements: Judgements, pairs: Mapping[str, str] | None) -> list[tuple[str, str]]:
+def _pair_evaluators(
+    judgements: Judgements, pairs: Mapping[str, str] | None
+) -> list[tuple[str, str]]:
     """The pairs asked for, or every evaluator whose chunked counterpart is there."""
     names = judgements.evaluators
     if pairs is None:
@@ -167,7 +214,8 @@ def _pair_evaluators(judgements: Judgements, pairs: Mapping[str, str] | None) ->
 
 
 def _count_document_words(judgements: Judgements) -> np.ndarray:
-    """int64 (n,): words in each claim's document, 0 without one; a document shared by many claims is counted once."""
+    """int64 (n,): words in each claim's document, 0 without one; a document shared by many claims
+    is counted once."""
     lengths = np.zeros(len(judgements.claims), dtype=np.int64)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         known = {doc: count_words(doc) for doc in set(docs)}
@@ -175,33 +223,45 @@ def _count_document_words(judgements: Judgements) -> np.ndarray:
     return lengths
 
 
-def _add_chunk_size_of_evaluators(options: dict[str, Any], signatures: Mapping[str, str]) -> dict[str, Any]:
-    """With the words in the chunks of `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator`, where all agree."""
-    made = [re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for text in signatures.values()]
+def _add_chunk_size_of_evaluators(
+    options: dict[str, Any], signatures: Mapping[str, str]
+) -> dict[str, Any]:
+    """With the words in the chunks of `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator`,
+    where all agree."""
+    made = [
+        re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for text in signatures.values()
+    ]
     sizes = {int(found[1]) for found in made if found}
     return {"size": sizes.pop(), **options} if len(sizes) == 1 else options
 
 
-# ----------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
-#: Chunking may turn this much more of the claims from 1 to 0 where no one chunk has all their bigrams.
+#: Chunking may turn this much more of the claims from 1 to 0 where no one chunk has all their
+#: bigrams.
 MAX_EXTRA_FLIPS = 0.05
 
 
 def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
-    """How many more verdicts chunks turn to 0 where no single chunk supports a claim than where one does.
+    """How many more verdicts chunks turn to 0 where no single chunk supports a claim than where one
+    does.
 
-    That is a fault unless the labels show no harm: then many of the claims that are now rejected are errors.
+    That is a fault unless the labels show no harm: then many of the claims that are now rejected
+    are errors.
     """
     changes = {(row["dataset"], row["evaluator"]): row for row in run.rows("chunking_rates")}
     rows = run.per_dataset("chunking", "flip_1_to_0")
-    for (dataset, _, chunked), group in group_rows(rows, "dataset", "evaluator", "chunked_evaluator").items():
+    for (dataset, _, chunked), group in group_rows(
+        rows, "dataset", "evaluator", "chunked_evaluator"
+    ).items():
         kinds = {row["r2_diff"]: row for row in group}
         if len(kinds) < len(_R2_DIFF_KINDS):
             continue
         split, whole = kinds["positive"], kinds["zero"]
         size = split.get("chunk_size")
-        row = split | combine_figures("extra", (split, "flip_1_to_0", 1), (whole, "flip_1_to_0", -1))
+        row = split | combine_figures(
+            "extra", (split, "flip_1_to_0", 1), (whole, "flip_1_to_0", -1)
+        )
         row |= {"size": "unknown size" if size is None else f"{size:,} words", "harm": ""}
         row["of_others"] = whole["flip_1_to_0"]
         if row["extra"] <= MAX_EXTRA_FLIPS or split["flip_1_to_0"] <= split["flip_0_to_1"]:
@@ -210,7 +270,9 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
         if change.get("bacc_change") is not None:
             high = change.get("bacc_change_high")
             is_fault = (change["bacc_change"] if high is None else high) < 0
-            row["harm"] = "Its BAcc is lower with chunks." if is_fault else "The labels show no harm."
+            row["harm"] = (
+                "Its BAcc is lower with chunks." if is_fault else "The labels show no harm."
+            )
             row["severity"] = "fail" if is_fault else "warn"
         yield row
 
@@ -220,18 +282,25 @@ CHECK = Check(
     title="Claims that chunks cannot support",
     rows=_list_extra_flips,
     figure="extra",
-    says="Chunks of {size} turn {flip_1_to_0:percent} of {evaluator}'s verdicts on {n:number claim} whose words are "
-    "spread over several chunks{on} from attributable to unattributable, {verdict}. {harm}",
+    says=(
+        "Chunks of {size} turn {flip_1_to_0:percent} of {evaluator}'s verdicts on {n:number claim}"
+        " whose words are spread over several chunks{on} from attributable to unattributable,"
+        " {verdict}. {harm}"
+    ),
     beyond="more than of the other claims ({of_others:percent})",
     advice="Compare it with whole documents or larger chunks.",
-    null="chunks make an evaluator flag no more of the claims whose words are spread over several chunks than of the "
-    "others",
+    null=(
+        "chunks make an evaluator flag no more of the claims whose words are spread over several"
+        " chunks than of the others"
+    ),
 )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
-_FLIPS_DESCRIPTION = "shares of `n` that only the evaluator accepts, and that only its chunked counterpart accepts"
+_FLIPS_DESCRIPTION = (
+    "shares of `n` that only the evaluator accepts, and that only its chunked counterpart accepts"
+)
 _CHUNKING_OPTIONS = {
     "pairs": "each evaluator with its chunked counterpart; by default every X with `chunked-X`",
     "size": "words in a chunk; by default the size that the evaluators were run with",
@@ -244,23 +313,25 @@ AUDITS = (
         question="Which verdicts change if an evaluator reads the document in chunks?",
         source="VC §4.2, Fig. 6",
         formula=(
-            "R2-diff = ROUGE-2 precision against the whole document − the maximum over its chunks. Flips = "
-            "share of the predictions that change from 1 to 0, or from 0 to 1, if the evaluator reads chunks."
+            "R2-diff = ROUGE-2 precision against the whole document − the maximum over its chunks."
+            " Flips = share of the predictions that change from 1 to 0, or from 0 to 1, if the"
+            " evaluator reads chunks."
         ),
-        text="A claim that combines distant parts of a document cannot be verified from a single chunk (VC §4.2).",
+        text=(
+            "A claim that combines distant parts of a document cannot be verified from a single"
+            " chunk (VC §4.2)."
+        ),
         remedy=(
-            "If there are many flips where R2-diff is positive, use longer chunks or an evaluator that reads the"
-            " whole document."
+            "If there are many flips where R2-diff is positive, use longer chunks or an evaluator"
+            " that reads the whole document."
         ),
         columns={
             **pick_shared_columns("dataset", "evaluator", "chunked_evaluator"),
             "r2_diff": Column(
                 "R2-diff",
                 "text",
-                (
-                    "`zero`: one chunk contains all bigrams that the claim shares with its document; `positive`: no "
-                    "chunk does"
-                ),
+                "`zero`: one chunk contains all bigrams that the claim shares with its document;"
+                " `positive`: no chunk does",
                 key=True,
                 values={"zero": "R2-diff = 0", "positive": "R2-diff > 0"},
             ),
@@ -271,7 +342,9 @@ AUDITS = (
                 "words in a chunk; null if unknown (500 are assumed)",
                 shown="any",
             ),
-            "n_one_chunk": Column("one chunk", "count", "claims left out because their document fits in one chunk"),
+            "n_one_chunk": Column(
+                "one chunk", "count", "claims left out because their document fits in one chunk"
+            ),
             "n_no_r2": Column("no R2", "count", "other claims of the group that have no R2-diff"),
             "flip_1_to_0": share_column("flips 1 → 0", _FLIPS_DESCRIPTION),
             "flip_0_to_1": share_column("flips 0 → 1", _FLIPS_DESCRIPTION),
@@ -280,8 +353,10 @@ AUDITS = (
         compute=compute_chunking_flips,
         complete=_add_chunk_size_of_evaluators,
         plot=PlotSpec(
-            what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
-            "where none does",
+            what=(
+                "Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff"
+                " = 0) and where none does"
+            ),
             keys=("flip_1_to_0", "flip_0_to_1"),
             series="chunked_evaluator",
             groups=("dataset", "r2_diff"),
@@ -294,19 +369,21 @@ AUDITS = (
         question="How often is an evaluator right on long documents, with and without chunks?",
         source="VC §4.2, Table 30",
         formula=(
-            "TPR, TNR, BAcc and PPR as in `rates`. The score of a chunked evaluator is the maximum over the chunks."
+            "TPR, TNR, BAcc and PPR as in `rates`. The score of a chunked evaluator is the maximum"
+            " over the chunks."
         ),
         text="Only claims whose document is longer than one chunk count.",
         remedy=(
-            "If the chunked evaluator has a lower TNR, its maximum over chunks lets errors pass: use longer "
-            "chunks, or tune its threshold."
+            "If the chunked evaluator has a lower TNR, its maximum over chunks lets errors pass:"
+            " use longer chunks, or tune its threshold."
         ),
         columns=RATES_COLUMNS
         | {
             "bacc_change": Column(
                 "BAcc's change",
                 "points",
-                "BAcc of the chunked evaluator − BAcc without chunks, on the claims that both scored",
+                "BAcc of the chunked evaluator − BAcc without chunks, on the claims that both"
+                " scored",
                 shown="any",
                 interval=DISCORDANT,
             ),
@@ -318,7 +395,12 @@ AUDITS = (
             ),
         },
         options=_CHUNKING_OPTIONS
-        | {"size": _CHUNKING_OPTIONS["size"] + "; null takes all claims, for documents that are long but not at hand"},
+        | {
+            "size": (
+                _CHUNKING_OPTIONS["size"]
+                + "; null takes all claims, for documents that are long but not at hand"
+            )
+        },
         compute=compute_chunking_rates,
         complete=_add_chunk_size_of_evaluators,
         plot=PlotSpec(

@@ -1,7 +1,9 @@
-"""What is known about each claim that being right may depend on? Word overlap, lengths, place, columns.
+"""What is known about each claim that being right may depend on? Word overlap, lengths, place,
+columns.
 
-A covariate is a number or a category per claim. Texts give three (ROUGE-2 precision, the length of the claim and of its
-document) and long documents a fourth (the third in which the evidence lies); the claims' own columns give the others.
+A covariate is a number or a category per claim. Texts give three (ROUGE-2 precision, the length of
+the claim and of its document) and long documents a fourth (the third in which the evidence lies);
+the claims' own columns give the others.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from factaudit.tables.schema import is_text_placeholder
 from factaudit.text.chunks import count_words
 from factaudit.text.rouge_overlap import locate_best_rouge_chunks
 
-#: Columns that are no covariates: texts, ids, what was made of labels or verdicts; and systems, which other audits
-#: compare.
+#: Columns that are no covariates: texts, ids, what was made of labels or verdicts; and systems,
+#: which other audits compare.
 NO_COVARIATES = {
     *("claim_id", "dataset", "task", "claim", "doc", "label", "grade", "abstained"),
     *("system", "response_id", "doc_id", "fact_id", *HUMAN_FACT_COUNTS),
@@ -31,7 +33,8 @@ NO_COVARIATES = {
 #: A column with more values names things, and does not sort them.
 MOST_VALUES = 50
 PLACES = ("beginning", "middle", "end")
-#: Words in the chunk that has the evidence; a document is long that has more than three times as many.
+#: Words in the chunk that has the evidence; a document is long that has more than three times as
+#: many.
 EVIDENCE_WORDS = 100
 FROM_LOW_TO_HIGH = "from its 10th to its 90th percentile"
 
@@ -40,8 +43,8 @@ FROM_LOW_TO_HIGH = "from its 10th to its 90th percentile"
 class Covariate:
     """Something known of each claim.
 
-    codes: int64 (n,), the claim's place among ``names``, -1 for none. numbers: float64 (n,), NaN for none; None of a
-    category.
+    codes: int64 (n,), the claim's place among ``names``, -1 for none. numbers: float64 (n,), NaN
+    for none; None of a category.
     per: over which change of the number its slope is said.
     """
 
@@ -52,8 +55,11 @@ class Covariate:
     per: str = ""
 
 
-def list_covariates(judgements: Judgements, columns: Sequence[str] | None, bins: int) -> Iterator[Covariate]:
-    """Those that some labelled claims differ in. columns: of the claims; by default all that sort claims."""
+def list_covariates(
+    judgements: Judgements, columns: Sequence[str] | None, bins: int
+) -> Iterator[Covariate]:
+    """Those that some labelled claims differ in. columns: of the claims; by default all that sort
+    claims."""
     labelled = judgements.label >= 0
     if columns is None:
         yield from _list_text_covariates(judgements, labelled, bins)
@@ -61,14 +67,16 @@ def list_covariates(judgements: Judgements, columns: Sequence[str] | None, bins:
         if column not in judgements.claims:
             hint = suggest_known_name(column, [str(each) for each in judgements.claims])
             raise UsageError(f"covariates: the claims have no column {column!r}{hint}")
-    for column in sorted(set(map(str, judgements.claims)) - NO_COVARIATES if columns is None else columns):
+    for column in sorted(
+        set(map(str, judgements.claims)) - NO_COVARIATES if columns is None else columns
+    ):
         found = _read_column_covariate(judgements.claims[column], labelled, bins)
         if found is not None:
             yield found
         elif columns is not None:
             raise UsageError(
-                f"covariates: column {column!r} sorts no labelled claims: expected numbers, or 2 to {MOST_VALUES} "
-                "different values"
+                f"covariates: column {column!r} sorts no labelled claims: expected numbers, or 2 to"
+                f" {MOST_VALUES} different values"
             )
 
 
@@ -77,10 +85,15 @@ def has_covariates(judgements: Judgements) -> bool:
     claims, labelled = judgements.claims, judgements.label >= 0
     if (labelled & claims["claim"].notna().to_numpy()).any():
         return True
-    return any(_read_column_covariate(claims[column], labelled, 4) for column in set(claims) - NO_COVARIATES)
+    return any(
+        _read_column_covariate(claims[column], labelled, 4)
+        for column in set(claims) - NO_COVARIATES
+    )
 
 
-def _list_text_covariates(judgements: Judgements, labelled: np.ndarray, bins: int) -> Iterator[Covariate]:
+def _list_text_covariates(
+    judgements: Judgements, labelled: np.ndarray, bins: int
+) -> Iterator[Covariate]:
     rouge2 = measure_surface_overlap(judgements)
     lengths = [_count_characters(judgements.claims[column]) for column in ("claim", "doc")]
     for name, values, per in (
@@ -104,14 +117,20 @@ def _count_characters(texts: pd.Series) -> np.ndarray:
     found = np.full(len(texts), np.nan)
     for rows, block in iterate_document_blocks(texts):
         found[rows] = [
-            len(text) if isinstance(text, str) and text and not is_text_placeholder(text) else np.nan for text in block
+            (
+                len(text)
+                if isinstance(text, str) and text and not is_text_placeholder(text)
+                else np.nan
+            )
+            for text in block
         ]
     return found
 
 
 def _locate_evidence(judgements: Judgements, labelled: np.ndarray) -> np.ndarray:
-    """int64 (n,): the third of a long document with the chunk that has the most of the claim's bigrams; -1 where the
-    document is short, no chunk has one, or chunks of different thirds have as many."""
+    """int64 (n,): the third of a long document with the chunk that has the most of the claim's
+    bigrams; -1 where the document is short, no chunk has one, or chunks of different thirds have as
+    many."""
     place = np.full(len(labelled), -1)
     at = np.flatnonzero(labelled)
     some = judgements.claims.iloc[at]
@@ -125,7 +144,9 @@ def _locate_evidence(judgements: Judgements, labelled: np.ndarray) -> np.ndarray
         long_docs = [doc for doc, long in zip(docs, is_long, strict=True) if long]
         shares = locate_best_rouge_chunks(claims, long_docs, EVIDENCE_WORDS)
         first, last = (np.floor(len(PLACES) * share) for share in shares)
-        place[at[chosen]] = np.where(first == last, np.nan_to_num(first, nan=-1), -1).astype(np.int64)
+        place[at[chosen]] = np.where(first == last, np.nan_to_num(first, nan=-1), -1).astype(
+            np.int64
+        )
     return place
 
 
@@ -139,7 +160,11 @@ def _read_column_covariate(values: pd.Series, labelled: np.ndarray, bins: int) -
     if n_values < 2:
         return None
     name = str(values.name)
-    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values) and n_values > bins:
+    if (
+        pd.api.types.is_numeric_dtype(values)
+        and not pd.api.types.is_bool_dtype(values)
+        and n_values > bins
+    ):
         numbers = np.where(known, values.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)
         codes, names = _cut_into_bins(numbers, bins)
         low, high = np.nanquantile(numbers, [0.1, 0.9], method="inverted_cdf")
@@ -149,15 +174,21 @@ def _read_column_covariate(values: pd.Series, labelled: np.ndarray, bins: int) -
         return None
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[known], found = encode_claim_group_column(values[known].to_frame(name), name)
-    return Covariate(name, [f"{each:g}" if isinstance(each, float) else str(each) for each in found], codes)
+    return Covariate(
+        name, [f"{each:g}" if isinstance(each, float) else str(each) for each in found], codes
+    )
 
 
 def _cut_into_bins(values: np.ndarray, bins: int) -> tuple[np.ndarray, list[str]]:
-    """The bin of each value (-1: none), and the bins' names; of equal numbers of claims as far as ties allow."""
+    """The bin of each value (-1: none), and the bins' names; of equal numbers of claims as far as
+    ties allow."""
     known = ~np.isnan(values)
     numbers = values[known]
     edges = np.unique(np.quantile(numbers, np.arange(1, bins) / bins, method="inverted_cdf"))
     used, places = np.unique(np.searchsorted(edges, numbers, side="left"), return_inverse=True)
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[known] = places
-    return codes, [f"{numbers[places == at].min():.4g} to {numbers[places == at].max():.4g}" for at in range(len(used))]
+    return codes, [
+        f"{numbers[places == at].min():.4g} to {numbers[places == at].max():.4g}"
+        for at in range(len(used))
+    ]

@@ -1,7 +1,9 @@
-"""Is being right associated with X? X is word overlap, a length, the place of the evidence or any column.
+"""Is being right associated with X? X is word overlap, a length, the place of the evidence or any
+column.
 
-A number gives bins and a slope, a category gives groups, each compared with all other claims. TPR and TNR are looked at
-apart, for what makes an evaluator pass more claims makes it right on correct ones and wrong on errors (VC §4.1).
+A number gives bins and a slope, a category gives groups, each compared with all other claims. TPR
+and TNR are looked at apart, for what makes an evaluator pass more claims makes it right on correct
+ones and wrong on errors (VC §4.1).
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS, interval, slope, slope_bounds
 from factaudit.stats.mover import mover_proportion_sum
-from factaudit.stats.slice_comparison import count_slice_and_rest_hits, estimate_slice_and_rest_proportions
+from factaudit.stats.slice_comparison import (
+    count_slice_and_rest_hits,
+    estimate_slice_and_rest_proportions,
+)
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: The value of a number's row that has its slope.
@@ -57,11 +62,12 @@ def compute_covariates(
 ) -> list[Row]:
     """How TPR and TNR differ with what is known of claims, within each task group.
 
-    A row per task group, covariate, rate, value and evaluator: n (scored claims of the rate's class), n_unscored,
-    right (the rate among them) and difference, both with bounds and intervals, and n_clusters. Of a category, and of a
-    number's bins, ``value`` is the group; the difference of a category's group is from all other claims of the class.
-    A number has a further row, whose value is ``slope`` and whose difference is the slope of an ordinary least squares
-    fit of "the prediction is right" on the number, over the change that ``per`` says.
+    A row per task group, covariate, rate, value and evaluator: n (scored claims of the rate's
+    class), n_unscored, right (the rate among them) and difference, both with bounds and intervals,
+    and n_clusters. Of a category, and of a number's bins, ``value`` is the group; the difference of
+    a category's group is from all other claims of the class. A number has a further row, whose
+    value is ``slope`` and whose difference is the slope of an ordinary least squares fit of "the
+    prediction is right" on the number, over the change that ``per`` says.
     """
     if bins < 2:
         raise UsageError(f"covariates: expected at least 2 bins, found {bins}")
@@ -80,13 +86,15 @@ def compute_covariates(
     return sorted(rows, key=lambda row: (row["task"], row["covariate"]))
 
 
-#: A difference that is not defined: its point, the ends of its bounds and of its interval, and the clusters behind it.
+#: A difference that is not defined: its point, the ends of its bounds and of its interval, and the
+#: clusters behind it.
 _UNDEFINED = np.full(6, np.nan)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What one evaluator says of the labelled claims of one class. task: int (n,), a place in ``tasks``."""
+    """What one evaluator says of the labelled claims of one class. task: int (n,), a place in
+    ``tasks``."""
 
     judgements: Judgements
     place: int
@@ -99,17 +107,27 @@ class _Part:
     def is_right(self, rows: np.ndarray, *, stated: bool = False) -> np.ndarray:
         """int (n,): 1, 0, or -1 where it is unscored (stated: or guessed)."""
         said = self.judgements.stated_prediction if stated else self.judgements.prediction
-        return np.where(said[self.place][rows] < 0, -1, said[self.place][rows] == RATE_LABELS[self.rate])
+        return np.where(
+            said[self.place][rows] < 0, -1, said[self.place][rows] == RATE_LABELS[self.rate]
+        )
 
-    def tabulate_groups(self, covariate: Covariate, inside: np.ndarray, min_labels: int) -> list[Row]:
+    def tabulate_groups(
+        self, covariate: Covariate, inside: np.ndarray, min_labels: int
+    ) -> list[Row]:
         """A row for each task and value; differences are those of a category's groups."""
-        names, label, is_number = covariate.names, RATE_LABELS[self.rate], covariate.numbers is not None
+        names, label, is_number = (
+            covariate.names,
+            RATE_LABELS[self.rate],
+            covariate.numbers is not None,
+        )
         codes = np.where(inside, self.task * len(names) + covariate.codes, -1)
         keys = [{"task": task, "value": value, "per": ""} for task in self.tasks for value in names]
         tally = self.judgements.tally(ClaimGroups(codes, keys), LABEL, self.place)
         right, cells = compute_rates(tally, self.confidence)[self.rate], tally.cells[:, label]
         labels = cells.sum(1).reshape(len(self.tasks), -1)
-        is_few = (np.minimum(labels, labels.sum(1, keepdims=True) - labels) < min_labels).ravel() & (not is_number)
+        is_few = (
+            np.minimum(labels, labels.sum(1, keepdims=True) - labels) < min_labels
+        ).ravel() & (not is_number)
         differences = np.tile(_UNDEFINED[:, None], len(keys))
         if not is_number:
             rows = [np.flatnonzero(inside & (self.task == at)) for at in range(len(self.tasks))]
@@ -123,20 +141,32 @@ class _Part:
         return self._tabulate(keys, cells[:, :2].sum(1), cells[:, 2], right, differences, reasons)
 
     def _compare_with_others(self, rows: np.ndarray, covariate: Covariate) -> np.ndarray:
-        """Of each group of a task's claims the difference from all the others: (6, V), as `_UNDEFINED`."""
+        """Of each group of a task's claims the difference from all the others: (6, V), as
+        `_UNDEFINED`."""
         right, stated = self.is_right(rows), self.is_right(rows, stated=True)
         slices = np.zeros(len(rows), dtype=np.int64), 1, covariate.codes[rows], len(covariate.names)
-        shares = estimate_slice_and_rest_proportions(right, *slices, self.judgements.cluster_codes[rows])
-        point, ends = mover_proportion_sum(shares, np.array([1.0, -1.0]), self.confidence or DEFAULT_CONFIDENCE)
+        shares = estimate_slice_and_rest_proportions(
+            right, *slices, self.judgements.cluster_codes[rows]
+        )
+        point, ends = mover_proportion_sum(
+            shares, np.array([1.0, -1.0]), self.confidence or DEFAULT_CONFIDENCE
+        )
         # What a share could be: all that is unscored or guessed is wrong, or is right.
         worst, best = (
-            divide_or_undefined(*count_slice_and_rest_hits(np.where(stated < 0, value, stated), *slices))
+            divide_or_undefined(
+                *count_slice_and_rest_hits(np.where(stated < 0, value, stated), *slices)
+            )
             for value in (0, 1)
         )
-        bounds = np.minimum(worst[:, 0] - best[:, 1], point), np.maximum(best[:, 0] - worst[:, 1], point)
+        bounds = (
+            np.minimum(worst[:, 0] - best[:, 1], point),
+            np.maximum(best[:, 0] - worst[:, 1], point),
+        )
         return np.array([point, *bounds, *ends, shares.n_clusters.min(1)])
 
-    def tabulate_slopes(self, covariate: Covariate, inside: np.ndarray, numbers: np.ndarray) -> list[Row]:
+    def tabulate_slopes(
+        self, covariate: Covariate, inside: np.ndarray, numbers: np.ndarray
+    ) -> list[Row]:
         """A row for each task: how much the rate changes with the number."""
         n, n_unscored, slopes = [], [], []
         for at in range(len(self.tasks)):
@@ -145,7 +175,9 @@ class _Part:
             rows = rows[np.lexsort([self.judgements.cluster_codes[rows], numbers[rows]])]
             n.append(int((self.is_right(rows) >= 0).sum()))
             n_unscored.append(len(rows) - n[-1])
-            slopes.append(self._fit_line(rows, numbers) if n[-1] >= MIN_SLOPE_CLAIMS else _UNDEFINED)
+            slopes.append(
+                self._fit_line(rows, numbers) if n[-1] >= MIN_SLOPE_CLAIMS else _UNDEFINED
+            )
         parts, is_few = np.array(slopes).T, np.array(n) < MIN_SLOPE_CLAIMS
         reasons = {
             f"fewer than {MIN_SLOPE_CLAIMS} scored claims have no slope": is_few,
@@ -154,7 +186,9 @@ class _Part:
         }
         keys = [{"task": task, "value": SLOPE, "per": covariate.per} for task in self.tasks]
         nothing = np.full(len(n), np.nan)
-        right = Figure(nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing))
+        right = Figure(
+            nothing, (nothing, nothing), None if self.confidence is None else (nothing, nothing)
+        )
         return self._tabulate(keys, np.array(n), np.array(n_unscored), right, parts, reasons)
 
     def _fit_line(self, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
@@ -165,13 +199,16 @@ class _Part:
         line = slope(numbers[known], is_right.astype(np.float64))
         least = most = line.point
         if (stated < 0).any() and not np.isnan(line.point):
-            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+            # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no
+            # completion would.
             ends = slope_bounds(numbers[rows], np.where(stated < 0, np.nan, stated))
             least, most = min(ends[0], least), max(ends[1], most)
         confidence = self.confidence or DEFAULT_CONFIDENCE
         low, high = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
         n_clusters = min(len(np.unique(cluster[is_right == value])) for value in (0, 1))
-        return np.array([line.point, least, most, low, high, np.nan if self.confidence is None else n_clusters])
+        return np.array(
+            [line.point, least, most, low, high, np.nan if self.confidence is None else n_clusters]
+        )
 
     def _tabulate(
         self,
@@ -190,14 +227,17 @@ class _Part:
         said = self.judgements.prediction[self.place]
         if len(np.unique(said[said >= 0])) < 2:
             everywhere = np.ones(len(keys), dtype=bool)
-            figures = {key: one.without_interval(everywhere, CONSTANT_EVALUATOR) for key, one in figures.items()}
+            figures = {
+                key: one.without_interval(everywhere, CONSTANT_EVALUATOR)
+                for key, one in figures.items()
+            }
         n_clusters = [None if np.isnan(number) else int(number) for number in clusters]
         counts = {"n": n, "n_unscored": n_unscored, "n_clusters": n_clusters}
         rows = tabulate([key | self.about for key in keys], counts, figures, reasons)
         return [row for row in rows if row["n"] or row["n_unscored"]]
 
 
-# ----------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
 
 def _list_associations(run: AuditedRun) -> Iterator[Row]:
@@ -219,7 +259,10 @@ CHECK = Check(
     figure="difference",
     side="off",
     by=("evaluator", "covariate"),
-    says="{evaluator}'s {rate_name}{on} is {verdict} with the {what}: {difference:signed} points {against}.",
+    says=(
+        "{evaluator}'s {rate_name}{on} is {verdict} with the {what}: {difference:signed} points"
+        " {against}."
+    ),
     beyond="associated",
     severity="warn",
     null="TPR and TNR do not depend on any other property of the claims",
@@ -235,38 +278,51 @@ def _select_greatest_differences(rows: Sequence[Row]) -> tuple[list[Row], str]:
         return low is None or high is None or low <= 0 <= high, -abs(row["difference"])
 
     shown = sorted(known, key=order)[:_SHOWN_ROWS] or list(rows)[:_SHOWN_ROWS]
-    return shown, "" if len(shown) == len(rows) else "The greatest differences; all rows are in the CSV."
+    return shown, (
+        "" if len(shown) == len(rows) else "The greatest differences; all rows are in the CSV."
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
 AUDIT = Audit(
     name="covariates",
     title="What being right is associated with",
-    question="Does accuracy depend on word overlap, on length, on the place of the evidence or on any other column?",
+    question=(
+        "Does accuracy depend on word overlap, on length, on the place of the evidence or on any"
+        " other column?"
+    ),
     source="VC §4.1; Liu et al. 2024 (place of evidence)",
     text=(
-        "An evaluator that relies on something it should ignore is more often right on correct claims and less "
-        "often right on errors as there is more of it, or the other way round. Columns of numbers, and columns "
-        "with 2 to 50 different values, are tested."
+        "An evaluator that relies on something it should ignore is more often right on correct"
+        " claims and less often right on errors as there is more of it, or the other way round."
+        " Columns of numbers, and columns with 2 to 50 different values, are tested."
     ),
     formula=(
-        "For a number: the slope of a least-squares fit of “the prediction is right”; the fitted line may leave"
-        " the range of 0 to 100 %. For a category: the rate of the group − the rate of all other claims of the "
-        "class."
+        "For a number: the slope of a least-squares fit of “the prediction is right”; the fitted"
+        " line may leave the range of 0 to 100 %. For a category: the rate of the group − the rate"
+        " of all other claims of the class."
     ),
     remedy=(
-        "Report results for such claims separately, and do not compare systems whose claims differ in this property."
+        "Report results for such claims separately, and do not compare systems whose claims differ"
+        " in this property."
     ),
     columns={
-        "task": Column("task", "text", "the task group or, if the claims have none, the data set", key=True),
+        "task": Column(
+            "task", "text", "the task group or, if the claims have none, the data set", key=True
+        ),
         "covariate": Column("covariate", "text", "the property of the claims", key=True),
         "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values=_RATE_NAMES),
         "value": Column(
-            "value", "text", f"the group or bin, or `{SLOPE}`: the slope over all values of a number", key=True
+            "value",
+            "text",
+            f"the group or bin, or `{SLOPE}`: the slope over all values of a number",
+            key=True,
         ),
         **pick_shared_columns("evaluator", "n", "n_unscored", "reason"),
-        "n_clusters": Column("clusters", "count", "clusters behind the interval of the difference", shown=False),
+        "n_clusters": Column(
+            "clusters", "count", "clusters behind the interval of the difference", shown=False
+        ),
         "per": Column("per", "text", "the change of the number that the slope refers to"),
         "right": share_column("right", "rate within the group"),
         "difference": share_column(
@@ -277,7 +333,10 @@ AUDIT = Audit(
         ),
     },
     options={
-        "columns": "columns of the claims; by default properties of the texts and all columns that form groups",
+        "columns": (
+            "columns of the claims; by default properties of the texts and all columns that form"
+            " groups"
+        ),
         "bins": "number of bins of a numeric column",
         "min_labels": "labels needed of a class, both inside and outside a group",
     },

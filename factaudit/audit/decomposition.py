@@ -1,7 +1,9 @@
-"""Are the atomic facts those of their responses? What is invented, repeated or trivial, and what is left out.
+"""Are the atomic facts those of their responses? What is invented, repeated or trivial, and what is
+left out.
 
-FActScore takes the facts for granted. Repeated and trivial facts raise it (Jiang et al. 2024), and it differs by who
-decomposes (Wanner et al. 2024; Hu et al. 2024). Words alone are compared (`factaudit.text.fact_faults`).
+FActScore takes the facts for granted. Repeated and trivial facts raise it (Jiang et al. 2024), and
+it differs by who decomposes (Wanner et al. 2024; Hu et al. 2024). Words alone are compared
+(`factaudit.text.fact_faults`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,11 @@ import pandas as pd
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_facts import ResponseFacts, collect_response_facts, has_response_facts
+from factaudit.arrays.response_facts import (
+    ResponseFacts,
+    collect_response_facts,
+    has_response_facts,
+)
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Count
@@ -32,18 +38,24 @@ from factaudit.text.fact_faults import find_fact_faults
 #: What may be wrong with a fact; and what of the text facts cover.
 FACT_FAULTS = ("invented", "leaked", "repeated", "trivial")
 _SHARES = (*FACT_FAULTS, "coverage", "uncovered")
-#: A decomposition is warned of where more than these shares of its facts have a fault, or less of the text is covered.
+#: A decomposition is warned of where more than these shares of its facts have a fault, or less of
+#: the text is covered.
 MAX_FAULTY_SHARES = {"invented": 0.1, "leaked": 0.02, "repeated": 0.2}
 MIN_COVERAGE = 0.7
 
 
 def compute_decomposition_faults(
-    judgements: Judgements, *, demonstrations: str | None = None, intervals: ClusterBootstrap | None = None
+    judgements: Judgements,
+    *,
+    demonstrations: str | None = None,
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The shares of faulty facts, a row per dataset and system; first ``__all__`` where there are several.
+    """The shares of faulty facts, a row per dataset and system; first ``__all__`` where there are
+    several.
 
-    coverage: the share of the content words of responses that are in some fact; uncovered: the share of sentences of
-    which facts leave something out. Clusters are responses; those whose text is not known do not count.
+    coverage: the share of the content words of responses that are in some fact; uncovered: the
+    share of sentences of which facts leave something out. Clusters are responses; those whose text
+    is not known do not count.
     demonstrations: the file that prompts showed; None: our own.
     """
     if not has_response_texts(judgements):
@@ -57,14 +69,20 @@ def compute_decomposition_faults(
         own = np.flatnonzero(inside & (totals[:, 0] > 0))
         counts = totals[own].sum(axis=0).tolist()
         row: Row = {**key, "n": counts[0], "n_responses": len(own), "n_sentences": counts[-1]}
-        clusters = ClusterCounts.collapse_equal_clusters(np.zeros(len(own), int), np.hstack([hits, totals])[own], 1)
+        clusters = ClusterCounts.collapse_equal_clusters(
+            np.zeros(len(own), int), np.hstack([hits, totals])[own], 1
+        )
         shares = estimate_clustered_proportions(clusters, *np.hsplit(clusters.counts, 2))
         low, high = shares.wilson_intervals(0.95 if intervals is None else intervals.confidence)
         for at, name in enumerate(_SHARES):
             ends = None if intervals is None else (low[:, at], high[:, at])
             row |= pick_figure(name, Figure(shares.point[:, at], None, ends), 0)
         has_facts = facts.is_decomposed[inside[facts.response]].any()
-        why = "the text of the responses is not known" if has_facts else "no response has an atomic fact"
+        why = (
+            "the text of the responses is not known"
+            if has_facts
+            else "no response has an atomic fact"
+        )
         is_lacking = any(row[name] is None for name in _SHARES)
         rows.append(explain_row(row, _SHARES, [why] if is_lacking else []))
     return rows
@@ -73,18 +91,26 @@ def compute_decomposition_faults(
 def _count_faults(
     claims: pd.DataFrame, facts: ResponseFacts, demonstrations: Sequence[WordVocabulary]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each response and of `_SHARES` how many, and of how many: int64 (R, 6) each, 0 where its text is not known.
+    """Of each response and of `_SHARES` how many, and of how many: int64 (R, 6) each, 0 where its
+    text is not known.
 
-    The text of a response is its ``response``, else the ``sentence`` of its facts. A sentence that was not decomposed
+    The text of a response is its ``response``, else the ``sentence`` of its facts. A sentence that
+    was not decomposed
     is no fact, and is no part of the text: the decomposer has said nothing of it.
     """
     hits, totals = np.zeros((2, len(facts.responses), len(_SHARES)), dtype=np.int64)
-    table = claims.reindex(columns=["claim_id", "claim", "topic", "response", "sentence"]).iloc[facts.first_rows]
+    table = claims.reindex(columns=["claim_id", "claim", "topic", "response", "sentence"]).iloc[
+        facts.first_rows
+    ]
     table = table.astype(object).where(table.notna(), None)
-    table = table.assign(owner=facts.response, is_fact=facts.is_decomposed, length=table["claim_id"].str.len())
+    table = table.assign(
+        owner=facts.response, is_fact=facts.is_decomposed, length=table["claim_id"].str.len()
+    )
     # In the order of their ids, so that nothing depends on the order of rows.
     for _, own in table.sort_values(["length", "claim_id"]).groupby("owner"):
-        text = " ".join(own["response"].dropna().unique()) or " ".join(own["sentence"].dropna().unique())
+        text = " ".join(own["response"].dropna().unique()) or " ".join(
+            own["sentence"].dropna().unique()
+        )
         if not text or own["claim"].isna().any():
             continue
         for sentence in own["claim"][~own["is_fact"]]:
@@ -107,7 +133,7 @@ def has_response_texts(judgements: Judgements) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
 #: What a sentence says of facts with a fault.
 _FAULT_WORDS = {
@@ -121,9 +147,22 @@ def _list_faulty_shares(run: AuditedRun) -> Iterator[Row]:
     for row in run.rows("decomposition"):
         for fault, most in MAX_FAULTY_SHARES.items():
             if row[fault] is not None:
-                told = {"fault": fault, "words": _FAULT_WORDS[fault], "share": row[fault], "most": most}
-                told |= {"excess": row[fault] - most, "is_total": row["system"] == ALL_TOGETHER, "whose": _name(row)}
-                yield row | told | {"severity": "fail" if widen_interval(row, fault)[0] > most else "warn"}
+                told = {
+                    "fault": fault,
+                    "words": _FAULT_WORDS[fault],
+                    "share": row[fault],
+                    "most": most,
+                }
+                told |= {
+                    "excess": row[fault] - most,
+                    "is_total": row["system"] == ALL_TOGETHER,
+                    "whose": _name(row),
+                }
+                yield (
+                    row
+                    | told
+                    | {"severity": "fail" if widen_interval(row, fault)[0] > most else "warn"}
+                )
 
 
 def _list_coverage(run: AuditedRun) -> Iterator[Row]:
@@ -158,7 +197,10 @@ CHECKS = (
         side="under",
         by=("dataset",),
         unit="system",
-        says="The facts{whose} contain {coverage:percent} of the content words of the responses, {verdict}.",
+        says=(
+            "The facts{whose} contain {coverage:percent} of the content words of the responses,"
+            " {verdict}."
+        ),
         beyond="less than {limit:limit} %",
         advice="Much of the text is not checked.",
     ),
@@ -170,37 +212,53 @@ _FAULTS_DESCRIPTION = {
         "not in the text",
         "facts with a number, a name or at least half of their words missing from the response",
     ),
-    "leaked": ("from the demonstrations", "invented facts whose words occur in a demonstration of the prompt"),
+    "leaked": (
+        "from the demonstrations",
+        "invented facts whose words occur in a demonstration of the prompt",
+    ),
     "repeated": ("repeated", "facts that repeat another fact of the response"),
     "trivial": ("trivial", "facts that are true of almost everybody"),
 }
 _DEMONSTRATIONS_OPTION = {
-    "demonstrations": ("the file of demonstrations that the prompts showed; by default those that come with factaudit")
+    "demonstrations": (
+        "the file of demonstrations that the prompts showed; by default those that come with"
+        " factaudit"
+    )
 }
 AUDITS = (
     Audit(
         name="decomposition",
         title="Whether facts are those of the responses",
-        question="Does the response really say each atomic fact, and do the facts cover the whole response?",
+        question=(
+            "Does the response really say each atomic fact, and do the facts cover the whole"
+            " response?"
+        ),
         source="Jiang et al. 2024 (Core); Wanner et al. 2024 (DecompScore); Hu et al. 2024",
         text=(
-            "The check compares words only. A fact that uses the response's words in a wrong way is not found, and"
-            " a correct paraphrase may be counted as invented."
+            "The check compares words only. A fact that uses the response's words in a wrong way is"
+            " not found, and a correct paraphrase may be counted as invented."
         ),
         formula=(
-            "Each share is the facts with that fault / all facts. Coverage = content words of the responses "
-            "that occur in at least one fact / all content words. A part of a sentence counts as left out if a "
-            "number, a name or more than a fifth of its words occur in no fact."
+            "Each share is the facts with that fault / all facts. Coverage = content words of the"
+            " responses that occur in at least one fact / all content words. A part of a sentence"
+            " counts as left out if a number, a name or more than a fifth of its words occur in no"
+            " fact."
         ),
         remedy=(
-            "If many facts are invented, do not report the score; decompose with a larger model. If many facts "
-            "are repeated or trivial, they raise the score."
+            "If many facts are invented, do not report the score; decompose with a larger model. If"
+            " many facts are repeated or trivial, they raise the score."
         ),
         columns={
             **pick_shared_columns("dataset", "system"),
-            "n": Column("facts", "count", "number of facts, and of the responses and sentences that they come from"),
+            "n": Column(
+                "facts",
+                "count",
+                "number of facts, and of the responses and sentences that they come from",
+            ),
             "n_responses": Column(
-                "responses", "count", ("number of facts, and of the responses and sentences that they come from")
+                "responses",
+                "count",
+                "number of facts, and of the responses and sentences that they come from",
             ),
             "n_sentences": Column(
                 "sentences",
@@ -213,7 +271,10 @@ AUDITS = (
                 for name, (heading, what) in _FAULTS_DESCRIPTION.items()
             },
             "coverage": Column(
-                "coverage", "percent", "content words of the text that occur in a fact", interval=WILSON
+                "coverage",
+                "percent",
+                "content words of the text that occur in a fact",
+                interval=WILSON,
             ),
             "uncovered": Column(
                 "sentences with a part left out",

@@ -1,8 +1,9 @@
 """Is each fact true of the person whom its group is about? D-FActScore (MF §4.1)
 
-From claims with a row per fact and person (`factaudit.arrays.biographies`). The scores of the systems, with each
-linking rule (MF App. C.1), how far FActScore and D-FActScore are apart response by response (MF §4.3), and the facts
-that are true of somebody else than the person whom they are told of (MF Fig. 1).
+From claims with a row per fact and person (`factaudit.arrays.biographies`). The scores of the
+systems, with each linking rule (MF App. C.1), how far FActScore and D-FActScore are apart response
+by response (MF §4.3), and the facts that are true of somebody else than the person whom they are
+told of (MF Fig. 1).
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from factaudit.arrays.biography_scores import (
 )
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, number_clusters, share_interval
+from factaudit.arrays.response_means import (
+    DEFAULT_GAMMA,
+    average_responses,
+    number_clusters,
+    share_interval,
+)
 from factaudit.arrays.support_matrix import LINKING_RULES, NARROW_MARGIN, SupportMatrix
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
@@ -47,7 +53,15 @@ LARGE_GAP = 0.05
 GAP_STEPS = tuple(step / 20 for step in range(1, 21))
 #: The figures that depend on links.
 _LINKED_FIGURES = (
-    *("n_answered", "init_dfactscore", "dfactscore", "gap", "share_merged", "n_undecided", "n_elsewhere"),
+    *(
+        "n_answered",
+        "init_dfactscore",
+        "dfactscore",
+        "gap",
+        "share_merged",
+        "n_undecided",
+        "n_elsewhere",
+    ),
     *("n_biographies", "n_narrow", "reason"),
 )
 
@@ -62,12 +76,14 @@ def compute_dfactscore_audit(
     false_positives: float | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """FActScore and D-FActScore: a row per dataset, evaluator and system; first ``__all__`` where there are several.
+    """FActScore and D-FActScore: a row per dataset, evaluator and system; first ``__all__`` where
+    there are several.
 
-    link: how a group's person is found (`factaudit.arrays.support_matrix.LINKING_RULES`). group: the column that has
-    the groups. gamma: of the length penalty, which is of the number of facts; 0 turns it off. narrow: a link whose
-    margin is at most this is counted in ``n_narrow``. false_positives: how often the verifier finds a false cell
-    supported, where it is known from elsewhere. The figures:
+    link: how a group's person is found (`factaudit.arrays.support_matrix.LINKING_RULES`). group:
+    the column that has
+    the groups. gamma: of the length penalty, which is of the number of facts; 0 turns it off.
+    narrow: a link whose margin is at most this is counted in ``n_narrow``. false_positives: how
+    often the verifier finds a false cell supported, where it is known from elsewhere. The figures:
     `factaudit.arrays.biography_scores.summarise_biography_scores`.
     """
     rows = []
@@ -82,7 +98,9 @@ def compute_dfactscore_audit(
             figures = summarise_biography_scores(own, intervals)
             noise = estimate_merged_beyond_noise(own, intervals, false_positives)
             if noise["merged_floor"] is None and figures["n_candidates"]:
-                why = "no decoys or labelled errors: false_positive_rate, merged_floor, merged_excess"
+                why = (
+                    "no decoys or labelled errors: false_positive_rate, merged_floor, merged_excess"
+                )
                 figures["reason"] = join_reasons([figures["reason"] or "", why])
             rows.append(key | {"system": name, "link": link} | figures | noise)
     return rows
@@ -96,14 +114,21 @@ def compute_dfactscore_audit_by_link_rule(
     narrow: float = NARROW_MARGIN,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The figures that depend on links, by every rule that the table has what it takes for; systems apart."""
+    """The figures that depend on links, by every rule that the table has what it takes for; systems
+    apart."""
     rows = []
     for key, systems in _iterate_datasets(judgements, group):
         for name, responses in systems.items():
             for rule in LINKING_RULES[: 3 if _has_given_people(responses) else 2]:
-                scored = [score_biography(one, rule, gamma=gamma, narrow=narrow)[0] for one in responses]
+                scored = [
+                    score_biography(one, rule, gamma=gamma, narrow=narrow)[0] for one in responses
+                ]
                 figures = summarise_biography_scores(scored, intervals)
-                shown = {k: v for k, v in figures.items() if re.sub("_(low|high|min|max)$", "", k) in _LINKED_FIGURES}
+                shown = {
+                    k: v
+                    for k, v in figures.items()
+                    if re.sub("_(low|high|min|max)$", "", k) in _LINKED_FIGURES
+                }
                 rows.append({"grouper": group, "link": rule, **key, "system": name, **shown})
     return rows
 
@@ -115,7 +140,8 @@ def compute_dfactscore_gaps(
     group: str = "group",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """In what share of the responses FActScore − D-FActScore (no penalty) is at least 0.05, 0.1, ... 1.
+    """In what share of the responses FActScore − D-FActScore (no penalty) is at least 0.05, 0.1,
+    ... 1.
 
     n: the responses that have both scores.
     """
@@ -129,7 +155,12 @@ def compute_dfactscore_gaps(
             for step in GAP_STEPS:
                 row: Row = {**key, "system": name, "at_least": step, "n": len(known)}
                 is_large = known >= step - 1e-9
-                rows.append(row | average_responses("share", is_large, intervals, share_interval, cluster=cluster))
+                rows.append(
+                    row
+                    | average_responses(
+                        "share", is_large, intervals, share_interval, cluster=cluster
+                    )
+                )
     return rows
 
 
@@ -140,7 +171,8 @@ def list_facts_of_other_people(
     group: str = "group",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The facts that belong to somebody else, a row each, the most merged responses first: what to act on.
+    """The facts that belong to somebody else, a row each, the most merged responses first: what to
+    act on.
 
     ``linked``: the title that the fact's group is linked to. ``about``: whom the fact is true of.
     """
@@ -148,8 +180,14 @@ def list_facts_of_other_people(
     for key, systems in _iterate_datasets(judgements, group):
         for name, responses in systems.items():
             for one in responses:
-                names = {"system": name, "name": one.key["topic"], "response_id": one.key["response_id"]}
-                facts = [{**key, **names, **fact} for fact in _list_facts_of_other_people(one, link)]
+                names = {
+                    "system": name,
+                    "name": one.key["topic"],
+                    "response_id": one.key["response_id"],
+                }
+                facts = [
+                    {**key, **names, **fact} for fact in _list_facts_of_other_people(one, link)
+                ]
                 found.append((-len(facts), str(one.key["response_id"]), facts))
     return [fact for _, _, facts in sorted(found, key=lambda each: each[:2]) for fact in facts]
 
@@ -169,24 +207,30 @@ def _list_facts_of_other_people(response: SupportMatrix, link: LinkRule) -> Iter
 def _iterate_datasets(
     judgements: Judgements, group_column: str
 ) -> Iterator[tuple[Row, dict[str | None, list[SupportMatrix]]]]:
-    """By dataset and evaluator the responses of each system, where facts have people and the evaluator a verdict."""
+    """By dataset and evaluator the responses of each system, where facts have people and the
+    evaluator a verdict."""
     for at, evaluator in enumerate(judgements.evaluators):
         scored = set(judgements.claims["dataset"][judgements.status[at] >= 0])
         datasets: dict[str, dict[str | None, list[SupportMatrix]]] = {}
         for one in collect_biographies(judgements, at, group_column):
-            datasets.setdefault(one.key["dataset"], {}).setdefault(one.key["system"], []).append(one)
+            datasets.setdefault(one.key["dataset"], {}).setdefault(one.key["system"], []).append(
+                one
+            )
         for dataset, systems in datasets.items():
-            if dataset in scored and any(one.people for responses in systems.values() for one in responses):
+            if dataset in scored and any(
+                one.people for responses in systems.values() for one in responses
+            ):
                 yield {"dataset": dataset, "evaluator": evaluator}, systems
 
 
 def _has_given_people(responses: Sequence[SupportMatrix]) -> bool:
-    """Whether the claims say whom groups are linked to (``given_entity``), and always name a candidate."""
+    """Whether the claims say whom groups are linked to (``given_entity``), and always name a
+    candidate."""
     named = [set(one.given.values()) <= set(one.people) for one in responses if one.given]
     return bool(named) and all(named)
 
 
-# ------------------------------------------------------------------------------------------------------ declaration
+# ---- declaration
 
 
 def _list_gaps(run: AuditedRun) -> Iterator[Row]:
@@ -194,7 +238,10 @@ def _list_gaps(run: AuditedRun) -> Iterator[Row]:
     for row in run.rows("dfactscore"):
         if row["system"] != ALL_TOGETHER and row["n_elsewhere"] and (row["gap"] or 0) > 0:
             is_large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
-            yield row | {"name": row["system"] or "The system", "severity": "fail" if is_large else "warn"}
+            yield row | {
+                "name": row["system"] or "The system",
+                "severity": "fail" if is_large else "warn",
+            }
 
 
 def _list_unmeasured_gaps(run: AuditedRun) -> Iterator[Row]:
@@ -212,11 +259,14 @@ CHECKS = (
         figure="merged_excess",
         by=("dataset", "evaluator", "system"),
         says=(
-            "{name} has a FActScore of {init_factscore:percent} and a D-FActScore of {init_dfactscore:percent}. "
-            "{share_merged:percent} of its responses say about one person what is true of another person with the same "
-            "name, {verdict}."
+            "{name} has a FActScore of {init_factscore:percent} and a D-FActScore of"
+            " {init_dfactscore:percent}. {share_merged:percent} of its responses say about one"
+            " person what is true of another person with the same name, {verdict}."
         ),
-        beyond="more than the {merged_floor:percent} that would seem to only because the verifier makes mistakes",
+        beyond=(
+            "more than the {merged_floor:percent} that would seem to only because the verifier"
+            " makes mistakes"
+        ),
         advice="Do not quote its FActScore alone.",
         null="no more responses of a system look merged than the verifier's errors make look so",
     ),
@@ -227,8 +277,8 @@ CHECKS = (
         figure="gap",
         by=("dataset", "evaluator", "system"),
         says=(
-            "{name} has a FActScore of {init_factscore:percent} and a D-FActScore of {init_dfactscore:percent}, but it "
-            "is not known how often the verifier is wrong."
+            "{name} has a FActScore of {init_factscore:percent} and a D-FActScore of"
+            " {init_dfactscore:percent}, but it is not known how often the verifier is wrong."
         ),
         advice="Let it judge facts that are known to be false (decoys) before you rely on this.",
     ),
@@ -236,56 +286,80 @@ CHECKS = (
 
 
 _KEY_COLUMNS: dict[str, Column] = pick_shared_columns("dataset", "evaluator", "system") | {
-    "evaluator": Column("verifier", "text", "the evaluator whose verdicts FActScore and D-FActScore use", key=True)
+    "evaluator": Column(
+        "verifier", "text", "the evaluator whose verdicts FActScore and D-FActScore use", key=True
+    )
 }
 _LINK_COLUMNS: dict[str, Column] = {
     "grouper": Column("groups", "text", "the column with the groups of facts", key=True),
     "link": Column("links", "text", "how groups are linked to entities", key=True),
 }
-_SCORES_DESCRIPTION = "means over the responses that answered; `init_` means without the length penalty"
+_SCORES_DESCRIPTION = (
+    "means over the responses that answered; `init_` means without the length penalty"
+)
 _UNSCORED_DESCRIPTION = "facts without a verdict for FActScore, and for D-FActScore"
 _ENTITIES_DESCRIPTION = "mean number of groups, and of distinct persons, per response"
 _MERGED_DESCRIPTION = (
-    "responses in which at least one fact is true of another person of the same name and not of the person it is "
-    "told of; no share if missing verdicts leave more than a tenth of the responses open"
+    "responses in which at least one fact is true of another person of the same name and not of the"
+    " person it is told of; no share if missing verdicts leave more than a tenth of the responses"
+    " open"
 )
 #: What bounds are over: a fact in no group has no linked entity, whatever its verdicts.
-DFACTSCORE_BOUNDS = "the least and the greatest value that missing verdicts and facts in no group leave possible"
+DFACTSCORE_BOUNDS = (
+    "the least and the greatest value that missing verdicts and facts in no group leave possible"
+)
 _FLOOR_DESCRIPTION = (
-    "the share of responses that look merged through the verifier's errors alone, and the share beyond it"
+    "the share of responses that look merged through the verifier's errors alone, and the share"
+    " beyond it"
 )
 _FALSE_CELLS_DESCRIPTION = (
-    "false positive rate of the verifier, the number of false cells behind it, and where they come from"
+    "false positive rate of the verifier, the number of false cells behind it, and where they come"
+    " from"
 )
 _COUNT_COLUMNS: dict[str, Column] = {
-    "n_responses": Column("all responses", "count", "responses, and how many of them answered", shown=False),
+    "n_responses": Column(
+        "all responses", "count", "responses, and how many of them answered", shown=False
+    ),
     "n_answered": Column("responses", "count", "responses, and how many of them answered"),
-    "respond_ratio": Column("respond ratio", "percent", "share of responses that answered", shown=False),
+    "respond_ratio": Column(
+        "respond ratio", "percent", "share of responses that answered", shown=False
+    ),
     "n_facts": Column("facts", "count", "number of facts, in all and per response"),
     "facts_per_response": Column(
         "facts per response", "number", "number of facts, in all and per response", shown=False
     ),
     "n_unscored": Column("unscored", "count", _UNSCORED_DESCRIPTION, shown="any"),
     "n_unscored_linked": Column("unscored, linked", "count", _UNSCORED_DESCRIPTION, shown="any"),
-    "n_ungrouped": Column("in no group", "count", "facts in no group although other facts have one", shown="any"),
-    "n_without_candidates": Column("no candidate", "count", "responses without a candidate person", shown="any"),
-    "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
+    "n_ungrouped": Column(
+        "in no group", "count", "facts in no group although other facts have one", shown="any"
+    ),
+    "n_without_candidates": Column(
+        "no candidate", "count", "responses without a candidate person", shown="any"
+    ),
+    "n_candidates": Column(
+        "candidates", "number", "mean number of candidates of a response", shown=False
+    ),
 }
 _FIGURE_COLUMNS: dict[str, Column] = {
     "init_factscore": share_column("FActScore", _SCORES_DESCRIPTION, RESPONSE_MEAN),
-    "factscore": share_column("FActScore, penalised", _SCORES_DESCRIPTION, RESPONSE_MEAN, shown=False),
+    "factscore": share_column(
+        "FActScore, penalised", _SCORES_DESCRIPTION, RESPONSE_MEAN, shown=False
+    ),
     "init_dfactscore": share_column("D-FActScore", _SCORES_DESCRIPTION, RESPONSE_MEAN),
-    "dfactscore": share_column("D-FActScore, penalised", _SCORES_DESCRIPTION, RESPONSE_MEAN, shown=False),
+    "dfactscore": share_column(
+        "D-FActScore, penalised", _SCORES_DESCRIPTION, RESPONSE_MEAN, shown=False
+    ),
     "gap": share_column(
-        "gap", "FActScore − D-FActScore, paired, without the length penalty", RESPONSE_CHANGE, "points"
+        "gap",
+        "FActScore − D-FActScore, paired, without the length penalty",
+        RESPONSE_CHANGE,
+        "points",
     ),
     "n_dfactscore_higher": Column(
         "D-FActScore higher",
         "count",
-        (
-            "responses whose D-FActScore is higher than their FActScore, which can happen if the two cover different "
-            "facts"
-        ),
+        "responses whose D-FActScore is higher than their FActScore, which can happen if the two"
+        " cover different facts",
         shown="any",
     ),
     "n_merged": Column("merged", "count", _MERGED_DESCRIPTION, shown=False),
@@ -293,31 +367,59 @@ _FIGURE_COLUMNS: dict[str, Column] = {
     "merged_floor": Column("noise floor", "percent", _FLOOR_DESCRIPTION, interval=RESPONSE_WILSON),
     "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=MOVER),
     "false_positive_rate": Column(
-        "false positives", "percent", _FALSE_CELLS_DESCRIPTION, interval=RESPONSE_WILSON, shown=False
+        "false positives",
+        "percent",
+        _FALSE_CELLS_DESCRIPTION,
+        interval=RESPONSE_WILSON,
+        shown=False,
     ),
     "n_false": Column("false cells", "count", _FALSE_CELLS_DESCRIPTION, shown=False),
     "false_positives_from": Column("measured on", "text", _FALSE_CELLS_DESCRIPTION, shown=False),
     "n_undecided": Column(
-        "undecided", "count", "responses that are merged or not depending on missing verdicts", shown="any"
+        "undecided",
+        "count",
+        "responses that are merged or not depending on missing verdicts",
+        shown="any",
     ),
     "n_elsewhere": Column(
-        "facts of others", "count", "facts that are true of another person of the same name", bounds=True
+        "facts of others",
+        "count",
+        "facts that are true of another person of the same name",
+        bounds=True,
     ),
-    "n_biographies": Column("# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
-    "n_entities": Column("# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2),
+    "n_biographies": Column(
+        "# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2
+    ),
+    "n_entities": Column(
+        "# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2
+    ),
     "n_narrow": Column(
-        "narrow links", "count", "groups whose second-best person is supported by almost as many facts", shown=False
+        "narrow links",
+        "count",
+        "groups whose second-best person is supported by almost as many facts",
+        shown=False,
     ),
     **{
-        name: Column(name, "percent", "shares of responses in each category (MF §2.4)", bounds=True, shown=False)
+        name: Column(
+            name,
+            "percent",
+            "shares of responses in each category (MF §2.4)",
+            bounds=True,
+            shown=False,
+        )
         for name in BIOGRAPHY_CATEGORIES
     },
     **pick_shared_columns("reason"),
 }
-_FIGURE_COLUMNS = {name: replace(one, bounds=one.bounds and DFACTSCORE_BOUNDS) for name, one in _FIGURE_COLUMNS.items()}
+_FIGURE_COLUMNS = {
+    name: replace(one, bounds=one.bounds and DFACTSCORE_BOUNDS)
+    for name, one in _FIGURE_COLUMNS.items()
+}
 _DFACTSCORE_OPTIONS = {
-    "link": "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the same, but no "
-    "entity twice) or `given` (column `given_entity`)",
+    "link": (
+        "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the"
+        " same, but no entity twice) or `given` (column `given_entity`)"
+    ),
     "group": "the column with the groups of facts",
     "gamma": "γ of the length penalty; 0 turns it off",
     "narrow": "a link counts as narrow if its margin is at most this",
@@ -326,10 +428,10 @@ _DFACTSCORE_OPTIONS = {
 
 
 _DFACTSCORE_FORMULA = (
-    "For a response, FActScore = facts that the page of any candidate supports / facts; D-FActScore = facts "
-    "supported by the page of the one person to whom their group is linked / facts. For a system, the mean over its"
-    " responses. A fact without a verdict counts as not supported; the bounds cover all ways to fill in missing "
-    "verdicts and groups."
+    "For a response, FActScore = facts that the page of any candidate supports / facts; D-FActScore"
+    " = facts supported by the page of the one person to whom their group is linked / facts. For a"
+    " system, the mean over its responses. A fact without a verdict counts as not supported; the"
+    " bounds cover all ways to fill in missing verdicts and groups."
 )
 
 
@@ -344,16 +446,23 @@ AUDITS = (
         question="Is each fact true of the person whom its paragraph describes?",
         source="MF §4.1, Tables 3 and 4",
         text=(
-            "FActScore counts a fact as supported if it is true of any person with the name. D-FActScore counts it"
-            " only if it is true of the one person to whom the fact's group is linked. A system that merges people"
-            " with the same name keeps its FActScore and loses D-FActScore."
+            "FActScore counts a fact as supported if it is true of any person with the name."
+            " D-FActScore counts it only if it is true of the one person to whom the fact's group"
+            " is linked. A system that merges people with the same name keeps its FActScore and"
+            " loses D-FActScore."
         ),
         formula=_DFACTSCORE_FORMULA,
         remedy=(
-            "If more responses are merged than the noise floor explains, report D-FActScore beside FActScore. If"
-            " the floor is close to the share, first choose a verifier with fewer false positives."
+            "If more responses are merged than the noise floor explains, report D-FActScore beside"
+            " FActScore. If the floor is close to the share, first choose a verifier with fewer"
+            " false positives."
         ),
-        columns={**_KEY_COLUMNS, "link": _LINK_COLUMNS["link"], **_COUNT_COLUMNS, **_FIGURE_COLUMNS},
+        columns={
+            **_KEY_COLUMNS,
+            "link": _LINK_COLUMNS["link"],
+            **_COUNT_COLUMNS,
+            **_FIGURE_COLUMNS,
+        },
         options=_pick_options("link", "group", "gamma", "narrow", "false_positives"),
         compute=compute_dfactscore_audit,
         applies=has_fact_entities,
@@ -371,12 +480,12 @@ AUDITS = (
         source="MF App. C.1",
         text="All rules use the same verdicts.",
         formula=(
-            "argmax: the person whose page supports most facts of the group (MF Eq. 1). hungarian: the same, "
-            "but no person twice. given: as the data say."
+            "argmax: the person whose page supports most facts of the group (MF Eq. 1). hungarian:"
+            " the same, but no person twice. given: as the data say."
         ),
         remedy=(
-            "If the rules give different scores, the links are ambiguous (`n_narrow`). Read those groups, and "
-            "say which rule you report."
+            "If the rules give different scores, the links are ambiguous (`n_narrow`). Read those"
+            " groups, and say which rule you report."
         ),
         columns={
             **_KEY_COLUMNS,
@@ -392,13 +501,21 @@ AUDITS = (
         title="How much FActScore leaves unseen, response by response",
         question="In how many responses is FActScore higher than D-FActScore, and by how much?",
         source="MF §4.3",
-        formula="Share of responses whose FActScore is at least so much higher than their D-FActScore (no penalty).",
+        formula=(
+            "Share of responses whose FActScore is at least so much higher than their D-FActScore"
+            " (no penalty)."
+        ),
         remedy="Read the responses with the largest gap (`dfactscore_elsewhere`).",
         columns=_KEY_COLUMNS
         | {
             "at_least": Column("a gap of at least", "points", "the gap", key=True, signed=False),
             **pick_shared_columns("n"),
-            "share": Column("share of responses", "percent", "responses with such a gap", interval=RESPONSE_WILSON),
+            "share": Column(
+                "share of responses",
+                "percent",
+                "responses with such a gap",
+                interval=RESPONSE_WILSON,
+            ),
         },
         options=_pick_options("link", "group"),
         compute=compute_dfactscore_gaps,
@@ -416,8 +533,8 @@ AUDITS = (
         question="Which facts are true of another person of the same name?",
         source="MF Fig. 1",
         text=(
-            "These facts mislead a reader of the merged paragraphs, according to the verifier and the grouping (labels"
-            " may disagree). The most merged responses come first."
+            "These facts mislead a reader of the merged paragraphs, according to the verifier and"
+            " the grouping (labels may disagree). The most merged responses come first."
         ),
         formula="Linked to: the person to whom the fact's group is linked.",
         remedy="Read these facts first: they are what misleads a reader.",

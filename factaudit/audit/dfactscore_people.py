@@ -1,7 +1,8 @@
 """Do people and the machine give the same FActScore and D-FActScore? (MF §4.2, §4.3, §5.2)
 
-An annotation is a mapping with system, response_id, annotator, fact, biography, entity, label and page, as
-`factaudit.datasets.biography_annotations.BiographyFactAnnotation` says. The table is written by the D-FActScore engine.
+An annotation is a mapping with system, response_id, annotator, fact, biography, entity, label and
+page, as `factaudit.datasets.biography_annotations.BiographyFactAnnotation` says. The table is
+written by the D-FActScore engine.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ BiographyAnnotations = Iterable[Mapping[str, Any]]
 def compute_human_dfactscores(annotations: BiographyAnnotations) -> list[Row]:
     """FActScore and D-FActScore by people: a row per response and annotator.
 
-    ``dfactscore``: the share of facts that the page of the person whom their biography is about supports (S, with that
-    page or none). ``factscore``: of those that some page supports: an S, and an NS that was found on somebody else's
-    page. Irrelevant facts are left out of both. Also n_biographies, n_entities (distinct pages that facts were found
-    on), n_facts, n_irrelevant. A score without a fact is None.
+    ``dfactscore``: the share of facts that the page of the person whom their biography is about
+    supports (S, with that page or none). ``factscore``: of those that some page supports: an S, and
+    an NS that was found on somebody else's page. Irrelevant facts are left out of both. Also
+    n_biographies, n_entities (distinct pages that facts were found on), n_facts, n_irrelevant. A
+    score without a fact is None.
     """
     responses: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for one in annotations:
@@ -52,7 +54,9 @@ def compute_human_dfactscores(annotations: BiographyAnnotations) -> list[Row]:
         judged = [one for one in facts if one["label"] != "IR"]
         pages = [_find_page_supported_by_people(one) for one in judged]
         own = [one["label"] == "S" and one["page"] in (None, one["entity"]) for one in judged]
-        some = [one["label"] == "S" or page is not None for one, page in zip(judged, pages, strict=True)]
+        some = [
+            one["label"] == "S" or page is not None for one, page in zip(judged, pages, strict=True)
+        ]
         found.append(
             {
                 "system": system,
@@ -84,15 +88,17 @@ def compare_human_and_machine_dfactscores(
     *,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """People's scores beside the machine's over the responses that both scored: a row per system, and ``__all__``.
+    """People's scores beside the machine's over the responses that both scored: a row per system,
+    and ``__all__``.
 
-    human_rows: rows of `compute_human_dfactscores` (several annotators of a response are averaged). machine_rows: rows
-    of responses with system, response_id and the keys of `MACHINE_KEYS`
+    human_rows: rows of `compute_human_dfactscores` (several annotators of a response are averaged).
+    machine_rows: rows of responses with system, response_id and the keys of `MACHINE_KEYS`
     (`factaudit.arrays.biography_scores.score_biography`).
 
-    For FActScore, D-FActScore, # bio and # ent.: both means, and Pearson's r over responses with a bootstrap interval;
-    ``gap`` = FActScore - D-FActScore by either, paired. ``__all__`` also has Kendall's τ-b between the
-    systems' means, and ``n_unmatched``: annotated responses that the machine did not score.
+    For FActScore, D-FActScore, # bio and # ent.: both means, and Pearson's r over responses with a
+    bootstrap interval; ``gap`` = FActScore - D-FActScore by either, paired. ``__all__`` also has
+    Kendall's τ-b between the systems' means, and ``n_unmatched``: annotated responses that the
+    machine did not score.
     """
     key = ["system", "response_id"]
     human = pd.DataFrame(human_rows, columns=[*key, *MACHINE_KEYS]).groupby(key, sort=False).mean()
@@ -102,19 +108,34 @@ def compare_human_and_machine_dfactscores(
         machine[machine["dfactscore"].notna()], how="inner", lsuffix="_human", rsuffix="_machine"
     )
     systems = list(dict.fromkeys(pairs.index.get_level_values("system")))
-    rows = [{"system": system, **_compare_pairs(pairs.loc[[system]], intervals)} for system in systems]
-    whole: Row = {"system": ALL_TOGETHER, **_compare_pairs(pairs, intervals), "n_unmatched": len(human) - len(pairs)}
+    rows = [
+        {"system": system, **_compare_pairs(pairs.loc[[system]], intervals)} for system in systems
+    ]
+    whole: Row = {
+        "system": ALL_TOGETHER,
+        **_compare_pairs(pairs, intervals),
+        "n_unmatched": len(human) - len(pairs),
+    }
     for name in ("factscore", "dfactscore"):
-        means = np.array([[row[f"human_{name}"], row[name]] for row in rows], dtype=float).reshape(-1, 2).T
-        whole[f"{name}_kendall_tau"] = none_if_undefined(kendall_tau(*means)) if len(rows) > 1 else None
+        means = (
+            np.array([[row[f"human_{name}"], row[name]] for row in rows], dtype=float)
+            .reshape(-1, 2)
+            .T
+        )
+        whole[f"{name}_kendall_tau"] = (
+            none_if_undefined(kendall_tau(*means)) if len(rows) > 1 else None
+        )
     return [whole, *rows]
 
 
 def _compare_pairs(pairs: pd.DataFrame, intervals: ClusterBootstrap | None) -> Row:
-    """The figures of responses with what people (``NAME_human``) and the machine (``NAME_machine``) give them."""
+    """The figures of responses with what people (``NAME_human``) and the machine (``NAME_machine``)
+    give them."""
     row: Row = {"n": len(pairs)}
     for name in MACHINE_KEYS:
-        people, machine = (pairs[f"{name}_{side}"].to_numpy(dtype=float) for side in ("human", "machine"))
+        people, machine = (
+            pairs[f"{name}_{side}"].to_numpy(dtype=float) for side in ("human", "machine")
+        )
         correlation, ends = pearson(people, machine), (np.nan, np.nan)
         if intervals is not None:
             ends = correlation_interval(correlation, np.arange(len(pairs)), intervals.confidence)
@@ -134,7 +155,9 @@ _CORRELATION_DESCRIPTION = "Pearson's r over responses"
 _PEOPLE_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("system"),
     **pick_shared_columns("n"),
-    "n_unmatched": Column("not scored", "count", "annotated responses without a computed score", shown="any"),
+    "n_unmatched": Column(
+        "not scored", "count", "annotated responses without a computed score", shown="any"
+    ),
 }
 for _name, _heading, _unit in (
     ("factscore", "FActScore", "percent"),
@@ -142,18 +165,34 @@ for _name, _heading, _unit in (
     ("n_biographies", "# bio", "number"),
     ("n_entities", "# ent.", "number"),
 ):
-    _PEOPLE_COLUMNS[f"human_{_name}"] = Column(f"{_heading}, people", _unit, _MEANS_DESCRIPTION, digits=2)  # type: ignore[arg-type]
-    _PEOPLE_COLUMNS[_name] = Column(_heading, _unit, _MEANS_DESCRIPTION, digits=2)  # type: ignore[arg-type]
+    for _key, _title in ((f"human_{_name}", f"{_heading}, people"), (_name, _heading)):
+        _PEOPLE_COLUMNS[_key] = Column(
+            _title,
+            _unit,  # type: ignore[arg-type]
+            _MEANS_DESCRIPTION,
+            digits=2,
+        )
     _PEOPLE_COLUMNS[f"{_name}_pearson_r"] = Column(
-        f"r of {_heading}", "number", _CORRELATION_DESCRIPTION, interval=RESPONSE_INFLUENCE, digits=2
+        f"r of {_heading}",
+        "number",
+        _CORRELATION_DESCRIPTION,
+        interval=RESPONSE_INFLUENCE,
+        digits=2,
     )
 _PEOPLE_COLUMNS |= {
     "human_gap": Column(
-        "gap, people", "points", "FActScore − D-FActScore, human and computed", interval=RESPONSE_CHANGE
+        "gap, people",
+        "points",
+        "FActScore − D-FActScore, human and computed",
+        interval=RESPONSE_CHANGE,
     ),
-    "gap": Column("gap", "points", "FActScore − D-FActScore, human and computed", interval=RESPONSE_CHANGE),
+    "gap": Column(
+        "gap", "points", "FActScore − D-FActScore, human and computed", interval=RESPONSE_CHANGE
+    ),
     **{
-        f"{name}_kendall_tau": Column("τ of systems", "number", "Kendall's τ-b of the systems' means", shown=False)
+        f"{name}_kendall_tau": Column(
+            "τ of systems", "number", "Kendall's τ-b of the systems' means", shown=False
+        )
         for name in ("factscore", "dfactscore")
     },
     **pick_shared_columns("reason"),
@@ -162,13 +201,18 @@ _PEOPLE_COLUMNS |= {
 AUDIT = Audit(
     name="dfactscore_people",
     title="People and the machine",
-    question="Do human FActScores, D-FActScores and numbers of people agree with the computed ones?",
+    question=(
+        "Do human FActScores, D-FActScores and numbers of people agree with the computed ones?"
+    ),
     source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
-    text="The same scores, once from annotators and once computed, over the responses that have both.",
+    text=(
+        "The same scores, once from annotators and once computed, over the responses that have"
+        " both."
+    ),
     formula=(
-        "Human D-FActScore = facts supported by the page of the person whom their biography is about / facts. "
-        "Human FActScore = facts found on any page / facts. Irrelevant facts are left out. Pearson's r is over "
-        "responses."
+        "Human D-FActScore = facts supported by the page of the person whom their biography is"
+        " about / facts. Human FActScore = facts found on any page / facts. Irrelevant facts are"
+        " left out. Pearson's r is over responses."
     ),
     columns=_PEOPLE_COLUMNS,
     compute=None,

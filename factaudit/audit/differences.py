@@ -1,4 +1,5 @@
-"""Is one evaluator better than another on the same claims? Differences in BAcc and bias, with a paired test."""
+"""Is one evaluator better than another on the same claims? Differences in BAcc and bias, with a
+paired test."""
 
 from __future__ import annotations
 
@@ -29,18 +30,23 @@ MOST_PERMUTATIONS = 1000
 
 
 def compute_evaluator_differences(
-    judgements: Judgements, *, pairs: Mapping[str, str] | None = None, intervals: ClusterBootstrap | None = None
+    judgements: Judgements,
+    *,
+    pairs: Mapping[str, str] | None = None,
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """Per dataset and pair of evaluators, ``difference`` = figure of a - figure of b, for BAcc and for bias.
+    """Per dataset and pair of evaluators, ``difference`` = figure of a - figure of b, for BAcc and
+    for bias.
 
     pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
 
-    Each figure is over what its evaluator scored, as in `rates` and `quantification`, so that the difference is that of
-    the two printed figures; n labelled claims were scored by both (n_unscored: labelled, not scored by both). ``_min``
-    and ``_max`` say what the difference could be, whatever the missing predictions. With intervals: ``_low`` and
-    ``_high`` are paired, from the claims that only one of the two judges rightly, and p_permutation is the two-sided
-    p-value of a studentised permutation test (`factaudit.stats.hypothesis_tests`). Dataset ``__macro__`` is the mean
-    over the datasets where the difference is defined; it has no p-value.
+    Each figure is over what its evaluator scored, as in `rates` and `quantification`, so that the
+    difference is that of the two printed figures; n labelled claims were scored by both
+    (n_unscored: labelled, not scored by both). ``_min`` and ``_max`` say what the difference could
+    be, whatever the missing predictions. With intervals: ``_low`` and ``_high`` are paired, from
+    the claims that only one of the two judges rightly, and p_permutation is the two-sided p-value
+    of a studentised permutation test (`factaudit.stats.hypothesis_tests`). Dataset ``__macro__`` is
+    the mean over the datasets where the difference is defined; it has no p-value.
     """
     datasets = judgements.make_groups("claim")
     names = judgements.dataset_names
@@ -48,22 +54,30 @@ def compute_evaluator_differences(
     rows: list[Row] = []
     for a, b in pairs_of(judgements.evaluators, pairs):
         contrast = compare_evaluators(judgements, datasets, a, b, confidence)
-        pair: Row = {"evaluator_a": judgements.evaluators[a], "evaluator_b": judgements.evaluators[b]}
+        pair: Row = {
+            "evaluator_a": judgements.evaluators[a],
+            "evaluator_b": judgements.evaluators[b],
+        }
         is_constant = all(map(is_constant_evaluator, pair.values()))
         by_label = contrast.both.sum((2, 3))
         n = by_label.sum(1)
-        counts: dict[str, Any] = {"n": n, "n_unscored": contrast.n_labelled - n, "n_datasets": np.ones_like(n)}
+        counts: dict[str, Any] = {
+            "n": n,
+            "n_unscored": contrast.n_labelled - n,
+            "n_datasets": np.ones_like(n),
+        }
         for key, figure in contrast.figures.items():
             of_class = " of a class" * (key == "bacc")
             if intervals is not None:
                 counts["p_permutation"] = [
-                    _compute_permutation_p(contrast.clusters, at, key, name, intervals) for at, name in enumerate(names)
+                    _compute_permutation_p(contrast.clusters, at, key, name, intervals)
+                    for at, name in enumerate(names)
                 ]
             reasons = {
                 "no labelled claim is scored by both": n == 0,
-                "only one class among the labelled claims that both scored": (by_label == 0).any(1)
-                & (n > 0)
-                & (key == "bacc"),
+                "only one class among the labelled claims that both scored": (
+                    (by_label == 0).any(1) & (n > 0) & (key == "bacc")
+                ),
             }
             figure = figure.without_interval(np.full(len(n), is_constant), CONSTANT_EVALUATOR)
             keys = [{"dataset": name, **pair, "key": key} for name in names]
@@ -79,38 +93,48 @@ def compute_evaluator_differences(
 def _compute_permutation_p(
     clusters: ClusterCounts, place: int, figure: str, dataset: str, intervals: ClusterBootstrap
 ) -> float | None:
-    """Two-sided p-value of equal BAcc, or equal bias, on the claims that both scored; None where it is undefined."""
+    """Two-sided p-value of equal BAcc, or equal bias, on the claims that both scored; None where it
+    is undefined."""
     inside = clusters.group == place
     counts, times = clusters.counts[inside].reshape(-1, 2, 2, 2), clusters.times[inside]
-    gains = counts[:, :, 1, 0] - counts[:, :, 0, 1]  # by label: a says 1 and b says 0, less the reverse
+    # By label: a says 1 and b says 0, less the reverse.
+    gains = counts[:, :, 1, 0] - counts[:, :, 0, 1]
     sizes = counts.sum((2, 3))
     weights = np.array([-0.5, 0.5])
     if figure == "bias":
-        gains, sizes, weights = gains.sum(1, keepdims=True), sizes.sum(1, keepdims=True), np.array([-1.0])
+        gains, sizes, weights = (
+            gains.sum(1, keepdims=True),
+            sizes.sum(1, keepdims=True),
+            np.array([-1.0]),
+        )
     seed = (intervals.seed, int(hash_texts(dataset, figure, "permutation"), 16))
-    return permutation_p(gains, sizes, weights, seed, min(intervals.replicates, MOST_PERMUTATIONS), times)
+    return permutation_p(
+        gains, sizes, weights, seed, min(intervals.replicates, MOST_PERMUTATIONS), times
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
-_DIFFERENCE_DESCRIPTION = "figure of a − figure of b, each over the claims that it scored (the interval is paired)"
+_DIFFERENCE_DESCRIPTION = (
+    "figure of a − figure of b, each over the claims that it scored (the interval is paired)"
+)
 
 AUDIT = Audit(
     name="differences",
     title="Differences between evaluators",
     question="Is one evaluator better than another on the same claims?",
     formula=(
-        "Difference = figure of the first evaluator − figure of the second, each over the claims that it "
-        "scored, with a paired interval. The CSV also has the p-value of a permutation test, which is a "
-        "different test from the one behind the interval."
+        "Difference = figure of the first evaluator − figure of the second, each over the claims"
+        " that it scored, with a paired interval. The CSV also has the p-value of a permutation"
+        " test, which is a different test from the one behind the interval."
     ),
     text=(
-        "The comparison is paired. Since both evaluators judge the same claims, a difference can be significant "
-        "although the intervals of the two overlap."
+        "The comparison is paired. Since both evaluators judge the same claims, a difference can be"
+        " significant although the intervals of the two overlap."
     ),
     remedy=(
-        "If the interval contains 0, choose by cost or by the kind of mistake that matters to you, or label more"
-        " claims. Half the width needs four times as many labels."
+        "If the interval contains 0, choose by cost or by the kind of mistake that matters to you,"
+        " or label more claims. Half the width needs four times as many labels."
     ),
     columns={
         **pick_shared_columns("dataset"),
@@ -121,21 +145,27 @@ AUDIT = Audit(
             key=True,
             values={"bacc": "BAcc", "bias": "bias"},
         ),
-        **pick_shared_columns("evaluator_a", "evaluator_b", "n", "n_unscored", "reason", "n_datasets"),
+        **pick_shared_columns(
+            "evaluator_a", "evaluator_b", "n", "n_unscored", "reason", "n_datasets"
+        ),
         "difference": share_column(
-            "difference", _DIFFERENCE_DESCRIPTION + " (the interval is paired)", DISCORDANT, "points"
+            "difference",
+            _DIFFERENCE_DESCRIPTION + " (the interval is paired)",
+            DISCORDANT,
+            "points",
         ),
         "p_permutation": Column(
             "p permutation",
             "p",
-            (
-                "two-sided p-value of a studentised permutation test, which swaps the predictions of the two evaluators"
-                " cluster by cluster; it tests whether the figures are equal, not whether the predictions are. Null for"
-                " `__macro__`. Only in the CSV, since the interval rests on another test"
-            ),
+            "two-sided p-value of a studentised permutation test, which swaps the predictions of"
+            " the two evaluators cluster by cluster; it tests whether the figures are equal, not"
+            " whether the predictions are. Null for `__macro__`. Only in the CSV, since the"
+            " interval rests on another test",
             shown=False,
         ),
     },
-    options={"pairs": "each evaluator_a with the evaluator_b to compare it with; by default all pairs"},
+    options={
+        "pairs": "each evaluator_a with the evaluator_b to compare it with; by default all pairs"
+    },
     compute=compute_evaluator_differences,
 )

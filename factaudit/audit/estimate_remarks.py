@@ -16,7 +16,10 @@ def list_estimation_remarks(rows: Sequence[Row]) -> list[str]:
         why = f"quote {row['quote']}, for the same reason" if is_repeated else str(row["why"])
         labels = "{n_labels:number label}" if row["n_labels"] else "no usable label"
         systems = "{n_systems:number system} and " if row["n_systems"] else ""
-        text = f"{{dataset}}, {{level}} level: {labels} for {systems}{{n:number {row['level']}}}. {{why}}."
+        text = (
+            f"{{dataset}}, {{level}} level: {labels} for {systems}{{n:number {row['level']}}}."
+            " {why}."
+        )
         text += " Note: {reason}." if row["reason"] else ""
         remarks.append(fill(text, row | {"why": why[0].upper() + why[1:]}))
     return remarks

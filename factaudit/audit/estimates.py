@@ -1,4 +1,5 @@
-"""What are the error rates by few labels? Rows that `factaudit.estimate` computed; nothing is computed here."""
+"""What are the error rates by few labels? Rows that `factaudit.estimate` computed; nothing is
+computed here."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from factaudit.audit.estimate_remarks import list_estimation_remarks
 
 #: In the order of the figure: as predicted, by labels, corrected.
 SHOWN_METHODS = ("raw", "labels", "regression-ppi", "hierarchical")
-#: How far an estimate is from the truth on average, by the width of its 95 % interval: a normal one's √(2/π) standard
-#: deviations. Measured where rates are known: 0.18 to 0.22.
+#: How far an estimate is from the truth on average, by the width of its 95 % interval: a normal
+#: one's √(2/π) standard deviations. Measured where rates are known: 0.18 to 0.22.
 DISTANCE_PER_WIDTH = (2 / math.pi) ** 0.5 / (2 * 1.96)
 #: With more systems than this, the report shows three methods of each.
 MANY_SYSTEMS = 10
@@ -24,7 +25,11 @@ _METHOD_COLUMN = Column(
     "text",
     "`hierarchical` (report this one unless told otherwise), `regression-ppi`, `labels`, `raw`",
     key=True,
-    values={"raw": "as predicted", "labels": "labels only", "hierarchical": "hierarchical (corrected)"},
+    values={
+        "raw": "as predicted",
+        "labels": "labels only",
+        "hierarchical": "hierarchical (corrected)",
+    },
 )
 _SYSTEM_COLUMN = Column(
     "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
@@ -35,9 +40,12 @@ _ESTIMATE_INTERVAL = f"{_POSTERIOR} where a rate is hierarchical, else by the de
 _RATE_COLUMN = Column(
     "error rate",
     "percent",
-    "the share of unattributable claims or responses; bounds: none of the undecided (of predicted rates: of the "
-    "unscored) is an error, all are",
-    bounds="the rate with none, and with all, of the undecided or (of predicted rates) unscored claims as errors",
+    "the share of unattributable claims or responses; bounds: none of the undecided (of predicted"
+    " rates: of the unscored) is an error, all are",
+    bounds=(
+        "the rate with none, and with all, of the undecided or (of predicted rates) unscored claims"
+        " as errors"
+    ),
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
@@ -51,13 +59,18 @@ def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], st
     systems: dict[tuple[str, str, str], int] = {}
     for row in rows:
         systems.setdefault((row["dataset"], row["level"], row["system"]), len(systems))
-    shown.sort(key=lambda row: (systems[row["dataset"], row["level"], row["system"]], order[row["method"]]))
+    shown.sort(
+        key=lambda row: (systems[row["dataset"], row["level"], row["system"]], order[row["method"]])
+    )
     notes = ["The other methods' rates are in tables/estimates.csv."] * (len(shown) < len(rows))
     return shown, " ".join(notes)
 
 
-def add_labelled_rates_to_audit_estimates(audited_run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
-    """The rows with the rate by all labels of the system's claims, where all are labelled and estimates used a part."""
+def add_labelled_rates_to_audit_estimates(
+    audited_run: AuditedRun, rows: Sequence[Row]
+) -> list[Row]:
+    """The rows with the rate by all labels of the system's claims, where all are labelled and
+    estimates used a part."""
     columns = ("dataset", "level", "system")
     true_rates = {
         tuple(row[key] for key in columns): row["labelled_error_rate"]
@@ -73,8 +86,12 @@ def add_labelled_rates_to_audit_estimates(audited_run: AuditedRun, rows: Sequenc
 
 
 _EXTREME = f"{_POSTERIOR}, with an allowance for choosing among systems"
-_HEADROOM_COLUMN = Column("lowest rate", "percent", "the lowest error rate among the systems", interval=_EXTREME)
-_DIFFERENCE_COLUMN = Column("difference", "points", "rate of system_a − rate of system_b", interval=_POSTERIOR)
+_HEADROOM_COLUMN = Column(
+    "lowest rate", "percent", "the lowest error rate among the systems", interval=_EXTREME
+)
+_DIFFERENCE_COLUMN = Column(
+    "difference", "points", "rate of system_a − rate of system_b", interval=_POSTERIOR
+)
 
 AUDITS = (
     Audit(
@@ -83,20 +100,27 @@ AUDITS = (
         question="What is the error rate of each system, and how sure is that?",
         source="Gelman & Little 1997; Angelopoulos et al. 2023; VC §5",
         text=(
-            "Rates by each method: what the main evaluator predicts (raw), what the labels alone say, and what a "
-            "model makes of both. Raw rates have no interval, because their error is not estimated. Labels alone "
-            "and regression-PPI need at least 10 labels for an interval."
+            "Rates by each method: what the main evaluator predicts (raw), what the labels alone"
+            " say, and what a model makes of both. Raw rates have no interval, because their error"
+            " is not estimated. Labels alone and regression-PPI need at least 10 labels for an"
+            " interval."
         ),
-        formula="Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over the labels, "
-        "imputed for all others. z: the evaluators' standardised logit scores, and indicators of lacking scores and of "
-        "what the option strata names. β, γ and u have normal priors; of three systems or more, one may be apart.",
+        formula=(
+            "Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over"
+            " the labels, imputed for all others. z: the evaluators' standardised logit scores, and"
+            " indicators of lacking scores and of what the option strata names. β, γ and u have"
+            " normal priors; of three systems or more, one may be apart."
+        ),
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,
             "method": _METHOD_COLUMN,
             **pick_shared_columns("n"),
             "n_unpredicted": Column(
-                "unscored", "count", "claims without a prediction of the main evaluator", shown="any"
+                "unscored",
+                "count",
+                "claims without a prediction of the main evaluator",
+                shown="any",
             ),
             "n_labels": Column("labels", "count", "labels of this system that are used"),
             "n_undecided": Column(
@@ -126,28 +150,43 @@ AUDITS = (
         question="Which estimate should be reported, and how much do the labels tell?",
         columns={
             **pick_shared_columns("dataset", "level"),
-            "main": Column("main evaluator", "text", "the main evaluator of the sample and the model"),
-            "covariates": Column("covariates", "text", "other evaluators whose scores the model uses", shown=False),
+            "main": Column(
+                "main evaluator", "text", "the main evaluator of the sample and the model"
+            ),
+            "covariates": Column(
+                "covariates", "text", "other evaluators whose scores the model uses", shown=False
+            ),
             "target": Column(
                 "target",
                 "text",
-                (
-                    "`corpus`: the rate of these claims; `population`: the rate of the "
-                    "population that they were drawn from"
-                ),
+                "`corpus`: the rate of these claims; `population`: the rate of the "
+                "population that they were drawn from",
             ),
-            "n": Column("n", "count", "number of claims (or responses), of labelled ones, and of systems"),
+            "n": Column(
+                "n", "count", "number of claims (or responses), of labelled ones, and of systems"
+            ),
             "n_labels": Column(
-                "labels", "count", ("number of claims (or responses), of labelled ones, and of systems")
+                "labels",
+                "count",
+                "number of claims (or responses), of labelled ones, and of systems",
             ),
             "n_systems": Column(
-                "systems", "count", ("number of claims (or responses), of labelled ones, and of systems")
+                "systems",
+                "count",
+                "number of claims (or responses), of labelled ones, and of systems",
             ),
             "n_pairs": Column("pairs", "count", "pairs of systems", shown=False),
             "headroom": _HEADROOM_COLUMN,
-            "resolved": Column("pairs that differ", "percent", "share of pairs of systems that differ significantly"),
+            "resolved": Column(
+                "pairs that differ",
+                "percent",
+                "share of pairs of systems that differ significantly",
+            ),
             "width": Column(
-                "width", "points", "mean width of the hierarchical intervals, " + _WITH_ALL_WIDTHS, signed=False
+                "width",
+                "points",
+                "mean width of the hierarchical intervals, " + _WITH_ALL_WIDTHS,
+                signed=False,
             ),
             "width_labels": Column(
                 "width by labels only",
@@ -158,15 +197,23 @@ AUDITS = (
             "worth": Column(
                 "squared ratio of widths",
                 "number",
-                (
-                    "(`width_labels` / `width`)²: labels alone would need so many times as many labels for equally "
-                    "narrow intervals; part of that gain comes from pooling the systems, not from the scores"
-                ),
+                "(`width_labels` / `width`)²: labels alone would need so many times as many labels"
+                " for equally narrow intervals; part of that gain comes from pooling the systems,"
+                " not from the scores",
                 digits=1,
             ),
-            "n_undecided": Column("without label", "count", "claims that annotators could not decide", shown="any"),
-            "quote": Column("to quote", "text", "the method whose rates you should report, and the reason"),
-            "why": Column("why", "text", "the method whose rates you should report, and the reason", shown=False),
+            "n_undecided": Column(
+                "without label", "count", "claims that annotators could not decide", shown="any"
+            ),
+            "quote": Column(
+                "to quote", "text", "the method whose rates you should report, and the reason"
+            ),
+            "why": Column(
+                "why",
+                "text",
+                "the method whose rates you should report, and the reason",
+                shown=False,
+            ),
             **pick_shared_columns("reason"),
         },
         compute=None,
@@ -177,17 +224,23 @@ AUDITS = (
         title="Which system is best, and how sure is that",
         question="How probable is it that each system has the fewest errors?",
         text=(
-            "Ranks by error rate (1 is the best) over the draws of the hierarchical model. Two systems may have "
-            "different mean ranks and not differ significantly."
+            "Ranks by error rate (1 is the best) over the draws of the hierarchical model. Two"
+            " systems may have different mean ranks and not differ significantly."
         ),
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,
             "p_best": Column(
-                "probability of being best", "percent", "share of the draws in which it has the lowest rate"
+                "probability of being best",
+                "percent",
+                "share of the draws in which it has the lowest rate",
             ),
             "rank": Column(
-                "rank", "number", "mean rank over the draws (1: the lowest rate)", interval=_POSTERIOR, digits=1
+                "rank",
+                "number",
+                "mean rank over the draws (1: the lowest rate)",
+                interval=_POSTERIOR,
+                digits=1,
             ),
         },
         compute=None,
@@ -202,10 +255,13 @@ AUDITS = (
         name="estimate_differences",
         title="Differences between systems",
         question="Which systems' error rates differ?",
-        formula="< or >: “wrong order” (of the draws, or by a normal's tail where that is more) is at most half of "
-        "what an interval leaves out (2.5 % at 95 %), and adjusted for all pairs (Benjamini–Hochberg) at most 5 %. So "
-        "at most 5 % of the pairs so called are expected in the wrong order (directional false discovery rate, "
-        "Benjamini & Yekutieli 2005). The interval is of this pair alone.",
+        formula=(
+            "< or >: “wrong order” (of the draws, or by a normal's tail where that is more) is at"
+            " most half of what an interval leaves out (2.5 % at 95 %), and adjusted for all pairs"
+            " (Benjamini–Hochberg) at most 5 %. So at most 5 % of the pairs so called are expected"
+            " in the wrong order (directional false discovery rate, Benjamini & Yekutieli 2005)."
+            " The interval is of this pair alone."
+        ),
         columns={
             **pick_shared_columns("dataset", "level"),
             "system_a": Column("system a", "text", "the two systems", key=True),
@@ -214,10 +270,12 @@ AUDITS = (
             "p_wrong": Column(
                 "wrong order",
                 "percent",
-                "probability that the difference has the other sign: the share of the draws, or the tail of a normal "
-                "distribution with their mean and spread, whichever is larger",
+                "probability that the difference has the other sign: the share of the draws, or the"
+                " tail of a normal distribution with their mean and spread, whichever is larger",
             ),
-            "order": Column("order", "text", "`<` or `>` where the two differ significantly, else `?`"),
+            "order": Column(
+                "order", "text", "`<` or `>` where the two differ significantly, else `?`"
+            ),
         },
         compute=None,
     ),

@@ -1,9 +1,11 @@
-"""What share of a response's atomic facts is supported, and how close is that to what people find? FActScore
+"""What share of a response's atomic facts is supported, and how close is that to what people find?
+FActScore
 
-Score of a response = penalty × supported / facts, penalty = exp(1 − γ/n) where n < γ, and of a system the mean over its
-responses (Min et al. 2023, §3; penalty: its code). People's score is supported / labelled facts: of the columns
-``human_supported``, ``human_not_supported`` and ``human_irrelevant`` where the claims have them (numbers, the same in
-all rows of a response), else of the labels. It knows no length penalty (§4.2).
+Score of a response = penalty × supported / facts, penalty = exp(1 − γ/n) where n < γ, and of a
+system the mean over its responses (Min et al. 2023, §3; penalty: its code). People's score is
+supported / labelled facts: of the columns ``human_supported``, ``human_not_supported`` and
+``human_irrelevant`` where the claims have them (numbers, the same in all rows of a response), else
+of the labels. It knows no length penalty (§4.2).
 """
 
 from __future__ import annotations
@@ -44,18 +46,23 @@ from factaudit.text.display_text import join_reasons
 
 
 def compute_factscore_audit(
-    judgements: Judgements, *, gamma: float = DEFAULT_GAMMA, intervals: ClusterBootstrap | None = None
+    judgements: Judgements,
+    *,
+    gamma: float = DEFAULT_GAMMA,
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """FActScore of each system: a row per evaluator, dataset and system; first ``__all__`` where there are several.
+    """FActScore of each system: a row per evaluator, dataset and system; first ``__all__`` where
+    there are several.
 
-    A fact is a claim with a ``response_id`` (rows of one ``fact_id`` are one fact, supported where one of them is). A
-    fact without a verdict counts as not supported, so that no failure raises a score. ``score`` and ``init_score``
-    (without the penalty) are unweighted means over the n_scored responses that answered and of which at least one fact
-    was put to the evaluator; ``_min`` and ``_max`` let what is unscored (or guessed) be all unsupported or all
-    supported, and a response of which nothing was asked score 0 or 1 (n_unscored_responses). A sentence that was not
+    A fact is a claim with a ``response_id`` (rows of one ``fact_id`` are one fact, supported where
+    one of them is). A fact without a verdict counts as not supported, so that no failure raises a
+    score. ``score`` and ``init_score`` (without the penalty) are unweighted means over the n_scored
+    responses that answered and of which at least one fact was put to the evaluator; ``_min`` and
+    ``_max`` let what is unscored (or guessed) be all unsupported or all supported, and a response
+    of which nothing was asked score 0 or 1 (n_unscored_responses). A sentence that was not
     decomposed (``n_failed_sentences``) is a fact without a verdict; its response does not count in
-    ``num_facts_per_response``. ``respond_ratio``: the share of responses that did not abstain and said at least one
-    fact.
+    ``num_facts_per_response``. ``respond_ratio``: the share of responses that did not abstain and
+    said at least one fact.
     """
     facts = collect_response_facts(judgements)
     abstained = facts.responses["abstained"].to_numpy()
@@ -83,15 +90,23 @@ def compute_factscore_audit(
             for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
                 row[name] = int(getattr(scores, name)[spoke].sum())
             for name in ("score", "init_score"):
-                row |= average_responses(name, scores.figures[name][scored], intervals, cluster=cluster[scored])
-                # The point is the mean of fewer responses, of which the mean of all may leave no room: an unscored
-                # response of one fact scores at most exp(1 − γ).
+                row |= average_responses(
+                    name, scores.figures[name][scored], intervals, cluster=cluster[scored]
+                )
+                # The point is the mean of fewer responses, of which the mean of all may leave no
+                # room: an unscored response of one fact scores at most exp(1 − γ).
                 ends = [
                     row[name],
-                    *(mean_of_defined(scores.figures[f"{name}{end}"][spoke]) for end in ("_min", "_max")),
+                    *(
+                        mean_of_defined(scores.figures[f"{name}{end}"][spoke])
+                        for end in ("_min", "_max")
+                    ),
                 ]
                 known = [value for value in ends if value is not None]
-                row |= {f"{name}_min": min(known, default=None), f"{name}_max": max(known, default=None)}
+                row |= {
+                    f"{name}_min": min(known, default=None),
+                    f"{name}_max": max(known, default=None),
+                }
             why = explain_missing_mean_intervals(row, ("score", "init_score"), intervals)
             row["reason"] = (why or None) if scored.any() else "no response has a scored fact"
             rows.append(row)
@@ -105,14 +120,19 @@ def compute_factscore_agreement(
     gamma: float = DEFAULT_GAMMA,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """Predicted against human scores, a row per evaluator, system (first ``__all__`` where there are several), figure.
+    """Predicted against human scores, a row per evaluator, system (first ``__all__`` where there
+    are several), figure.
 
-    figure: ``init_score`` and ``score`` are of all facts, people's score of those that they labelled; ``same_facts`` is
-    of the facts that both have judged, on both sides. human_respond_ratio: the share of responses that people
-    annotated. Of those with a human score (n_annotated, mean human_annotated) n have a predicted one, n_missing none.
+    figure: ``init_score`` and ``score`` are of all facts, people's score of those that they
+    labelled; ``same_facts`` is of the facts that both have judged, on both sides.
+    human_respond_ratio: the share of responses that people annotated. Of those with a human score
+    (n_annotated, mean human_annotated) n have a predicted one, n_missing none.
     """
     facts = collect_response_facts(judgements)
-    human, annotated = facts.human_scores(irrelevant), facts.responses[HUMAN_FACT_COUNTS[0]].notna().to_numpy()
+    human, annotated = (
+        facts.human_scores(irrelevant),
+        facts.responses[HUMAN_FACT_COUNTS[0]].notna().to_numpy(),
+    )
     cluster = facts.clusters(judgements)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
@@ -121,8 +141,12 @@ def compute_factscore_agreement(
             known = inside & ~np.isnan(human)
             # Of some annotations only the scores are published.
             labelled = not np.isnan(figures["same_facts"][inside]).all()
-            for figure in ("init_score", "score", "same_facts") if labelled else ("init_score", "score"):
-                pairs = np.column_stack([figures.get(f"{figure}_human", human), figures[figure]])[inside]
+            for figure in (
+                ("init_score", "score", "same_facts") if labelled else ("init_score", "score")
+            ):
+                pairs = np.column_stack([figures.get(f"{figure}_human", human), figures[figure]])[
+                    inside
+                ]
                 has_both = ~np.isnan(pairs).any(axis=1)
                 pairs, own = pairs[has_both], cluster[inside][has_both]
                 row: Row = {
@@ -143,17 +167,24 @@ def compute_factscore_agreement(
 
 
 def compare_with_human_scores(
-    score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None, cluster: np.ndarray | None = None
+    score_pairs: np.ndarray,
+    intervals: ClusterBootstrap | None = None,
+    cluster: np.ndarray | None = None,
 ) -> Row:
-    """How near predicted scores come to people's; pairs (human, predicted): float64 (n, 2); cluster: int (n,).
+    """How near predicted scores come to people's; pairs (human, predicted): float64 (n, 2);
+    cluster: int (n,).
 
-    human and predicted means, bias (predicted - human), mae; pearson_r and spearman_r, None of fewer than three
-    responses, or of a constant.
+    human and predicted means, bias (predicted - human), mae; pearson_r and spearman_r, None of
+    fewer than three responses, or of a constant.
     """
     human, predicted = score_pairs.T
     row: Row = {}
     own = np.arange(len(score_pairs)) if cluster is None else cluster
-    for name, values in (("human", human), ("predicted", predicted), ("mae", np.abs(predicted - human))):
+    for name, values in (
+        ("human", human),
+        ("predicted", predicted),
+        ("mae", np.abs(predicted - human)),
+    ):
         row |= average_responses(name, values, intervals, cluster=own)
     row |= average_changes("bias", predicted - human, intervals, cluster=own)
     for name, measure in (("pearson_r", pearson), ("spearman_r", spearman)):
@@ -170,21 +201,34 @@ def compare_with_human_scores(
     figures = ("human", "predicted", "bias", "mae", "pearson_r", "spearman_r")
     if intervals is None:
         return row | {"reason": join_reasons(reasons)}
-    return explain_row(row, figures, reasons, f"too few responses (of correlations {MIN_CLUSTERS}), or all are alike")
+    return explain_row(
+        row,
+        figures,
+        reasons,
+        f"too few responses (of correlations {MIN_CLUSTERS}), or all are alike",
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- declarations
+# ---- declarations
 
 
 _SCORE_DESCRIPTION = "means over responses; `init_` means without the length penalty"
-_NOT_SCORED_DESCRIPTION = "responses that abstained, that contain no fact, or in which no fact was checked"
+_NOT_SCORED_DESCRIPTION = (
+    "responses that abstained, that contain no fact, or in which no fact was checked"
+)
 _FACTSCORE_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("dataset", "evaluator", "system"),
-    "n_responses": Column("all responses", "count", "responses, and how many of them are scored", shown=False),
+    "n_responses": Column(
+        "all responses", "count", "responses, and how many of them are scored", shown=False
+    ),
     "n_scored": Column("responses", "count", "responses, and how many of them are scored"),
     "n_facts": Column("facts", "count", "facts, supported facts, and facts without a verdict"),
-    "n_supported": Column("supported", "count", "facts, supported facts, and facts without a verdict", shown=False),
-    "n_unscored": Column("unscored", "count", "facts, supported facts, and facts without a verdict", shown="any"),
+    "n_supported": Column(
+        "supported", "count", "facts, supported facts, and facts without a verdict", shown=False
+    ),
+    "n_unscored": Column(
+        "unscored", "count", "facts, supported facts, and facts without a verdict", shown="any"
+    ),
     **pick_shared_columns("n_failed_sentences"),
     "n_unparsed": Column("unparsed", "count", "facts whose reply states no verdict", shown="any"),
     "n_abstained": Column("abstained", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
@@ -205,19 +249,24 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
 _FIGURE_COLUMN = Column(
     "figure",
     "text",
-    (
-        "which predicted score: with or without the length penalty over all facts, or over the facts that people "
-        "labelled"
-    ),
+    "which predicted score: with or without the length penalty over all facts, or over the facts"
+    " that people labelled",
     key=True,
-    values={"init_score": "without penalty", "score": "with penalty", "same_facts": "on the same facts"},
+    values={
+        "init_score": "without penalty",
+        "score": "with penalty",
+        "same_facts": "on the same facts",
+    },
 )
 _AGREEMENT_OPTIONS = {
-    "irrelevant": "facts that annotators marked as irrelevant: `exclude` them, or count them as `unsupported`",
+    "irrelevant": (
+        "facts that annotators marked as irrelevant: `exclude` them, or count them as `unsupported`"
+    ),
     "gamma": "γ of the length penalty; 0 turns it off",
 }
 _ANNOTATED_DESCRIPTION = (
-    "all responses, responses with a human score, their mean score, and the share that people annotated"
+    "all responses, responses with a human score, their mean score, and the share that people"
+    " annotated"
 )
 
 AUDITS = (
@@ -227,22 +276,25 @@ AUDITS = (
         question="What share of a response's atomic facts does the knowledge source support?",
         source="Min et al. 2023, §3",
         text=(
-            "The unweighted mean over responses, with and without the length penalty. Responses that abstain, and "
-            "responses without a fact, count only in the respond ratio."
+            "The unweighted mean over responses, with and without the length penalty. Responses"
+            " that abstain, and responses without a fact, count only in the respond ratio."
         ),
         formula=(
-            "Penalty × supported facts / facts, averaged over responses. Penalty = exp(1 − γ/n) for responses with "
-            "n < γ facts. A fact without a verdict counts as not supported; the bounds allow either."
+            "Penalty × supported facts / facts, averaged over responses. Penalty = exp(1 − γ/n) for"
+            " responses with n < γ facts. A fact without a verdict counts as not supported; the"
+            " bounds allow either."
         ),
         remedy=(
-            "A score means little if you do not know its verifier's errors: label some facts and read their `rates`."
-            " If many replies cannot be read, ask with another prompt or model."
+            "A score means little if you do not know its verifier's errors: label some facts and"
+            " read their `rates`. If many replies cannot be read, ask with another prompt or model."
         ),
         columns=_FACTSCORE_COLUMNS,
         options={"gamma": "γ of the length penalty; 0 turns it off"},
         compute=compute_factscore_audit,
         applies=has_response_facts,
-        plot=PlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),
+        plot=PlotSpec(
+            what="FActScore of systems", keys=("score", "init_score"), groups=("system",)
+        ),
     ),
     Audit(
         name="factscore_agreement",
@@ -252,34 +304,58 @@ AUDITS = (
         text="Only responses with both scores count. Human scores have no length penalty.",
         formula="Bias = predicted − human score; MAE = mean |bias|; r and ρ are over responses.",
         remedy=(
-            "If r is low or the bias is large, do not compare systems by this FActScore: use another verifier, "
-            "or labels."
+            "If r is low or the bias is large, do not compare systems by this FActScore: use"
+            " another verifier, or labels."
         ),
         columns={
             **pick_shared_columns("dataset", "evaluator", "system"),
             "figure": _FIGURE_COLUMN,
             "irrelevant": Column(
-                "irrelevant facts", "text", "how facts marked as irrelevant were treated", shown=False
+                "irrelevant facts",
+                "text",
+                "how facts marked as irrelevant were treated",
+                shown=False,
             ),
             **pick_shared_columns("n"),
-            "n_missing": Column("not predicted", "count", "human scores without a predicted one", shown="any"),
+            "n_missing": Column(
+                "not predicted", "count", "human scores without a predicted one", shown="any"
+            ),
             "human": Column("people's", "percent", "mean scores", interval=RESPONSE_MEAN),
             "predicted": Column("predicted", "percent", "mean scores", interval=RESPONSE_MEAN),
-            "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_CHANGE),
-            "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_MEAN, signed=False),
-            "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
-            "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3),
+            "bias": Column(
+                "bias", "points", "errors of the predicted scores", interval=RESPONSE_CHANGE
+            ),
+            "mae": Column(
+                "MAE",
+                "points",
+                "errors of the predicted scores",
+                interval=RESPONSE_MEAN,
+                signed=False,
+            ),
+            "pearson_r": Column(
+                "Pearson r", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3
+            ),
+            "spearman_r": Column(
+                "Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3
+            ),
             "n_responses": Column("responses", "count", _ANNOTATED_DESCRIPTION, shown=False),
             "n_annotated": Column("annotated", "count", _ANNOTATED_DESCRIPTION, shown=False),
-            "human_annotated": Column("people's, all annotated", "percent", _ANNOTATED_DESCRIPTION, shown=False),
-            "human_respond_ratio": Column("human respond ratio", "percent", _ANNOTATED_DESCRIPTION, shown=False),
+            "human_annotated": Column(
+                "people's, all annotated", "percent", _ANNOTATED_DESCRIPTION, shown=False
+            ),
+            "human_respond_ratio": Column(
+                "human respond ratio", "percent", _ANNOTATED_DESCRIPTION, shown=False
+            ),
             **pick_shared_columns("reason"),
         },
         options=_AGREEMENT_OPTIONS,
         compute=compute_factscore_agreement,
         applies=has_human_response_facts,
         plot=PlotSpec(
-            what="Errors of predicted FActScores", keys=("bias", "mae"), groups=("system",), guides={"bias": 0.0}
+            what="Errors of predicted FActScores",
+            keys=("bias", "mae"),
+            groups=("system",),
+            guides={"bias": 0.0},
         ),
     ),
 )

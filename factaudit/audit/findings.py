@@ -13,11 +13,11 @@ from factaudit.audit.core.result_rows import Row
 def run_audit_checks(
     audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
 ) -> tuple[list[Row], dict[str, int]]:
-    """The findings of all checks in the order of the audits, as ``results.json`` has them; and how many tests each
-    check made, by its id.
+    """The findings of all checks in the order of the audits, as ``results.json`` has them; and how
+    many tests each check made, by its id.
 
-    audit_rows: rows by audit name. about: that of the results, with the evaluators (one without any row gets a finding,
-    floors such as ``always-yes`` get none) and the number of clusters.
+    audit_rows: rows by audit name. about: that of the results, with the evaluators (one without any
+    row gets a finding, floors such as ``always-yes`` get none) and the number of clusters.
     """
     run = make_audited_run(audit_rows, about)
     found = [one for check in list_checks() for one in run.find(check)]

@@ -1,6 +1,7 @@
 """Do an evaluator's grades agree with people's, where both are more than right and wrong?
 
-ρ compares the order of the grades, κ and the difference compare the grades themselves, on one scale.
+ρ compares the order of the grades, κ and the difference compare the grades themselves, on one
+scale.
 """
 
 from __future__ import annotations
@@ -41,75 +42,112 @@ def compute_grade_agreement(
     scale: Scale | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """How an evaluator's grades agree with people's: a row per dataset with grades of people and evaluator.
+    """How an evaluator's grades agree with people's: a row per dataset with grades of people and
+    evaluator.
 
     scale: the lowest and highest grade of
-    people and evaluators alike; by default that of their grades, where both have the same ends. Raises `UsageError` for
-    grades that are words, and for grades of people outside of the scale.
+    people and evaluators alike; by default that of their grades, where both have the same ends.
+    Raises `UsageError` for grades that are words, and for grades of people outside of the scale.
 
-    measure: ``grade``, or ``score`` of an evaluator that gives no grade. A grade whose status is not ok is none. n:
-    claims with a grade of both; n_unscored: those that people alone graded. rho: Spearman's ρ. kappa (quadratic
-    weights) and difference (the mean of grade - people's) need one scale, of which lowest and highest are the ends.
+    measure: ``grade``, or ``score`` of an evaluator that gives no grade. A grade whose status is
+    not ok is none. n: claims with a grade of both; n_unscored: those that people alone graded. rho:
+    Spearman's ρ. kappa (quadratic weights) and difference (the mean of grade - people's) need one
+    scale, of which lowest and highest are the ends.
     """
     people = _collect_people_grades(judgements)
-    grades = np.full(judgements.score.shape, np.nan) if judgements.grade is None else judgements.grade
+    grades = (
+        np.full(judgements.score.shape, np.nan) if judgements.grade is None else judgements.grade
+    )
     is_ok = judgements.status == STATUSES.index("ok")
     rows = []
     for place, dataset in enumerate(judgements.dataset_names):
         inside = (judgements.dataset_codes == place) & ~np.isnan(people)
         if not inside.any():
             continue
-        if scale is not None and not (scale[0] <= people[inside].min() and people[inside].max() <= scale[1]):
+        if scale is not None and not (
+            scale[0] <= people[inside].min() and people[inside].max() <= scale[1]
+        ):
             found = f"{people[inside].min():g} to {people[inside].max():g} on {dataset}"
-            raise UsageError(f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found {found}")
+            raise UsageError(
+                f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found {found}"
+            )
         for at, evaluator in enumerate(judgements.evaluators):
             measure = "score" if np.isnan(grades[at]).all() else "grade"
-            given = np.where(is_ok[at], (judgements.score if measure == "score" else grades)[at], np.nan)[inside]
+            given = np.where(
+                is_ok[at], (judgements.score if measure == "score" else grades)[at], np.nan
+            )[inside]
             # Sums of numbers round by their order: that of the rows must not matter.
             rank = np.lexsort((given, people[inside], judgements.cluster_codes[inside]))
             figures = _compare_grades(
-                given[rank], people[inside][rank], judgements.cluster_codes[inside][rank], scale, intervals
+                given[rank],
+                people[inside][rank],
+                judgements.cluster_codes[inside][rank],
+                scale,
+                intervals,
             )
             row = {"dataset": dataset, "evaluator": evaluator, "measure": measure} | figures
             why = ["" if row["n"] else "no claim that people graded has a grade by the evaluator"]
             if row["n"] and row["lowest"] is None:
                 why.append(
-                    "kappa, difference: grades are on different scales; where they are not, say it (option scale)"
+                    "kappa, difference: grades are on different scales; where they are not, say it"
+                    " (option scale)"
                 )
-            cause = f"fewer than {MIN_CLUSTERS} clusters (of a difference: 2), or grades agree wholly"
+            cause = (
+                f"fewer than {MIN_CLUSTERS} clusters (of a difference: 2), or grades agree wholly"
+            )
             rows.append(explain_row(row, ("rho", "kappa", "difference"), why, cause))
     return rows
 
 
 def _compare_grades(
-    given: np.ndarray, people: np.ndarray, cluster: np.ndarray, scale: Scale | None, intervals: ClusterBootstrap | None
+    given: np.ndarray,
+    people: np.ndarray,
+    cluster: np.ndarray,
+    scale: Scale | None,
+    intervals: ClusterBootstrap | None,
 ) -> Row:
-    """The figures of n claims that people graded; given: float (n,), NaN where the evaluator gave no grade."""
+    """The figures of n claims that people graded; given: float (n,), NaN where the evaluator gave
+    no grade."""
     both = ~np.isnan(given)
     alone, ends = people[~both], _find_common_scale(given[both], people, scale)
     given, people, cluster = given[both], people[both], cluster[both]
-    row: Row = {"n": int(both.sum()), "n_unscored": len(alone), "n_clusters": len(np.unique(cluster))}
+    row: Row = {
+        "n": int(both.sum()),
+        "n_unscored": len(alone),
+        "n_clusters": len(np.unique(cluster)),
+    }
     row |= {"lowest": None, "highest": None} | dict.fromkeys(
         ("kappa", "difference", "difference_min", "difference_max")
     )
     rho = spearman(given, people)
     row["rho"] = none_if_undefined(rho.point)
     if ends is not None:
-        kappa, difference, total = weighted_kappa(given, people), mean(given - people), given.sum() - people.sum()
+        kappa, difference, total = (
+            weighted_kappa(given, people),
+            mean(given - people),
+            given.sum() - people.sum(),
+        )
         row |= {"kappa": none_if_undefined(kappa.point), "difference": difference.point}
         row |= {"lowest": ends[0], "highest": ends[1]}
         # All the missing grades at one end of the scale.
         extremes = [float((total + (end - alone).sum()) / len(both)) for end in ends]
-        row["difference_min"] = min(extremes[0], difference.point) if len(alone) else difference.point
-        row["difference_max"] = max(extremes[1], difference.point) if len(alone) else difference.point
+        row["difference_min"] = (
+            min(extremes[0], difference.point) if len(alone) else difference.point
+        )
+        row["difference_max"] = (
+            max(extremes[1], difference.point) if len(alone) else difference.point
+        )
     if intervals is not None:
         row |= dict.fromkeys(("kappa_low", "kappa_high", "difference_low", "difference_high"))
         row |= name_ends("rho", correlation_interval(rho, cluster, intervals.confidence))
         if ends is not None:
             row |= name_ends(
-                "kappa", correlation_interval(kappa, cluster, intervals.confidence, telling=given != people)
+                "kappa",
+                correlation_interval(kappa, cluster, intervals.confidence, telling=given != people),
             )
-            row |= name_ends("difference", interval(difference, cluster, confidence=intervals.confidence))
+            row |= name_ends(
+                "difference", interval(difference, cluster, confidence=intervals.confidence)
+            )
     return row
 
 
@@ -126,14 +164,20 @@ def _find_common_scale(given: np.ndarray, people: np.ndarray, scale: Scale | Non
     return (low, high) if low < high and (low, high) == (people.min(), people.max()) else None
 
 
-# -------------------------------------------------------------------------------------------------- people's grades
+# ---- people's grades
 
 
 def has_people_grades(judgements: Judgements) -> bool:
     """Whether people gave three different numbers or more; words have no order."""
     tables = [judgements.claims, judgements.annotations]
-    given = [table[GRADE_COLUMN].dropna() for table in tables if table is not None and GRADE_COLUMN in table]
-    numbers = pd.to_numeric(pd.concat([pd.Series(dtype=float), *given]).drop_duplicates(), errors="coerce")
+    given = [
+        table[GRADE_COLUMN].dropna()
+        for table in tables
+        if table is not None and GRADE_COLUMN in table
+    ]
+    numbers = pd.to_numeric(
+        pd.concat([pd.Series(dtype=float), *given]).drop_duplicates(), errors="coerce"
+    )
     return bool(numbers.notna().all()) and numbers.nunique() > 2
 
 
@@ -159,11 +203,13 @@ def _parse_grades(values: pd.Series) -> np.ndarray:
     words = values[numbers.isna() & values.notna()]
     if len(words):
         found = f"expected people's grades as numbers, found {words.iloc[0]!r}"
-        raise UsageError(f"grades: {found}; number them from the lowest to the highest in your file")
+        raise UsageError(
+            f"grades: {found}; number them from the lowest to the highest in your file"
+        )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-# ----------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
 
 def _list_mostly_graded(run: AuditedRun) -> Iterator[Row]:
@@ -176,7 +222,9 @@ def _list_mostly_graded(run: AuditedRun) -> Iterator[Row]:
 def _list_shifts(run: AuditedRun) -> Iterator[Row]:
     """The mean difference as a share of the scale's length."""
     for row in run.per_dataset("grades", "difference"):
-        yield row | combine_figures("shift", (row, "difference", 1 / (row["highest"] - row["lowest"])))
+        yield row | combine_figures(
+            "shift", (row, "difference", 1 / (row["highest"] - row["lowest"]))
+        )
 
 
 CHECKS = (
@@ -187,7 +235,10 @@ CHECKS = (
         figure="rho",
         limit=LEAST_RANK_CORRELATION,
         side="under",
-        says="The {measure}s of {evaluator} have a Spearman's ρ of {rho:hundredths} with human grades{on}, {verdict}.",
+        says=(
+            "The {measure}s of {evaluator} have a Spearman's ρ of {rho:hundredths} with human"
+            " grades{on}, {verdict}."
+        ),
         beyond="lower than {limit:hundredths}",
         advice="Do not rank anything by them.",
         null="ρ is 0.2 or more, on every data set",
@@ -201,8 +252,8 @@ CHECKS = (
         side="off",
         severity="warn",
         says=(
-            "The {measure}s of {evaluator} differ from human grades by {difference:hundredths} on average{on}, on a "
-            "scale from {lowest:threshold} to {highest:threshold}, {verdict}."
+            "The {measure}s of {evaluator} differ from human grades by {difference:hundredths} on"
+            " average{on}, on a scale from {lowest:threshold} to {highest:threshold}, {verdict}."
         ),
         beyond="more than {limit:limit} % of the scale",
         advice="Do not report their mean as a human grade.",
@@ -211,7 +262,7 @@ CHECKS = (
 )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
 AUDIT = Audit(
     name="grades",
@@ -219,24 +270,37 @@ AUDIT = Audit(
     question="Do an evaluator's grades or scores agree with human grades?",
     source="Spearman 1904; Cohen 1968",
     formula=(
-        "ρ = Pearson's r of the midranks (Spearman). κ = 1 − mean (grade − human grade)² / its value expected by "
-        "chance. Difference = mean (grade − human grade)."
+        "ρ = Pearson's r of the midranks (Spearman). κ = 1 − mean (grade − human grade)² / its"
+        " value expected by chance. Difference = mean (grade − human grade)."
     ),
     text=(
-        "ρ compares the order only; κ and difference compare the grades themselves, on one scale. If several annotators"
-        " graded a claim, its grade is their lower median, so that a cut of it is their majority."
+        "ρ compares the order only; κ and difference compare the grades themselves, on one scale."
+        " If several annotators graded a claim, its grade is their lower median, so that a cut of"
+        " it is their majority."
     ),
     remedy=(
-        "If ρ is near 0, choose another evaluator. If ρ is high but κ is low, the order is right and the grades are "
-        "shifted: map them with labels of your own."
+        "If ρ is near 0, choose another evaluator. If ρ is high but κ is low, the order is right"
+        " and the grades are shifted: map them with labels of your own."
     ),
     columns={
         **pick_shared_columns("dataset", "evaluator"),
-        "measure": Column("of its", "text", "what is compared: the evaluator's `grade`, else its `score`"),
+        "measure": Column(
+            "of its", "text", "what is compared: the evaluator's `grade`, else its `score`"
+        ),
         **pick_shared_columns("n", "n_unscored", "reason"),
-        "n_clusters": Column("clusters", "count", "clusters of claims that the intervals rest on", shown=False),
-        "rho": Column("Spearman's ρ", "number", "ρ with human grades", digits=2, interval=FISHER_JACKKNIFE),
-        "kappa": Column("weighted κ", "number", "Cohen's κ, quadratic weights", digits=2, interval=FISHER_JACKKNIFE),
+        "n_clusters": Column(
+            "clusters", "count", "clusters of claims that the intervals rest on", shown=False
+        ),
+        "rho": Column(
+            "Spearman's ρ", "number", "ρ with human grades", digits=2, interval=FISHER_JACKKNIFE
+        ),
+        "kappa": Column(
+            "weighted κ",
+            "number",
+            "Cohen's κ, quadratic weights",
+            digits=2,
+            interval=FISHER_JACKKNIFE,
+        ),
         "difference": Column(
             "difference",
             "number",
@@ -250,8 +314,8 @@ AUDIT = Audit(
     },
     options={
         "scale": (
-            "the lowest and the highest grade, the same for people and evaluators; by default it is known if both have "
-            "the same ends"
+            "the lowest and the highest grade, the same for people and evaluators; by default it is"
+            " known if both have the same ends"
         ),
     },
     compute=compute_grade_agreement,

@@ -1,4 +1,5 @@
-"""How much room for improvement does an evaluator see? The lowest error rate of any system (VC §3.4)."""
+"""How much room for improvement does an evaluator see? The lowest error rate of any system (VC
+§3.4)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ from itertools import product
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
-from factaudit.arrays.figures import Figure, Figures, Tally, compute_error_rates, share_discordant_claims, share_errors
+from factaudit.arrays.figures import (
+    Figure,
+    Figures,
+    Tally,
+    compute_error_rates,
+    share_discordant_claims,
+    share_errors,
+)
 from factaudit.arrays.judgements import (
     LABEL,
     LEVELS,
@@ -26,10 +34,18 @@ from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification import settle_constant_evaluator
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusteredProportions, estimate_clustered_proportions
-from factaudit.stats.mover import error_balance_interval, least_proportion_interval, mover_proportion_sum
+from factaudit.stats.clustered_proportions import (
+    ClusteredProportions,
+    estimate_clustered_proportions,
+)
+from factaudit.stats.mover import (
+    error_balance_interval,
+    least_proportion_interval,
+    mover_proportion_sum,
+)
 
-#: The strongest correlation that the rates of two systems on the same documents are believed to have.
+#: The strongest correlation that the rates of two systems on the same documents are believed to
+#: have.
 MAX_SYSTEM_CORRELATION = 0.9
 
 
@@ -40,18 +56,21 @@ def compute_headroom(
     levels: Sequence[str] = LEVELS,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The lowest labelled and the lowest predicted error rate among the systems of a dataset, and their difference.
+    """The lowest labelled and the lowest predicted error rate among the systems of a dataset, and
+    their difference.
 
-    groups: named groups of systems, ``{"small": ["7b", "13b"], "large": ["70b"]}``; ``__all__`` is always there. A
-    group of whose systems a dataset has none gets no row there. Raises `UsageError` for an unknown system.
+    groups: named groups of systems, ``{"small": ["7b", "13b"], "large": ["70b"]}``; ``__all__`` is
+    always there. A group of whose systems a dataset has none gets no row there. Raises `UsageError`
+    for an unknown system.
 
-    A row per dataset, level, group and evaluator: n_systems (with labels; all where no system has any), n and
-    n_unscored (sums over systems), labelled, predicted and bias (= predicted - labelled) with bounds and, with
-    intervals, ``_low`` and ``_high``; labelled_system and predicted_system that reach them (all of them, where
-    several do). labelled is over all labels of all systems; predicted over what is scored of these. Where a labelled
-    system is not scored at all, bias is null: two minima over different systems are not comparable. A minimum over
-    systems is on average lower than the lowest true rate, so its interval is simultaneous
-    (`factaudit.stats.mover.least_proportion_interval`).
+    A row per dataset, level, group and evaluator: n_systems (with labels; all where no system has
+    any), n and n_unscored (sums over systems), labelled, predicted and bias (= predicted -
+    labelled) with bounds and, with intervals, ``_low`` and ``_high``; labelled_system and
+    predicted_system that reach them (all of them, where several do). labelled is over all labels of
+    all systems; predicted over what is scored of these. Where a labelled
+    system is not scored at all, bias is null: two minima over different systems are not comparable.
+    A minimum over systems is on average lower than the lowest true rate, so its interval is
+    simultaneous (`factaudit.stats.mover.least_proportion_interval`).
     """
     for group, wanted in (groups or {}).items():
         for system in wanted:
@@ -67,11 +86,15 @@ def compute_headroom(
             tally = judgements.tally(systems, LABEL, place)
             for dataset, (group, wanted) in product(judgements.dataset_names, named.items()):
                 members = [
-                    at for at, key in enumerate(systems.keys) if key["dataset"] == dataset and key["system"] in wanted
+                    at
+                    for at, key in enumerate(systems.keys)
+                    if key["dataset"] == dataset and key["system"] in wanted
                 ]
                 if members or group == ALL_TOGETHER:
                     keys: Row = {"dataset": dataset, "level": level, "group": group}
-                    rows += _tabulate_systems(keys, judgements, systems, place, tally, members, confidence)
+                    rows += _tabulate_systems(
+                        keys, judgements, systems, place, tally, members, confidence
+                    )
     return sorted(rows, key=lambda row: row["dataset"])
 
 
@@ -87,13 +110,22 @@ def _tabulate_systems(
     members: Sequence[int],
     confidence: float | None,
 ) -> list[Row]:
-    """The row of some systems; members: their places among ``systems``, whose claims are in ``tally``."""
-    evaluator, rates, counts = judgements.evaluators[place], compute_error_rates(tally, confidence), tally.count_sizes()
+    """The row of some systems; members: their places among ``systems``, whose claims are in
+    ``tally``."""
+    evaluator, rates, counts = (
+        judgements.evaluators[place],
+        compute_error_rates(tally, confidence),
+        tally.count_sizes(),
+    )
     used = [at for at in members if not tally.is_unlabelled[at]] or list(members)
     lowest = {kind: _find_lowest(rates[f"{kind}_error_rate"].point, used) for kind in _KINDS}
-    figures = _compute_lowest_rates(rates, share_errors(tally, confidence).estimate, used, confidence)
+    figures = _compute_lowest_rates(
+        rates, share_errors(tally, confidence).estimate, used, confidence
+    )
     if confidence is not None:
-        figures["bias"] = _add_bias_interval(judgements, systems, place, lowest, figures, confidence)
+        figures["bias"] = _add_bias_interval(
+            judgements, systems, place, lowest, figures, confidence
+        )
     if is_constant_evaluator(evaluator):
         settle_constant_evaluator(figures, "labelled", "predicted")
     row = keys | {"evaluator": evaluator, "n_systems": len(used)}
@@ -105,17 +137,22 @@ def _tabulate_systems(
     reasons = {
         "no system": not members,
         "systems without labels are left out": len(used) < len(members),
-        "a system has no scored claims": bool(np.isnan(rates["predicted_error_rate"].point[used]).any()),
+        "a system has no scored claims": bool(
+            np.isnan(rates["predicted_error_rate"].point[used]).any()
+        ),
         explain_missing_labels(keys["level"]): is_unlabelled,
     }
-    return tabulate([row], {}, figures, {text: np.array([so]) for text, so in reasons.items()}, _FEW_CLUSTERS)
+    return tabulate(
+        [row], {}, figures, {text: np.array([so]) for text, so in reasons.items()}, _FEW_CLUSTERS
+    )
 
 
 _FEW_CLUSTERS = f"a system of {FEW_CLUSTERS}"
 
 
 def _find_lowest(rates: np.ndarray, places: Sequence[int]) -> list[int]:
-    """The systems with the lowest rate: several where they are equal, none where no rate is defined."""
+    """The systems with the lowest rate: several where they are equal, none where no rate is
+    defined."""
     defined = [place for place in places if not np.isnan(rates[place])]
     return [place for place in defined if rates[place] == rates[defined].min()]
 
@@ -123,8 +160,8 @@ def _find_lowest(rates: np.ndarray, places: Sequence[int]) -> list[int]:
 def _compute_lowest_rates(
     rates: Figures, shares: ClusteredProportions, used: Sequence[int], confidence: float | None
 ) -> Figures:
-    """The lowest rates and their difference, as figures of one group. Each system's predictions are free of the
-    others', so the least bound is the lowest of the least.
+    """The lowest rates and their difference, as figures of one group. Each system's predictions are
+    free of the others', so the least bound is the lowest of the least.
     """
     figures: Figures = {}
     for column, kind in enumerate(_KINDS):
@@ -152,16 +189,27 @@ def _add_bias_interval(
     figures: Figures,
     confidence: float,
 ) -> Figure:
-    """The interval of the bias; where several systems are lowest, each of them could be the one, whatever its name.
+    """The interval of the bias; where several systems are lowest, each of them could be the one,
+    whatever its name.
 
     It goes no farther than the intervals of both lowest rates leave it; 0 is never cut off.
     """
     bias = figures["bias"]
     if np.isnan(bias.point[0]):
         return replace(bias, interval=(bias.point, bias.point))
-    pairs = [(predicted, labelled) for predicted in lowest["predicted"] for labelled in lowest["labelled"]]
-    ends = [_compute_bias_interval(judgements, systems, evaluator, pair, bias.point[0], confidence) for pair in pairs]
-    low, high = (pick([end[side] for end in ends], keepdims=True) for side, pick in enumerate((np.min, np.max)))
+    pairs = [
+        (predicted, labelled)
+        for predicted in lowest["predicted"]
+        for labelled in lowest["labelled"]
+    ]
+    ends = [
+        _compute_bias_interval(judgements, systems, evaluator, pair, bias.point[0], confidence)
+        for pair in pairs
+    ]
+    low, high = (
+        pick([end[side] for end in ends], keepdims=True)
+        for side, pick in enumerate((np.min, np.max))
+    )
     (p_low, p_high), (l_low, l_high) = figures["predicted"].ends, figures["labelled"].ends
     least, most = np.minimum(p_low - l_high, 0), np.maximum(p_high - l_low, 0)
     if np.isnan([least, most, low, high]).any():
@@ -177,8 +225,8 @@ def _compute_bias_interval(
     bias: float,
     confidence: float,
 ) -> tuple[float, float]:
-    """The interval of the bias: the rates of two systems that are lowest by the predictions, and by the labels, which
-    are correlated over clusters."""
+    """The interval of the bias: the rates of two systems that are lowest by the predictions, and by
+    the labels, which are correlated over clusters."""
     predicted, labelled = pair
     clusters = judgements.tally_jointly(systems, list(dict.fromkeys(pair)), evaluator)
     counts = clusters.counts.reshape(len(clusters.counts), -1, 3, 3)
@@ -188,8 +236,11 @@ def _compute_bias_interval(
     else:
         first, second = counts[:, 0, :2, :2].sum(1), counts[:, 1, :2].sum(-1)
         of = np.stack([first.sum(-1), second.sum(-1)], 1)
-        rates = estimate_clustered_proportions(clusters, np.stack([first[:, 0], second[:, 0]], 1), of)
-        # Claims of two systems go together by their documents only, never wholly, whatever few documents show.
+        rates = estimate_clustered_proportions(
+            clusters, np.stack([first[:, 0], second[:, 0]], 1), of
+        )
+        # Claims of two systems go together by their documents only, never wholly, whatever few
+        # documents show.
         kept = np.clip(rates.correlation, -MAX_SYSTEM_CORRELATION, MAX_SYSTEM_CORRELATION)
         rates = replace(rates, correlation=kept + (1 - MAX_SYSTEM_CORRELATION) * np.eye(2))
         found, (low, high) = mover_proportion_sum(rates, np.array([1.0, -1.0]), confidence)
@@ -197,7 +248,7 @@ def _compute_bias_interval(
     return float(max(low[0] + moved, -1)), float(min(high[0] + moved, 1))
 
 
-# ----------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
 
 def _list_headroom_of_several(run: AuditedRun) -> list[Row]:
@@ -214,16 +265,21 @@ CHECK = Check(
     figure="bias",
     limit=lambda limits: limits.max_bias,
     side="off",
-    says="{evaluator} puts the lowest error rate of any system{among}{on} at {predicted:percent} where the labels say "
-    "{labelled:percent}, {verdict}.",
+    says=(
+        "{evaluator} puts the lowest error rate of any system{among}{on} at {predicted:percent}"
+        " where the labels say {labelled:percent}, {verdict}."
+    ),
     beyond="more than {limit:limit} points off",
     slight="off",
     advice="Do not conclude from predicted rates that a task is solved, or that it is not.",
-    null="the least error rate is the same by the labels and by the predictions, in every group of systems",
+    null=(
+        "the least error rate is the same by the labels and by the predictions, in every group of"
+        " systems"
+    ),
 )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
 _BIAS_INTERVAL = f"{DISCORDANT}, where one system is lowest by both; else {MOVER}"
 _LOWEST_RATE_DESCRIPTION = "the lowest error rate among the systems, by labels and by predictions"
@@ -231,38 +287,58 @@ _LOWEST_RATE_DESCRIPTION = "the lowest error rate among the systems, by labels a
 AUDIT = Audit(
     name="headroom",
     title="How much room is left",
-    question="What is the lowest error rate of any system, according to the labels and according to the predictions?",
+    question=(
+        "What is the lowest error rate of any system, according to the labels and according to the"
+        " predictions?"
+    ),
     source="VC §3.4",
     formula=(
-        "Headroom = the lowest error rate among the systems of a group, once by labels and once by predictions."
-        " Bias = predicted − labelled."
+        "Headroom = the lowest error rate among the systems of a group, once by labels and once by"
+        " predictions. Bias = predicted − labelled."
     ),
     text=(
-        "The error rate of the best system is the room for improvement that is left. An evaluator that gets it "
-        "wrong ends a line of work too early or too late (VC §3.4)."
+        "The error rate of the best system is the room for improvement that is left. An evaluator"
+        " that gets it wrong ends a line of work too early or too late (VC §3.4)."
     ),
     remedy=(
-        "Do not conclude from predicted rates that a task is solved, or that it is not. Label claims of the best"
-        " system."
+        "Do not conclude from predicted rates that a task is solved, or that it is not. Label"
+        " claims of the best system."
     ),
     columns={
         **pick_shared_columns("dataset", "level", "evaluator"),
         "group": Column(
-            "group", "text", "`__all__` or a named group of systems", key=True, values={ALL_TOGETHER: "all systems"}
+            "group",
+            "text",
+            "`__all__` or a named group of systems",
+            key=True,
+            values={ALL_TOGETHER: "all systems"},
         ),
         **pick_shared_columns("n", "n_unscored", "n_guessed", "n_unlabelled", "reason"),
-        "n_systems": Column("systems", "count", "systems with labels or, if none has labels, with predictions"),
-        "labelled": share_column("labelled", _LOWEST_RATE_DESCRIPTION, SIMULTANEOUS, counted_in="n_systems"),
-        "labelled_system": Column(
-            "labelled system", "text", ("the system with this rate; all of them if several are equal")
+        "n_systems": Column(
+            "systems", "count", "systems with labels or, if none has labels, with predictions"
         ),
-        "predicted": share_column("predicted", _LOWEST_RATE_DESCRIPTION, SIMULTANEOUS, counted_in="n_systems"),
+        "labelled": share_column(
+            "labelled", _LOWEST_RATE_DESCRIPTION, SIMULTANEOUS, counted_in="n_systems"
+        ),
+        "labelled_system": Column(
+            "labelled system",
+            "text",
+            "the system with this rate; all of them if several are equal",
+        ),
+        "predicted": share_column(
+            "predicted", _LOWEST_RATE_DESCRIPTION, SIMULTANEOUS, counted_in="n_systems"
+        ),
         "predicted_system": Column(
-            "predicted system", "text", ("the system with this rate; all of them if several are equal")
+            "predicted system",
+            "text",
+            "the system with this rate; all of them if several are equal",
         ),
         "bias": share_column("bias", "predicted − labelled", _BIAS_INTERVAL, "points"),
     },
-    options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
+    options={
+        "groups": "named groups of systems, `{NAME: [systems]}`",
+        "levels": "`claim`, `response`",
+    },
     compute=compute_headroom,
     counts="margins",
     plot=PlotSpec(

@@ -14,7 +14,8 @@ from factaudit.tables import STATUSES
 
 #: Evaluators that read nothing: floors for the others, and no candidates.
 FLOOR_EVALUATORS = ("always-yes", "always-no", "random")
-#: The model that the extra [local] brings: with it the whole path can be tried, and nothing be measured.
+#: The model that the extra [local] brings: with it the whole path can be tried, and nothing be
+#: measured.
 TRIAL_MODEL = "SmolLM2-135M"
 
 
@@ -22,7 +23,9 @@ def describe_audit_inputs(
     judgements: Judgements, evaluator_order: Iterable[str], signatures: Mapping[str, str]
 ) -> tuple[list[Row], list[Row]]:
     """Rows on the claims, by dataset, and on the evaluators, in the order of their verdicts."""
-    return _describe_input_claims(judgements), _describe_input_evaluators(judgements, evaluator_order, signatures)
+    return _describe_input_claims(judgements), _describe_input_evaluators(
+        judgements, evaluator_order, signatures
+    )
 
 
 def is_floor_evaluator(name: str) -> bool:
@@ -31,28 +34,36 @@ def is_floor_evaluator(name: str) -> bool:
 
 
 def uses_trial_model(evaluator_row: Row) -> bool:
-    """Whether the model of ``base_url=local`` that comes along made verdicts, or the facts, by name and signature."""
+    """Whether the model of ``base_url=local`` that comes along made verdicts, or the facts, by name
+    and signature."""
     return TRIAL_MODEL in f"{evaluator_row.get('name')} {evaluator_row.get('signature')}"
 
 
 def describe_graded_labels(run: AuditedRun) -> str:
-    """How people's grades became labels, per data set; more grades than six are a scale, which no sentence lists."""
+    """How people's grades became labels, per data set; more grades than six are a scale, which no
+    sentence lists."""
     sentences = []
     for one in run.about.get("graded_labels") or []:
         if one["rule"] is not None and len(one["words"]) <= 6:
             read = ", ".join(f"{row['grade']} ({row['label']})" for row in one["words"])
-            sentences.append(f"{one['dataset']}: human grades were read as labels: {read}; rule: {one['rule']}.")
+            sentences.append(
+                f"{one['dataset']}: human grades were read as labels: {read}; rule: {one['rule']}."
+            )
     return " ".join(sentences)
 
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:
     rows = []
     read = judgements.claims[["task", "system", "response_id", "label"]]
-    for dataset, code in sorted((str(name), code) for code, name in enumerate(judgements.dataset_names)):
+    for dataset, code in sorted(
+        (str(name), code) for code, name in enumerate(judgements.dataset_names)
+    ):
         members = np.flatnonzero(judgements.dataset_codes == code)
         part = read.iloc[members]
         tasks = part["task"].dropna().unique()
-        responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
+        responses = part.loc[
+            part["response_id"].notna(), ["system", "response_id"]
+        ].drop_duplicates()
         rows.append(
             {
                 "dataset": dataset,
@@ -79,7 +90,9 @@ def _describe_input_evaluators(
         status = judgements.status[at]
         counts = {f"n_{text}": int((status == code).sum()) for code, text in enumerate(STATUSES)}
         # A prediction all the same: FActScore's published parser reads a meaning into every reply.
-        counts["n_guessed"] = int(((status != STATUSES.index("ok")) & (judgements.prediction[at] != MISSING)).sum())
+        counts["n_guessed"] = int(
+            ((status != STATUSES.index("ok")) & (judgements.prediction[at] != MISSING)).sum()
+        )
         made = signatures.get(name)
         row: Row = {"name": name, "signature": made, "floor": is_floor_evaluator(made or name)}
         rows.append(row | {"n_verdicts": int((status >= 0).sum()), **counts})

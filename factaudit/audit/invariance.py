@@ -42,14 +42,18 @@ KIND_WORDS = {
 _WORDLESS_KINDS = ("letter_case", "aside_added", "passage_order")
 
 
-def compute_invariance(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
-    """How often a verdict changes where it should not, and stays where it should change: a row per kind of change and
-    evaluator, over all data sets; `ALL_TOGETHER` is all kinds with the same expectation.
+def compute_invariance(
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
+    """How often a verdict changes where it should not, and stays where it should change: a row per
+    kind of change and evaluator, over all data sets; `ALL_TOGETHER` is all kinds with the same
+    expectation.
 
-    failure_rate: of kinds that keep the meaning the share of pairs with two predictions that differ; of those that
-    change it the share of variants found attributable, among claims that the evaluator found attributable and people
-    did not find unattributable. score_shift: of the same pairs, the mean of the variant's score less its claim's.
-    Labels of variants are not read, and clusters are those of the claims.
+    failure_rate: of kinds that keep the meaning the share of pairs with two predictions that
+    differ; of those that change it the share of variants found attributable, among claims that the
+    evaluator found attributable and people
+    did not find unattributable. score_shift: of the same pairs, the mean of the variant's score
+    less its claim's. Labels of variants are not read, and clusters are those of the claims.
     """
     variants = judgements.variants
     if variants is None:
@@ -73,10 +77,17 @@ def compute_invariance(judgements: Judgements, *, intervals: ClusterBootstrap | 
 def _read_variant_kinds_and_expectations(variants: Judgements) -> tuple[np.ndarray, np.ndarray]:
     for column in VARIANT_COLUMNS[1:]:
         if column not in variants.claims or variants.claims[column].isna().any():
-            raise UsageError(f"audit 'invariance': expected {column!r} of every claim that is a variant_of another")
-    kinds, expected = (variants.claims[column].astype(str).to_numpy(dtype=object) for column in VARIANT_COLUMNS[1:])
+            raise UsageError(
+                f"audit 'invariance': expected {column!r} of every claim that is a variant_of"
+                " another"
+            )
+    kinds, expected = (
+        variants.claims[column].astype(str).to_numpy(dtype=object) for column in VARIANT_COLUMNS[1:]
+    )
     if strange := sorted(set(expected) - {"same", "changed"}):
-        raise UsageError(f"audit 'invariance': expected 'same' or 'changed' in 'expected', found {strange[0]!r}")
+        raise UsageError(
+            f"audit 'invariance': expected 'same' or 'changed' in 'expected', found {strange[0]!r}"
+        )
     return kinds, expected
 
 
@@ -89,13 +100,20 @@ def _build_invariance_row(
     originals: np.ndarray,
     intervals: ClusterBootstrap | None,
 ) -> Row:
-    """``chosen``: the rows of some variants; ``originals``: of each variant the row of its claim."""
-    must_change, confidence = keys["expected"] == "changed", None if intervals is None else intervals.confidence
+    """``chosen``: the rows of some variants; ``originals``: of each variant the row of its
+    claim."""
+    must_change, confidence = (
+        keys["expected"] == "changed",
+        None if intervals is None else intervals.confidence,
+    )
     is_wrong = (judgements.label[originals[chosen]] == 0) & must_change
     chosen = chosen[~is_wrong]
     claims = originals[chosen]
     before, after = judgements.prediction[evaluator, claims], variants.prediction[evaluator, chosen]
-    stated = judgements.stated_prediction[evaluator, claims], variants.stated_prediction[evaluator, chosen]
+    stated = (
+        judgements.stated_prediction[evaluator, claims],
+        variants.stated_prediction[evaluator, chosen],
+    )
     is_pair = (before != MISSING) & (after != MISSING)
     counted = is_pair & (before == 1) if must_change else is_pair
     failed = after == 1 if must_change else after != before
@@ -103,12 +121,16 @@ def _build_invariance_row(
     shift = (variants.score[evaluator, chosen] - judgements.score[evaluator, claims])[counted]
     moved = mean(shift[~np.isnan(shift)])
     figures = {
-        "failure_rate": share_units(failed, counted, clusters, confidence, _bound_failures(*stated, must_change)),
+        "failure_rate": share_units(
+            failed, counted, clusters, confidence, _bound_failures(*stated, must_change)
+        ),
         "score_shift": Figure(np.array([moved.point])),
     }
     if confidence is not None:
         low, high = interval(moved, clusters[counted][~np.isnan(shift)], confidence=confidence)
-        figures["score_shift"] = replace(figures["score_shift"], interval=(np.array([low]), np.array([high])))
+        figures["score_shift"] = replace(
+            figures["score_shift"], interval=(np.array([low]), np.array([high]))
+        )
     row = keys | {
         "evaluator": judgements.evaluators[evaluator],
         "n": int(counted.sum()),
@@ -119,14 +141,17 @@ def _build_invariance_row(
         "n_guessed": int((is_pair & ((stated[0] == MISSING) | (stated[1] == MISSING))).sum()),
     }
     reasons = {
-        "no pair counts: it is unscored, or was rejected or labelled an error before": [not row["n"]],
+        "no pair counts: it is unscored, or was rejected or labelled an error before": [
+            not row["n"]
+        ],
         "no pair has two scores": [bool(row["n"]) and np.isnan(moved.point)],
     }
     return tabulate([row], {}, figures, reasons, f"{FEW_CLUSTERS}, or every score moves alike")[0]
 
 
 def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) -> IntervalEnds:
-    """The least and the greatest share of failures, whatever the missing predictions had been; NaN where undefined."""
+    """The least and the greatest share of failures, whatever the missing predictions had been; NaN
+    where undefined."""
     missing_before, missing_after = before == MISSING, after == MISSING
     if not must_change:
         open_pairs = missing_before | missing_after
@@ -134,21 +159,26 @@ def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) ->
         n = np.array([len(before)])
         return divide_or_undefined(sure, n), divide_or_undefined(sure + open_pairs.sum(), n)
     n, sure = (before == 1).sum(keepdims=True), ((before == 1) & (after == 1)).sum()
-    # A claim without a prediction may count, or not: where it would raise the share, and where it would lower it.
+    # A claim without a prediction may count, or not: where it would raise the share, and where it
+    # would lower it.
     raising = (missing_before & (after != 0)).sum()
     lowering = (missing_before & (after != 1)).sum()
     could = sure + ((before == 1) & missing_after).sum()
-    return divide_or_undefined(sure, n + lowering), divide_or_undefined(could + raising, n + raising)
+    return divide_or_undefined(sure, n + lowering), divide_or_undefined(
+        could + raising, n + raising
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- checks
+# ---- checks
 
 
 def list_kind_rows(run: AuditedRun, expected: str) -> list[Row]:
     """The rows of single kinds of change, with their ``words``."""
     every = run.per_dataset("invariance", "failure_rate")
     rows = [row for row in every if row["expected"] == expected and row["kind"] != ALL_TOGETHER]
-    return [row | {"words": KIND_WORDS.get(row["kind"], row["kind"].replace("_", " "))} for row in rows]
+    return [
+        row | {"words": KIND_WORDS.get(row["kind"], row["kind"].replace("_", " "))} for row in rows
+    ]
 
 
 CHECKS = (
@@ -158,8 +188,10 @@ CHECKS = (
         rows=partial(list_kind_rows, expected="same"),
         figure="failure_rate",
         limit=MAX_FLIP_RATE,
-        says="With {words}, {evaluator} changes {failure_rate:percent} of its verdicts{on} although the meaning is the "
-        "same, {verdict}.",
+        says=(
+            "With {words}, {evaluator} changes {failure_rate:percent} of its verdicts{on} although"
+            " the meaning is the same, {verdict}."
+        ),
         beyond="more than {limit:limit} %",
         unit="kind",
         null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
@@ -172,12 +204,19 @@ CHECKS = (
         title="Changes of meaning that the evaluator misses",
         rows=partial(list_kind_rows, expected="changed"),
         figure="failure_rate",
-        limit=lambda limits: 1 - limits.min_rate,  # so many errors may be missed as a decision allows
-        says="{evaluator} still passes {failure_rate:percent} of {n:number claim} with {words}{on}, {verdict}.",
+        # So many errors may be missed as a decision allows.
+        limit=lambda limits: 1 - limits.min_rate,
+        says=(
+            "{evaluator} still passes {failure_rate:percent} of {n:number claim} with {words}{on},"
+            " {verdict}."
+        ),
         beyond="more than {limit:limit} %",
         advice="It passed each of them before the change.",
         unit="kind",
-        null="an evaluator passes at most 20 % of the changed claims, for every kind of change of the meaning",
+        null=(
+            "an evaluator passes at most 20 % of the changed claims, for every kind of change of"
+            " the meaning"
+        ),
         is_share=True,
         by_figure=True,
         claims="contrary",
@@ -186,12 +225,12 @@ CHECKS = (
 )
 
 
-# ------------------------------------------------------------------------------------------------- the first screen
+# ---- the first screen
 
 
 def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str:
-    """``38 %``, over all data sets and kinds that change a word of the claim, of few pairs ``25 % (3 of 12)``; ""
-    where no pair counts."""
+    """``38 %``, over all data sets and kinds that change a word of the claim, of few pairs ``25 %
+    (3 of 12)``; "" where no pair counts."""
     rows = [row for row in list_kind_rows(audited_run, expected) if row["evaluator"] == evaluator]
     rows = [row for row in rows if row["kind"] not in _WORDLESS_KINDS]
     n = sum(row["n"] for row in rows)
@@ -205,28 +244,34 @@ def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: s
 AUDIT = Audit(
     name="invariance",
     title="Whether verdicts follow the meaning, not the wording",
-    question="Does a verdict stay the same if only the wording changes, and change if the meaning changes?",
+    question=(
+        "Does a verdict stay the same if only the wording changes, and change if the meaning"
+        " changes?"
+    ),
     source="Ribeiro et al. 2020, CheckList; Gardner et al. 2020",
     formula=(
-        "Failures = if the meaning stays: pairs of a claim and its variant with different verdicts / pairs with"
-        " two verdicts; if it changes: variants that the evaluator accepts / variants of claims that it "
-        "accepts. Shift = mean of the variant's score − the claim's score over these pairs."
+        "Failures = if the meaning stays: pairs of a claim and its variant with different verdicts"
+        " / pairs with two verdicts; if it changes: variants that the evaluator accepts / variants"
+        " of claims that it accepts. Shift = mean of the variant's score − the claim's score over"
+        " these pairs."
     ),
     text=(
-        "`factaudit perturb` makes the variants without a model. No labels are needed, since it is known what "
-        "should happen. If the meaning changes, claims that people labelled as errors are left out, because the "
-        "change may have made them true."
+        "`factaudit perturb` makes the variants without a model. No labels are needed, since it is"
+        " known what should happen. If the meaning changes, claims that people labelled as errors"
+        " are left out, because the change may have made them true."
     ),
     remedy=(
-        "Do not use an evaluator for the kinds of error that it misses. If verdicts change with the order of the"
-        " passages or the place of the evidence, ask in several orders and take the majority."
+        "Do not use an evaluator for the kinds of error that it misses. If verdicts change with the"
+        " order of the passages or the place of the evidence, ask in several orders and take the"
+        " majority."
     ),
     columns={
         **pick_shared_columns("dataset"),
         "expected": Column(
             "verdict should",
             "text",
-            "what should happen: `same` (only the wording changes) or `changed` (the meaning changes)",
+            "what should happen: `same` (only the wording changes) or `changed` (the meaning"
+            " changes)",
             key=True,
             values={"same": "stay", "changed": "turn"},
         ),
@@ -244,23 +289,28 @@ AUDIT = Audit(
         "n_rejected": Column(
             "rejected before",
             "count",
-            "pairs whose verdict should change, but whose original claim the evaluator already rejects",
+            "pairs whose verdict should change, but whose original claim the evaluator already"
+            " rejects",
             shown="any",
         ),
         "n_left_out": Column(
             "left out",
             "count",
-            "pairs whose verdict should change, but whose original claim people labelled as an error",
+            "pairs whose verdict should change, but whose original claim people labelled as an"
+            " error",
             shown="any",
         ),
-        "n_clusters": Column("documents", "count", "clusters of claims behind the rate", shown=False),
+        "n_clusters": Column(
+            "documents", "count", "clusters of claims behind the rate", shown=False
+        ),
         "failure_rate": share_column(
             "failures", "share of pairs that are not judged as they should be", claims="contrary"
         ),
         "score_shift": Column(
             "score's shift",
             "number",
-            "mean of the variant's score − its claim's score, over the pairs behind the rate that have two scores",
+            "mean of the variant's score − its claim's score, over the pairs behind the rate that"
+            " have two scores",
             interval=JACKKNIFE,
             digits=3,
         ),
@@ -271,7 +321,10 @@ AUDIT = Audit(
     applies=lambda judged: judged.variants is not None,
     plot=PlotSpec(
         what="Pairs of a claim and its variant that are not judged as they should be",
-        reading="A verdict should stay where the meaning does, and turn where it does not: 0 is best for both.",
+        reading=(
+            "A verdict should stay where the meaning does, and turn where it does not: 0 is best"
+            " for both."
+        ),
         keys=("failure_rate",),
         groups=("expected", "kind"),
         limits={"failure_rate": (0.0, 1.0)},

@@ -1,4 +1,5 @@
-"""How close is a predicted error rate to the labelled one? (VC §3.3, Tables 9-11, 13, 14, 16-21, 23, 24, 26, 27, 29)"""
+"""How close is a predicted error rate to the labelled one? (VC §3.3, Tables 9-11, 13, 14, 16-21,
+23, 24, 26, 27, 29)"""
 
 from __future__ import annotations
 
@@ -40,21 +41,30 @@ def compute_quantification_bias(
 ) -> list[Row]:
     """Labelled and predicted error rates of each system, and the bias = predicted - labelled.
 
-    A row per group of ``by``, level, evaluator and system, then one of system ``__all__`` (all claims of the group,
-    those without a system too): the keys of ``by``, level, system, evaluator, n (labelled and scored claims or
-    responses; all scored ones where none is labelled), n_unscored, n_guessed, n_unlabelled, labelled_error_rate (over
-    all labels, scored or not), predicted_error_rate (over n) and bias, each with ``_min`` and ``_max`` (what it could
-    be, whatever the missing predictions) and, with intervals, ``_low`` and ``_high``. Claims in no response
-    (`find_claims_in_responses`) are counted in the ``__all__`` row's reason.
+    A row per group of ``by``, level, evaluator and system, then one of system ``__all__`` (all
+    claims of the group, those without a system too): the keys of ``by``, level, system, evaluator,
+    n (labelled and scored claims or responses; all scored ones where none is labelled), n_unscored,
+    n_guessed, n_unlabelled, labelled_error_rate (over all labels, scored or not),
+    predicted_error_rate (over n) and bias, each with ``_min`` and ``_max`` (what it could be,
+    whatever the missing predictions) and, with intervals, ``_low`` and ``_high``. Claims in no
+    response (`find_claims_in_responses`) are counted in the ``__all__`` row's reason.
     """
     by = [column for column in by if column != "system"]  # every row is of a system anyway
     rows: list[tuple[int, Row]] = []
     for level in dict.fromkeys(levels):
-        whole, systems = judgements.make_groups(level, by), judgements.make_groups(level, by, systems=True)
+        whole, systems = (
+            judgements.make_groups(level, by),
+            judgements.make_groups(level, by, systems=True),
+        )
         place_of = {tuple(key.values()): place for place, key in enumerate(whole.keys)}
-        parents = [place_of[tuple(key.values())[:-1]] for key in systems.keys]  # the system comes last
+        # The system comes last.
+        parents = [place_of[tuple(key.values())[:-1]] for key in systems.keys]
         for evaluator in range(len(judgements.evaluators)):
-            rows += zip(parents, _tabulate_error_rates(judgements, evaluator, systems, intervals), strict=True)
+            rows += zip(
+                parents,
+                _tabulate_error_rates(judgements, evaluator, systems, intervals),
+                strict=True,
+            )
             rows += enumerate(_tabulate_error_rates(judgements, evaluator, whole, intervals))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
@@ -62,7 +72,11 @@ def compute_quantification_bias(
 def _tabulate_error_rates(
     judgements: Judgements, place: int, groups: ClaimGroups, intervals: ClusterBootstrap | None
 ) -> list[Row]:
-    tally, evaluator, level = judgements.tally(groups, LABEL, place), judgements.evaluators[place], groups.level
+    tally, evaluator, level = (
+        judgements.tally(groups, LABEL, place),
+        judgements.evaluators[place],
+        groups.level,
+    )
     figures = compute_error_rates(tally, None if intervals is None else intervals.confidence)
     if is_constant_evaluator(evaluator):
         settle_constant_evaluator(figures, "labelled_error_rate", "predicted_error_rate")
@@ -75,19 +89,30 @@ def _tabulate_error_rates(
         "claims in no response": np.array(groups.claims_without_response or [0] * len(labels)) > 0,
         f"no labelled {level} is scored": (labels > 0) & (counts["n"] == 0),
         f"no {level} is scored": (labels == 0) & (counts["n"] == 0),
-        f"{explain_missing_labels(level)}: the rate is of all scored": (labels == 0) & (counts["n"] > 0),
-        "responses without labels for all claims left out": is_lacking & (labels > 0) & (level == "response"),
+        f"{explain_missing_labels(level)}: the rate is of all scored": (
+            (labels == 0) & (counts["n"] > 0)
+        ),
+        "responses without labels for all claims left out": (
+            is_lacking & (labels > 0) & (level == "response")
+        ),
     }
     keys = []
     for key in groups.keys:
         named = {column: value for column, value in key.items() if column != "system"}
-        keys.append(named | {"level": level, "system": key.get("system", ALL_TOGETHER), "evaluator": evaluator})
+        keys.append(
+            named
+            | {
+                "level": level,
+                "system": key.get("system", ALL_TOGETHER),
+                "evaluator": evaluator,
+            }
+        )
     return tabulate(keys, counts, figures, reasons)
 
 
 def settle_constant_evaluator(figures: Figures, labelled: str, predicted: str) -> None:
-    """Of an evaluator that says the same of any claim nothing but the labels can vary: the predicted rate has no
-    interval, and the bias has the labelled rate's.
+    """Of an evaluator that says the same of any claim nothing but the labels can vary: the
+    predicted rate has no interval, and the bias has the labelled rate's.
     """
     point, ends, bias = figures[predicted].point, figures[labelled].interval, figures["bias"]
     if ends is None or bias.interval is None:
@@ -101,14 +126,16 @@ def settle_constant_evaluator(figures: Figures, labelled: str, predicted: str) -
     figures[predicted] = figures[predicted].without_interval(point >= 0, CONSTANT_EVALUATOR)
 
 
-# ------------------------------------------------------------------------------------------------------ checks
+# ---- checks
 
 
 def list_tested_biases(run: AuditedRun) -> list[Row]:
-    """Rates of claims by system, and of all systems of a data set together (``is_total``), which show it first where
-    many rates are each a little off. The whole of one system is that system."""
+    """Rates of claims by system, and of all systems of a data set together (``is_total``), which
+    show it first where many rates are each a little off. The whole of one system is that system."""
     rows = [row for row in run.per_dataset("quantification", "bias") if row["level"] == "claim"]
-    n_systems = Counter((row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER)
+    n_systems = Counter(
+        (row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER
+    )
     found = []
     for row in rows:
         n, is_whole = n_systems[row["dataset"], row["evaluator"]], row["system"] == ALL_TOGETHER
@@ -128,13 +155,17 @@ BIAS_CHECK = Check(
     figure="bias",
     limit=lambda limits: limits.max_bias,
     side="off",
-    says="{evaluator} puts {whose}{on} at {predicted_error_rate:percent} where the labels say "
-    "{labelled_error_rate:percent}, {verdict}.",
+    says=(
+        "{evaluator} puts {whose}{on} at {predicted_error_rate:percent} where the labels say "
+        "{labelled_error_rate:percent}, {verdict}."
+    ),
     beyond="more than {limit:limit} points off",
     slight="off",
     advice="Do not publish the rates that it predicts as they are.",
-    within="Every error rate that {evaluator} predicts is significantly less than {limit:limit} points from the "
-    "labelled rate.",
+    within=(
+        "Every error rate that {evaluator} predicts is significantly less than {limit:limit} points"
+        " from the labelled rate."
+    ),
     unit="error rate",
     null="every predicted error rate is, over many claims, the labelled one",
 )
@@ -145,15 +176,17 @@ CHECKS = (
         title="Error rates too high on some data sets, too low on others",
         rows=methodcaller("per_dataset", "quantification", level="claim", system=ALL_TOGETHER),
         figure="bias",
-        says="{evaluator}'s error rate is significantly too high{on} ({bias:signed} points) and significantly too low "
-        "on {other_dataset} ({other_bias:signed}).",
+        says=(
+            "{evaluator}'s error rate is significantly too high{on} ({bias:signed} points) and"
+            " significantly too low on {other_dataset} ({other_bias:signed})."
+        ),
         advice="No single correction fits both.",
         null="no evaluator's error rate is too high on one data set and too low on another",
     ),
 )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
 _ERROR_RATES_DESCRIPTION = "share of label 0, share of prediction 0"
 QUANTIFICATION_COLUMNS: dict[str, Column] = {
@@ -166,20 +199,24 @@ QUANTIFICATION_COLUMNS: dict[str, Column] = {
         values={ALL_TOGETHER: "all systems"},
     ),
     **pick_shared_columns("n", "n_unscored", "n_guessed", "n_unlabelled", "n_labelled", "reason"),
-    "labelled_error_rate": share_column("labelled error rate", _ERROR_RATES_DESCRIPTION, counted_in="n_labelled"),
+    "labelled_error_rate": share_column(
+        "labelled error rate", _ERROR_RATES_DESCRIPTION, counted_in="n_labelled"
+    ),
     "predicted_error_rate": share_column("predicted error rate", _ERROR_RATES_DESCRIPTION),
     "bias": share_column("bias", "predicted − labelled error rate", DISCORDANT, "points"),
     "p_bias": Column(
         "p of bias",
         "p",
-        (
-            "two-sided p-value of zero bias for this rate alone: the test that the interval inverts or, if few clusters"
-            " change the rate, the exact sign test of these clusters, whichever p-value is larger"
-        ),
+        "two-sided p-value of zero bias for this rate alone: the test that the interval inverts or,"
+        " if few clusters change the rate, the exact sign test of these clusters, whichever p-value"
+        " is larger",
         shown=False,
     ),
     "n_clusters": Column(
-        "clusters", "count", "clusters behind the bias: documents, or responses, or claims", shown=False
+        "clusters",
+        "count",
+        "clusters behind the bias: documents, or responses, or claims",
+        shown=False,
     ),
 }
 
@@ -189,16 +226,20 @@ AUDIT = Audit(
     question="How well does an evaluator estimate the error rate of each system?",
     source="VC §3.3, Fig. 4, Tables 9-11, 13, 14, 16-21, 23, 24, 26, 27, 29",
     formula=(
-        "Error rate = share of 0. Bias = predicted − labelled error rate: below zero, the evaluator sees too "
-        "few errors. A response is supported if all its claims are, and labelled if all its claims are."
+        "Error rate = share of 0. Bias = predicted − labelled error rate: below zero, the evaluator"
+        " sees too few errors. A response is supported if all its claims are, and labelled if all"
+        " its claims are."
     ),
     text="Shows whether an evaluator can tell how many errors a system makes (VC Fig. 4).",
     remedy=(
-        "Report rates from `factaudit estimate` (about 100 labels are enough to start) instead of the predicted "
-        "ones, or report the bias beside them."
+        "Report rates from `factaudit estimate` (about 100 labels are enough to start) instead of"
+        " the predicted ones, or report the bias beside them."
     ),
     columns=QUANTIFICATION_COLUMNS,
-    options={"levels": "`claim`, `response`", "by": "columns of the claims table that form the groups"},
+    options={
+        "levels": "`claim`, `response`",
+        "by": "columns of the claims table that form the groups",
+    },
     compute=compute_quantification_bias,
     counts="margins",
     without_labels=True,

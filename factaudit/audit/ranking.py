@@ -34,7 +34,8 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.multiplicity import MultiplicityCorrection
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
 
-#: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
+#: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither,
+#: higher.
 ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
 #: A wider interval of τ is not given: it would leave open more than half of what τ can be.
 MAX_TAU_INTERVAL_WIDTH = 1.0
@@ -51,35 +52,46 @@ def compute_ranking_agreement(
     min_errors: int = 0,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """How well each evaluator orders the systems of each dataset: a summary of `ranking_pairs`, with correlations.
+    """How well each evaluator orders the systems of each dataset: a summary of `ranking_pairs`,
+    with correlations.
 
-    min_systems: kendall_tau and pearson_r are null below so many systems. min_errors: systems with fewer labelled
-    errors are left out (VC's Table 28 comes out with 11).
+    min_systems: kendall_tau and pearson_r are null below so many systems. min_errors: systems with
+    fewer labelled errors are left out (VC's Table 28 comes out with 11).
 
-    A row per dataset, level and evaluator: n_systems and n_pairs (with labelled and scored claims), n, n_unscored,
-    n_guessed, error_rate and major_error_rate (shares of the pairs), orderable (the share of pairs that the labels
-    themselves order; so much is the error_rate of a constant evaluator, for which all are equal),
-    kendall_tau (tau-b) and pearson_r over the systems' error rates, detectable_10 (the share of pairs whose labels
-    would show a difference of 10 points with a power of at least 80 %), and the confusion of orders as
-    ``labelled_lt_predicted_gt`` and so on (numbers of pairs), the system with the lower labelled rate being the first
-    of a pair.
+    A row per dataset, level and evaluator: n_systems and n_pairs (with labelled and scored claims),
+    n, n_unscored, n_guessed, error_rate and major_error_rate (shares of the pairs), orderable (the
+    share of pairs that the labels themselves order; so much is the error_rate of a constant
+    evaluator, for which all are equal), kendall_tau (tau-b) and pearson_r over the systems' error
+    rates, detectable_10 (the share of pairs whose labels would show a difference of 10 points with
+    a power of at least 80 %), and the confusion of orders as ``labelled_lt_predicted_gt`` and so on
+    (numbers of pairs), the system with the lower labelled rate being the first of a pair.
 
     test, correction: how pairs are ordered; ``z`` and ``none`` give VC's ordering error.
-    error_rate and major_error_rate have ``_min`` and ``_max``: no way to score what is unscored leads outside of them,
-    though the worst cases of two pairs need not go together. They have no interval: how many pairs are significant
-    depends on the number of labels, so there is no true share to hold. With intervals kendall_tau and pearson_r have
-    ``_low`` and ``_high``, r (Fisher's z) from four systems on; an interval of τ that is wider than 1 is null.
+    error_rate and major_error_rate have ``_min`` and ``_max``: no way to score what is unscored
+    leads outside of them, though the worst cases of two pairs need not go together. They have no
+    interval: how many pairs are significant depends on the number of labels, so there is no true
+    share to hold. With intervals kendall_tau and pearson_r have ``_low`` and ``_high``, r (Fisher's
+    z) from four systems on; an interval of τ that is wider than 1 is null.
     """
     if min_systems < MIN_CORRELATED_SYSTEMS:
-        raise UsageError(f"ranking: expected min_systems of at least {MIN_CORRELATED_SYSTEMS}, found {min_systems}")
+        raise UsageError(
+            f"ranking: expected min_systems of at least {MIN_CORRELATED_SYSTEMS}, found"
+            f" {min_systems}"
+        )
     how = PairTest(test, correction, alpha)
     confidence = None if intervals is None else intervals.confidence
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         for case in list_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
-            is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (case.cells[:, 0].sum(1) >= min_errors)
+            is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (
+                case.cells[:, 0].sum(1) >= min_errors
+            )
             used = case.select(is_used)
-            row: Row = {"dataset": case.dataset, "level": level, "evaluator": judgements.evaluators[case.evaluator]}
+            row: Row = {
+                "dataset": case.dataset,
+                "level": level,
+                "evaluator": judgements.evaluators[case.evaluator],
+            }
             row |= _compare_systems(used, how) | _count_ranked_claims(case, used)
             is_enough = len(used.members) >= min_systems
             compared = used if is_enough else used.select(np.zeros(len(used.members), bool))
@@ -116,11 +128,18 @@ def _compare_systems(case: RankingCase, how: PairTest) -> Row:
 
 
 def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
-    """Of a system without labels nothing is compared: what of it is unscored leaves nothing open here."""
+    """Of a system without labels nothing is compared: what of it is unscored leaves nothing open
+    here."""
     has_labels = case.cells[:, :2].any((1, 2))
     unscored, unstated = (cells[has_labels, :2, 2].sum() for cells in (case.cells, case.stated))
-    row = {"n": used.cells[:, :2, :2].sum(), "n_unscored": unscored, "n_guessed": unstated - unscored}
-    return {key: int(value) for key, value in row.items()} | {"n_unlabelled": int(case.cells[:, 2].sum())}
+    row = {
+        "n": used.cells[:, :2, :2].sum(),
+        "n_unscored": unscored,
+        "n_guessed": unstated - unscored,
+    }
+    return {key: int(value) for key, value in row.items()} | {
+        "n_unlabelled": int(case.cells[:, 2].sum())
+    }
 
 
 def compute_ranking_pairs(
@@ -132,16 +151,19 @@ def compute_ranking_pairs(
     correction: MultiplicityCorrection = "holm",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The order of each pair of systems by a test of two proportions, by the labels and by the predictions.
+    """The order of each pair of systems by a test of two proportions, by the labels and by the
+    predictions.
 
-    A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``: system_a has the lower
-    error rate; ``=``: no difference at ``alpha``), p_labelled and p_predicted (Holm: adjusted for the pairs of the
-    dataset, level and evaluator), error (the orders differ), major_error (both significant, and opposite), n_a, n_b
-    (labels), the four error rates, power_10 (how probably the labels show a difference of 10 points). system_a is the
-    one with the lower labelled rate. What the labels say is over all of them, scored or not. Nothing to put an interval
-    on.
+    A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``:
+    system_a has the lower error rate; ``=``: no difference at ``alpha``), p_labelled and
+    p_predicted (Holm: adjusted for the pairs of the dataset, level and evaluator), error (the
+    orders differ), major_error (both significant, and opposite), n_a, n_b (labels), the four error
+    rates, power_10 (how probably the labels show a difference of 10 points). system_a is the one
+    with the lower labelled rate. What the labels say is over all of them, scored or not. Nothing to
+    put an interval on.
 
-    There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer evaluators.
+    There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer
+    evaluators.
     """
     how = PairTest(test, correction, alpha)
     groups = [judgements.make_groups(level, systems=True) for level in dict.fromkeys(levels)]
@@ -163,9 +185,15 @@ def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
     (p_labelled, true), (p_predicted, said) = labelled.order_pairs(how), predicted.order_pairs(how)
     turn = np.where(is_turned, -1, 1)
     is_known = ~np.isnan(true) & ~np.isnan(said)
-    counts: dict[str, Any] = {"n_a": labelled.n[a], "n_b": labelled.n[b], "n_unscored": unscored[a] + unscored[b]}
+    counts: dict[str, Any] = {
+        "n_a": labelled.n[a],
+        "n_b": labelled.n[b],
+        "n_unscored": unscored[a] + unscored[b],
+    }
     for kind, order in (("labelled", true * turn), ("predicted", said * turn)):
-        counts[f"{kind}_order"] = [None if np.isnan(one) else ORDER_SYMBOLS[int(one)] for one in order]
+        counts[f"{kind}_order"] = [
+            None if np.isnan(one) else ORDER_SYMBOLS[int(one)] for one in order
+        ]
     for key, wrong in (("error", true != said), ("major_error", true * said == -1)):
         counts[key] = np.where(is_known, wrong, None)
     figures = {
@@ -173,7 +201,11 @@ def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
         for kind, errors in (("labelled", labelled), ("predicted", predicted))
         for side, places in (("a", a), ("b", b))
     }
-    figures |= {"p_labelled": p_labelled, "p_predicted": p_predicted, "power_10": labelled.compute_power(0.1, how)}
+    figures |= {
+        "p_labelled": p_labelled,
+        "p_predicted": p_predicted,
+        "power_10": labelled.compute_power(0.1, how),
+    }
     reasons = {
         f"a system has no labelled {level}": (labelled.n[a] == 0) | (labelled.n[b] == 0),
         f"of a system no labelled {level} is scored": (predicted.n[a] == 0) | (predicted.n[b] == 0),
@@ -186,32 +218,40 @@ def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
     return tabulate(keys, counts, {key: Figure(values) for key, values in figures.items()}, reasons)
 
 
-# ------------------------------------------------------------------------------------------------------ checks
+# ---- checks
 
-#: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond the data.
+#: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond
+#: the data.
 MIN_DETECTABLE = 0.50
 
 
 def list_compared_orders(run: AuditedRun) -> list[Row]:
     """A row per data set and evaluator, at claim level, whose pairs of systems were compared.
 
-    ``p_n_reversed`` is the p-value of "no pair is in the wrong order", 1 where the unscored claims could undo it.
+    ``p_n_reversed`` is the p-value of "no pair is in the wrong order", 1 where the unscored claims
+    could undo it.
     """
     rows = [row for row in run.per_dataset("ranking", "n_reversed") if row["level"] == "claim"]
     return [
-        row | {"p_n_reversed": row.get("p_reversed") if row.get("major_error_rate_min") != 0 else 1.0} for row in rows
+        row
+        | {"p_n_reversed": row.get("p_reversed") if row.get("major_error_rate_min") != 0 else 1.0}
+        for row in rows
     ]
 
 
 def _list_orders_by_labels(run: AuditedRun) -> list[Row]:
-    """A row per data set: the labels are the same beside all evaluators, so that who scored least counts.
+    """A row per data set: the labels are the same beside all evaluators, so that who scored least
+    counts.
 
-    ``orderable`` is 1 where most pairs could have shown 10 points and did not: it is known that the systems are alike.
+    ``orderable`` is 1 where most pairs could have shown 10 points and did not: it is known that the
+    systems are alike.
     """
     rows = group_rows((row for row in list_compared_orders(run) if row["n"] is not None), "dataset")
     least = [min(mine, key=lambda row: row["n"]) for mine in rows.values()]
     return [
-        row | {"evaluator": None} | ({"orderable": 1.0} if (row["detectable_10"] or 0.0) >= MIN_DETECTABLE else {})
+        row
+        | {"evaluator": None}
+        | ({"orderable": 1.0} if (row["detectable_10"] or 0.0) >= MIN_DETECTABLE else {})
         for row in least
     ]
 
@@ -224,7 +264,9 @@ ORDER_CHECK = Check(
     says="{evaluator} puts {n_reversed} of {n_pairs:number pair} of systems{on} {verdict}.",
     beyond="in the wrong order",
     advice="Do not rank systems by it.",
-    null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
+    null=(
+        "no pair of systems is in one order by the labels and in the reverse order by an evaluator"
+    ),
 )
 POWER_CHECK = Count(
     id="power",
@@ -234,37 +276,42 @@ POWER_CHECK = Count(
     limit=lambda limits: limits.min_orderable,
     side="under",
     by=(),
-    says="Labelled error rates differ significantly for {n_ordered} of {n_pairs:number pair} of "
-    "systems{on}, {verdict}.",
+    says=(
+        "Labelled error rates differ significantly for {n_ordered} of {n_pairs:number pair} of "
+        "systems{on}, {verdict}."
+    ),
     beyond="too few to judge rankings",
     advice="Two systems without a significant difference may still differ: label more claims.",
-    null="on every data set the labels order a quarter of the pairs, or half of the pairs have enough labels to "
-    "show a difference of 10 points",
+    null=(
+        "on every data set the labels order a quarter of the pairs, or half of the pairs have"
+        " enough labels to show a difference of 10 points"
+    ),
     on_screen=True,
 )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
 _ORDER_ERRORS_DESCRIPTION = (
     "share of pairs that labels and predictions order differently; for the major error "
     "rate, significantly in opposite order"
 )
 _CORRELATION_DESCRIPTION = "τ-b and r over the systems' error rates"
-_DETECTABLE_DESCRIPTION = "share of pairs with labels enough to detect a true difference of 10 points with 80 % power"
+_DETECTABLE_DESCRIPTION = (
+    "share of pairs with labels enough to detect a true difference of 10 points with 80 % power"
+)
 _SYSTEMS_DESCRIPTION = "systems with labelled and scored claims, and the number of their pairs"
 _CLUSTERED_ORDERS_DESCRIPTION = (
-    "number of pairs in significant order, by a test that accounts for clusters (Fisher's exact test if there are "
-    "few) with Holm's correction: by the labels; by both in the same order; by only one; by both in opposite order"
+    "number of pairs in significant order, by a test that accounts for clusters (Fisher's exact"
+    " test if there are few) with Holm's correction: by the labels; by both in the same order; by"
+    " only one; by both in opposite order"
 )
 _CONFUSION_COLUMNS = {
     f"labelled_{ORDER_NAMES[true]}_predicted_{ORDER_NAMES[said]}": Column(
         f"labelled {ORDER_SYMBOLS[true]}, predicted {ORDER_SYMBOLS[said]}",
         "count",
-        (
-            "number of pairs with this order by labels (first sign) and by predictions (second sign); the system with "
-            "the lower labelled rate comes first"
-        ),
+        "number of pairs with this order by labels (first sign) and by predictions (second sign);"
+        " the system with the lower labelled rate comes first",
         shown=False,
     )
     for true in ORDER_NAMES
@@ -274,12 +321,12 @@ _PAIR_OPTIONS = {
     "levels": "`claim`, `response`",
     "alpha": "significance level of the tests",
     "test": (
-        "`clustered` (Student's t with the effective sample size of the clusters, Fisher's exact test if it is "
-        "small) or `z` (VC's test, which treats claims as independent)"
+        "`clustered` (Student's t with the effective sample size of the clusters, Fisher's exact"
+        " test if it is small) or `z` (VC's test, which treats claims as independent)"
     ),
     "correction": (
-        "`holm` over the pairs of a data set, level and evaluator, or `none`; `test: z` with `correction:"
-        " none` gives VC's ordering error"
+        "`holm` over the pairs of a data set, level and evaluator, or `none`; `test: z` with"
+        " `correction: none` gives VC's ordering error"
     ),
 }
 _OPTIONS = {
@@ -295,24 +342,35 @@ _PAIR_DESCRIPTION = "the two systems; the one with the lower labelled error rate
 _ORDER_DESCRIPTION = "`<`: a has significantly fewer errors; `=`: no significant difference; `>`"
 _WRONG_DESCRIPTION = "whether the two orders differ; whether both are significant and opposite"
 _P_DESCRIPTION = (
-    "two-sided p-values of the tests of two proportions, corrected for the number of pairs as `correction` says"
+    "two-sided p-values of the tests of two proportions, corrected for the number of pairs as"
+    " `correction` says"
 )
 _PAIR_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("dataset", "level", "evaluator"),
-    **{f"system_{side}": Column(f"system {side}", "text", _PAIR_DESCRIPTION, key=True) for side in "ab"},
+    **{
+        f"system_{side}": Column(f"system {side}", "text", _PAIR_DESCRIPTION, key=True)
+        for side in "ab"
+    },
     **pick_shared_columns("n_unscored", "reason"),
     **{f"n_{side}": Column(f"n {side}", "count", "labelled claims of each") for side in "ab"},
     **{
-        f"{kind}_error_rate_{side}": Column(f"{kind} error rate {side}", "percent", "the four error rates")
+        f"{kind}_error_rate_{side}": Column(
+            f"{kind} error rate {side}", "percent", "the four error rates"
+        )
         for kind in ("labelled", "predicted")
         for side in "ab"
     },
-    **{f"{kind}_order": Column(f"{kind} order", "text", _ORDER_DESCRIPTION) for kind in ("labelled", "predicted")},
+    **{
+        f"{kind}_order": Column(f"{kind} order", "text", _ORDER_DESCRIPTION)
+        for kind in ("labelled", "predicted")
+    },
     **{f"p_{kind}": Column(f"p {kind}", "p", _P_DESCRIPTION) for kind in ("labelled", "predicted")},
     "error": Column("error", "text", _WRONG_DESCRIPTION),
     "major_error": Column("major error", "text", _WRONG_DESCRIPTION),
     "power_10": Column(
-        "power for 10 points", "percent", "probability that these labels would detect a true difference of 10 points"
+        "power for 10 points",
+        "percent",
+        "probability that these labels would detect a true difference of 10 points",
     ),
 }
 
@@ -322,35 +380,53 @@ _SUMMARY = Audit(
     question="Does an evaluator put systems in the same order as the labels do?",
     source="VC §3.5, Tables 6, 7, 12, 15, 22, 25, 28",
     formula=(
-        "For each pair, a test of two proportions at p < 0.05 gives <, = or >. The default test accounts for "
-        "clusters, with Holm's correction over the pairs. An ordering error is a pair on which labels and "
-        "predictions differ, mostly because only one of the two is significant. A major error (wrong order) is "
-        "a pair on which both are significant and opposite. With `test: z, correction: none` you get VC's "
-        "ordering error. VC's Table 28 seems to leave out systems with at most 10 labelled errors (`min_errors:"
-        " 11`). τ-b and r are computed over the systems' error rates."
+        "For each pair, a test of two proportions at p < 0.05 gives <, = or >. The default test"
+        " accounts for clusters, with Holm's correction over the pairs. An ordering error is a pair"
+        " on which labels and predictions differ, mostly because only one of the two is"
+        " significant. A major error (wrong order) is a pair on which both are significant and"
+        " opposite. With `test: z, correction: none` you get VC's ordering error. VC's Table 28"
+        " seems to leave out systems with at most 10 labelled errors (`min_errors: 11`). τ-b and r"
+        " are computed over the systems' error rates."
     ),
-    text="Each pair of systems is compared twice, once by labels and once by predictions (VC §3.5).",
+    text=(
+        "Each pair of systems is compared twice, once by labels and once by predictions (VC §3.5)."
+    ),
     remedy=(
-        "If pairs are in the wrong order, rank by the labels or by `factaudit estimate`. If the labels "
-        "themselves order few pairs, label more claims before you rank."
+        "If pairs are in the wrong order, rank by the labels or by `factaudit estimate`. If the"
+        " labels themselves order few pairs, label more claims before you rank."
     ),
     columns={
         **pick_shared_columns(
-            "dataset", "level", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason"
+            "dataset",
+            "level",
+            "evaluator",
+            "n",
+            "n_unscored",
+            "n_guessed",
+            "n_unlabelled",
+            "reason",
         ),
         "n_systems": Column("systems", "count", _SYSTEMS_DESCRIPTION),
         "n_pairs": Column("pairs", "count", _SYSTEMS_DESCRIPTION),
-        "error_rate": Column("ordering error", "percent", _ORDER_ERRORS_DESCRIPTION, bounds=True, counted_in="n_pairs"),
+        "error_rate": Column(
+            "ordering error",
+            "percent",
+            _ORDER_ERRORS_DESCRIPTION,
+            bounds=True,
+            counted_in="n_pairs",
+        ),
         "orderable": Column(
             "of a constant",
             "percent",
-            (
-                "share of pairs that the labels order significantly. It is the error rate of a constant evaluator, for "
-                "which all systems are equal"
-            ),
+            "share of pairs that the labels order significantly. It is the error rate of a constant"
+            " evaluator, for which all systems are equal",
         ),
         "major_error_rate": Column(
-            "reversed pairs", "percent", _ORDER_ERRORS_DESCRIPTION, bounds=True, counted_in="n_pairs"
+            "reversed pairs",
+            "percent",
+            _ORDER_ERRORS_DESCRIPTION,
+            bounds=True,
+            counted_in="n_pairs",
         ),
         "kendall_tau": Column(
             "Kendall τ-b",
@@ -361,18 +437,31 @@ _SUMMARY = Audit(
             counted_in="n_systems",
         ),
         "pearson_r": Column(
-            "Pearson r", "number", _CORRELATION_DESCRIPTION, digits=2, interval=FISHER, counted_in="n_systems"
+            "Pearson r",
+            "number",
+            _CORRELATION_DESCRIPTION,
+            digits=2,
+            interval=FISHER,
+            counted_in="n_systems",
         ),
-        "detectable_10": Column("pairs with power for 10 points", "percent", _DETECTABLE_DESCRIPTION),
+        "detectable_10": Column(
+            "pairs with power for 10 points", "percent", _DETECTABLE_DESCRIPTION
+        ),
         **_CONFUSION_COLUMNS,
-        "n_ordered": Column("ordered by the labels", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
-        "n_ordered_alike": Column("ordered alike", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
-        "n_one_sided": Column("ordered by one side", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
+        "n_ordered": Column(
+            "ordered by the labels", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False
+        ),
+        "n_ordered_alike": Column(
+            "ordered alike", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False
+        ),
+        "n_one_sided": Column(
+            "ordered by one side", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False
+        ),
         "n_reversed": Column("reversed", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False),
         "p_reversed": Column(
             "p of a reversal",
             "p",
-            ('p-value of "no pair is in the wrong order", corrected for the number of pairs'),
+            'p-value of "no pair is in the wrong order", corrected for the number of pairs',
             shown=False,
         ),
     },
@@ -394,14 +483,14 @@ _PAIRS = Audit(
     question="In which order does an evaluator put each two systems, and how sure is it?",
     source="VC §3.5",
     formula=(
-        "< means that the first system has significantly fewer errors than the second; = means that the test "
-        "cannot tell. p is corrected (Holm) for the pairs of a data set, level and evaluator, unless "
-        "`correction: none` is set."
+        "< means that the first system has significantly fewer errors than the second; = means that"
+        " the test cannot tell. p is corrected (Holm) for the pairs of a data set, level and"
+        " evaluator, unless `correction: none` is set."
     ),
     text="The pairs behind the section above, one by one.",
     remedy=(
-        "If the labels do not order a pair, no order is known to be right: say so, or label more claims of the "
-        "two systems."
+        "If the labels do not order a pair, no order is known to be right: say so, or label more"
+        " claims of the two systems."
     ),
     columns=_PAIR_COLUMNS,
     options=_PAIR_OPTIONS,

@@ -1,4 +1,5 @@
-"""How often is an evaluator right on correct claims (TPR) and on errors (TNR)? (VC §3.2, Figure 3)"""
+"""How often is an evaluator right on correct claims (TPR) and on errors (TNR)? (VC §3.2, Figure
+3)"""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_co
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count, Opposite
 from factaudit.audit.core.decision_limits import open_share
-from factaudit.audit.core.evaluator_comparison import is_constant_evaluator, list_evaluators_alike_by_bacc
+from factaudit.audit.core.evaluator_comparison import (
+    is_constant_evaluator,
+    list_evaluators_alike_by_bacc,
+)
 from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
@@ -29,15 +33,20 @@ RATE_NAMES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 
 
 def compute_evaluator_rates(
-    judgements: Judgements, *, by: Sequence[str] = ("dataset",), intervals: ClusterBootstrap | None = None
+    judgements: Judgements,
+    *,
+    by: Sequence[str] = ("dataset",),
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """TPR, TNR, BAcc, PPR and the TPR - TNR gap of each evaluator, over any columns of the claims table.
+    """TPR, TNR, BAcc, PPR and the TPR - TNR gap of each evaluator, over any columns of the claims
+    table.
 
-    A row per group of ``by`` and evaluator: the keys of ``by``, evaluator, n (labelled and scored claims; all scored
-    ones where none is labelled), n_unscored, n_guessed, n_unlabelled, n_attributable, n_unattributable, then tpr, tnr,
-    fpr, fnr, bacc, ppr, gap, each with ``_min`` and ``_max`` (what it could be, whatever the missing predictions) and,
-    with intervals, ``_low`` and ``_high``. Where ``by`` has dataset, a row of dataset ``__macro__`` has the unweighted
-    mean of each figure over the datasets where it is defined.
+    A row per group of ``by`` and evaluator: the keys of ``by``, evaluator, n (labelled and scored
+    claims; all scored ones where none is labelled), n_unscored, n_guessed, n_unlabelled,
+    n_attributable, n_unattributable, then tpr, tnr, fpr, fnr, bacc, ppr, gap, each with ``_min``
+    and ``_max`` (what it could be, whatever the missing predictions) and, with intervals, ``_low``
+    and ``_high``. Where ``by`` has dataset, a row of dataset ``__macro__`` has the unweighted mean
+    of each figure over the datasets where it is defined.
     """
     groups = judgements.make_groups("claim", by)
     confidence = None if intervals is None else intervals.confidence
@@ -47,7 +56,10 @@ def compute_evaluator_rates(
         figures = compute_rates(tally, confidence)
         if is_constant_evaluator(evaluator):
             is_constant = np.isin(figures["gap"].point, (-1, 1))
-            figures = {key: one.without_interval(is_constant, CONSTANT_EVALUATOR) for key, one in figures.items()}
+            figures = {
+                key: one.without_interval(is_constant, CONSTANT_EVALUATOR)
+                for key, one in figures.items()
+            }
         n_errors, n_correct = tally.cells[:, :2, :2].sum(2).T
         counts = tally.count_sizes() | {"n_attributable": n_correct, "n_unattributable": n_errors}
         counts["n_datasets"] = np.ones(len(n_errors), dtype=int)
@@ -65,21 +77,29 @@ def compute_evaluator_rates(
     return rows + average_datasets(rows, others, RATE_NAMES, list(counts))
 
 
-# ------------------------------------------------------------------------------------------------------ checks
+# ---- checks
 
 #: |TPR - TNR| over this is a lopsided evaluator (VC §3.2: 20 points).
 MAX_TPR_TNR_GAP = 0.20
-#: A bootstrap of fewer clusters gives intervals that are too narrow (Cameron, Gelbach & Miller 2008).
+#: A bootstrap of fewer clusters gives intervals that are too narrow (Cameron, Gelbach & Miller
+#: 2008).
 FEWEST_CLUSTERS = 10
 
 
 def _list_gaps(run: AuditedRun) -> Iterator[Row]:
-    """Of each data set, and the mean where all data sets have one: few claims may show nothing on any, and the same
-    gap on all of them."""
+    """Of each data set, and the mean where all data sets have one: few claims may show nothing on
+    any, and the same gap on all of them."""
     every = list(run.per_dataset("rates", "gap"))
     counts = Counter(row["evaluator"] for row in every)
-    means = [row for row in run.rows("rates") if row["dataset"] == MACRO_MEAN and row.get("gap") is not None]
-    for row in [*every, *(row for row in means if row.get("n_datasets") == counts[row["evaluator"]] > 1)]:
+    means = [
+        row
+        for row in run.rows("rates")
+        if row["dataset"] == MACRO_MEAN and row.get("gap") is not None
+    ]
+    for row in [
+        *every,
+        *(row for row in means if row.get("n_datasets") == counts[row["evaluator"]] > 1),
+    ]:
         yield row | {"leans": "passes" if row["gap"] > 0 else "flags"}
 
 
@@ -102,7 +122,9 @@ def _list_unscored_shares(run: AuditedRun) -> Iterator[Row]:
         }
     named = [each["name"] for each in run.about.get("evaluators") or []]
     for name in named if rows else ():
-        if name not in run.floors and all(row["evaluator"] != name for row in run.per_dataset("rates")):
+        if name not in run.floors and all(
+            row["evaluator"] != name for row in run.per_dataset("rates")
+        ):
             total = sum(each["n_claims"] for each in run.about.get("claims") or [])
             counts = {"n": 0, "n_unscored": total, "n_claims": total}
             yield {"evaluator": name, "dataset": None, "share": 1.0, "severity": "fail"} | counts
@@ -112,7 +134,10 @@ def _count_clusters(run: AuditedRun) -> list[Row]:
     """The documents of each data set, where intervals rest on them."""
     if not any("tpr_low" in row for row in run.rows("rates")):
         return []
-    return [{key: row.get(key) for key in ("dataset", "n_clusters")} for row in run.about.get("claims") or []]
+    return [
+        {key: row.get(key) for key in ("dataset", "n_clusters")}
+        for row in run.about.get("claims") or []
+    ]
 
 
 CHECKS = (
@@ -123,12 +148,16 @@ CHECKS = (
         figure="gap",
         limit=MAX_TPR_TNR_GAP,
         side="off",
-        says="{evaluator} passes {tpr:percent} of the correct claims and finds {tnr:percent} of the errors{on}, "
-        "{verdict}.",
+        says=(
+            "{evaluator} passes {tpr:percent} of the correct claims and finds {tnr:percent} of the"
+            " errors{on}, {verdict}."
+        ),
         beyond="more than {limit:limit} points apart",
         advice="Check a sample of the claims that it {leans} before you rely on it.",
-        within="{evaluator}'s TPR and TNR are significantly less than {limit:limit} points apart on every data set "
-        "(at most {gap:points} points{on}).",
+        within=(
+            "{evaluator}'s TPR and TNR are significantly less than {limit:limit} points apart on"
+            " every data set (at most {gap:points} points{on})."
+        ),
         null="TPR and TNR are at most 20 points apart, on every data set and on average",
         by_figure=True,
     ),
@@ -142,11 +171,16 @@ CHECKS = (
         only_worst=True,
         says="{evaluator} and {other_evaluator} have about the same BAcc, but lean {verdict}{on}.",
         beyond="to opposite answers",
-        advice="To find errors, choose {other_evaluator} (TNR {other_tnr:percent} against {tnr:percent}). To keep "
-        "correct claims, choose {evaluator} (TPR {tpr:percent} against {other_tpr:percent}).",
+        advice=(
+            "To find errors, choose {other_evaluator} (TNR {other_tnr:percent} against"
+            " {tnr:percent}). To keep correct claims, choose {evaluator} (TPR {tpr:percent} against"
+            " {other_tpr:percent})."
+        ),
         severity="warn",
-        null="of no two evaluators of about the same BAcc (within 2 points) leans one to passing claims and the other "
-        "to flagging them",
+        null=(
+            "of no two evaluators of about the same BAcc (within 2 points) leans one to passing"
+            " claims and the other to flagging them"
+        ),
         by_figure=True,
     ),
     Count(
@@ -155,7 +189,10 @@ CHECKS = (
         rows=_list_unscored_shares,
         figure="share",
         limit=lambda limits: limits.max_unscored,
-        says="{evaluator} did not score, or only guessed, {share:percent} of {n_claims:number claim}{on}, {verdict}.",
+        says=(
+            "{evaluator} did not score, or only guessed, {share:percent} of {n_claims:number"
+            " claim}{on}, {verdict}."
+        ),
         beyond="more than {limit:limit} %",
         advice="Judge them again; until then its figures are ranges.",
         claims="unscored",
@@ -169,27 +206,45 @@ CHECKS = (
         limit=FEWEST_CLUSTERS,
         side="under",
         by=(),
-        says="All claims{on} come from {n_clusters:number document or response|documents or responses}, {verdict}.",
+        says=(
+            "All claims{on} come from {n_clusters:number document or response|documents or"
+            " responses}, {verdict}."
+        ),
         beyond="too few for reliable intervals",
         advice="Judge claims about more documents.",
     ),
 )
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
 
 #: Also of the audits that compute rates of a part of the claims.
 RATES_COLUMNS: dict[str, Column] = {
     **pick_shared_columns(
-        "dataset", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason", "n_datasets"
+        "dataset",
+        "evaluator",
+        "n",
+        "n_unscored",
+        "n_guessed",
+        "n_unlabelled",
+        "reason",
+        "n_datasets",
     ),
     "n_attributable": Column("label 1", "count", "scored claims with this label"),
     "n_unattributable": Column("label 0", "count", "scored claims with this label"),
-    "tpr": share_column("TPR", "P(prediction 1 given label 1)", claims="rejected", counted_in="n_attributable"),
-    "tnr": share_column("TNR", "P(prediction 0 given label 0)", claims="passed", counted_in="n_unattributable"),
-    "fpr": share_column("FPR", "1 − TNR", shown=False, claims="passed", counted_in="n_unattributable"),
-    "fnr": share_column("FNR", "1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"),
+    "tpr": share_column(
+        "TPR", "P(prediction 1 given label 1)", claims="rejected", counted_in="n_attributable"
+    ),
+    "tnr": share_column(
+        "TNR", "P(prediction 0 given label 0)", claims="passed", counted_in="n_unattributable"
+    ),
+    "fpr": share_column(
+        "FPR", "1 − TNR", shown=False, claims="passed", counted_in="n_unattributable"
+    ),
+    "fnr": share_column(
+        "FNR", "1 − TPR", shown=False, claims="rejected", counted_in="n_attributable"
+    ),
     "bacc": share_column("BAcc", "(TPR + TNR) / 2", MOVER),
     "ppr": share_column("PPR", "share of claims with prediction 1"),
     "gap": share_column("gap", "TPR − TNR", MOVER, "points"),
@@ -198,20 +253,23 @@ RATES_COLUMNS: dict[str, Column] = {
 AUDIT = Audit(
     name="rates",
     title="How often each evaluator is right",
-    question="How often is each evaluator right on supported claims (label 1) and on errors (label 0)?",
+    question=(
+        "How often is each evaluator right on supported claims (label 1) and on errors (label 0)?"
+    ),
     source="VC §3.2, Fig. 3",
     formula=(
-        "TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2; PPR = share "
-        "of claims with prediction 1; gap = TPR − TNR."
+        "TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2;"
+        " PPR = share of claims with prediction 1; gap = TPR − TNR."
     ),
     text=(
-        "Predictions are compared with labels. An evaluator with a high TPR and a low TNR accepts claims too "
-        "readily. Two evaluators of equal balanced accuracy can err in opposite ways (VC Fig. 3)."
+        "Predictions are compared with labels. An evaluator with a high TPR and a low TNR accepts"
+        " claims too readily. Two evaluators of equal balanced accuracy can err in opposite ways"
+        " (VC Fig. 3)."
     ),
     remedy=(
-        "If TPR and TNR are far apart, tune the threshold on your own labels (`discrimination`) or correct the "
-        "error rates (`factaudit estimate`). If the interval of BAcc contains 50 %, do not use the evaluator on "
-        "such data."
+        "If TPR and TNR are far apart, tune the threshold on your own labels (`discrimination`) or"
+        " correct the error rates (`factaudit estimate`). If the interval of BAcc contains 50 %, do"
+        " not use the evaluator on such data."
     ),
     columns=RATES_COLUMNS,
     options={"by": "columns of the claims table that form the groups"},
@@ -219,7 +277,10 @@ AUDIT = Audit(
     counts="joint",
     plot=ScatterPlot(
         what="TPR against TNR, with lines of equal balanced accuracy",
-        reading="Large markers are means over data sets. Far to the left: misses errors. Low: flags correct claims.",
+        reading=(
+            "Large markers are means over data sets. Far to the left: misses errors. Low: flags"
+            " correct claims."
+        ),
         x="tnr",
         y="tpr",
         lines="equal_bacc",

@@ -1,7 +1,8 @@
-"""Do the passages of a fact contain its evidence? What the whole page supports, and what of it passages do.
+"""Do the passages of a fact contain its evidence? What the whole page supports, and what of it
+passages do.
 
-A fact that is "not supported" may be wrong, or its passages may be the wrong ones. The claims table has each way of
-retrieval under its name in the column ``variant``, and the whole page under one.
+A fact that is "not supported" may be wrong, or its passages may be the wrong ones. The claims table
+has each way of retrieval under its name in the column ``variant``, and the whole page under one.
 """
 
 from __future__ import annotations
@@ -27,18 +28,23 @@ _SHARES = ("recall", "not_in_passages")
 def compute_retrieval_recall(
     judgements: Judgements, *, page: str = PAGE_VARIANT, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
-    """A row per dataset, evaluator and variant but ``page``, over the facts that both variants have a verdict on.
+    """A row per dataset, evaluator and variant but ``page``, over the facts that both variants have
+    a verdict on.
 
-    recall: of the facts that the whole page supports, the share that the passages support. not_in_passages: of the
-    facts that the passages do not support, the share that the page supports; the others are contradicted or not told
-    there: verdicts do not say which. n_only_passages: facts that passages support and the page does not, where the
-    evaluator is at odds with itself. Facts are told apart by their words; clusters are responses.
+    recall: of the facts that the whole page supports, the share that the passages support.
+    not_in_passages: of the facts that the passages do not support, the share that the page
+    supports; the others are contradicted or not told
+    there: verdicts do not say which. n_only_passages: facts that passages support and the page does
+    not, where the evaluator is at odds with itself. Facts are told apart by their words; clusters
+    are responses.
     """
     if "variant" not in judgements.claims or not has_response_facts(judgements):
         return []
     claims = judgements.claims[[*_FACT, "variant"]].astype(object)
     facts = claims.where(claims.notna(), None).assign(row=np.arange(len(claims)))
-    facts = facts[facts["variant"].notna() & facts["response_id"].notna()].drop_duplicates([*_FACT, "variant"])
+    facts = facts[facts["variant"].notna() & facts["response_id"].notna()].drop_duplicates(
+        [*_FACT, "variant"]
+    )
     whole = facts[facts["variant"] == page].drop(columns="variant")
     pairs = facts[facts["variant"] != page].merge(whole, on=_FACT, suffixes=("", "_page"))
     rows = []
@@ -58,7 +64,9 @@ def compute_retrieval_recall(
                 "n_not_supported": int((~passages).sum()),
                 "n_only_passages": int((passages & ~whole_page).sum()),
             }
-            for name, among, is_hit in zip(_SHARES, (whole_page, ~passages), (passages, whole_page), strict=True):
+            for name, among, is_hit in zip(
+                _SHARES, (whole_page, ~passages), (passages, whole_page), strict=True
+            ):
                 confidence = None if intervals is None else intervals.confidence
                 row |= pick_figure(name, share_units(is_hit, among, cluster[both], confidence), 0)
             rows.append(explain_row(row, _SHARES))
@@ -69,28 +77,34 @@ AUDIT = Audit(
     name="retrieval",
     title="Whether passages hold the evidence",
     question=(
-        "Do the retrieved passages contain the evidence for a fact, and are unsupported facts really missing "
-        "from the page?"
+        "Do the retrieved passages contain the evidence for a fact, and are unsupported facts"
+        " really missing from the page?"
     ),
     source="Min et al. 2023, §4.1; Wei et al. 2024",
     text=(
-        "The same facts are verified with retrieved passages and with the whole page. An evaluator that makes "
-        "mistakes on long pages makes evidence seem absent."
+        "The same facts are verified with retrieved passages and with the whole page. An evaluator"
+        " that makes mistakes on long pages makes evidence seem absent."
     ),
     formula="Recall = facts supported by both / facts supported by the whole page.",
     remedy=(
-        "If recall is low, retrieve more passages (`k`) or retrieve them in another way (`retrieval`). A fact "
-        "that is only missing from the passages is not an error of the system."
+        "If recall is low, retrieve more passages (`k`) or retrieve them in another way"
+        " (`retrieval`). A fact that is only missing from the passages is not an error of the"
+        " system."
     ),
     columns={
         **pick_shared_columns("dataset", "evaluator"),
         "variant": Column("variant", "text", "how passages were chosen", key=True),
         "n": Column("facts", "count", "facts with both verdicts, and facts that lack one"),
-        "n_unscored": Column("unscored", "count", "facts with both verdicts, and facts that lack one", shown="any"),
+        "n_unscored": Column(
+            "unscored", "count", "facts with both verdicts, and facts that lack one", shown="any"
+        ),
         "n_in_page": Column("supported by the page", "count", "denominators of the shares"),
         "n_not_supported": Column("not supported", "count", "denominators of the shares"),
         "n_only_passages": Column(
-            "by passages only", "count", "facts that the passages support but the whole page does not", shown="any"
+            "by passages only",
+            "count",
+            "facts that the passages support but the whole page does not",
+            shown="any",
         ),
         "recall": Column(
             "recall",
@@ -111,8 +125,11 @@ AUDIT = Audit(
     options={"page": "the variant that reads whole pages"},
     compute=compute_retrieval_recall,
     applies=lambda judged: (
-        "variant" in judged.claims and bool((judged.claims["variant"] == PAGE_VARIANT).fillna(False).any())
+        "variant" in judged.claims
+        and bool((judged.claims["variant"] == PAGE_VARIANT).fillna(False).any())
     ),
     without_labels=True,
-    plot=PlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_passages"), groups=("variant",)),
+    plot=PlotSpec(
+        what="Evidence that passages hold", keys=("recall", "not_in_passages"), groups=("variant",)
+    ),
 )

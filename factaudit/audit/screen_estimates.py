@@ -1,4 +1,5 @@
-"""What does the first screen say of estimates? The rates to report, how sure they are, and how far they bring one."""
+"""What does the first screen say of estimates? The rates to report, how sure they are, and how far
+they bring one."""
 
 from __future__ import annotations
 
@@ -22,15 +23,15 @@ def _place(row: Row) -> tuple[str, str, str]:
 
 
 def _list_quotable(run: AuditedRun) -> list[Row]:
-    """The summaries with an estimate to report: of claims where there are any, for labels of responses are the same
-    labels again."""
+    """The summaries with an estimate to report: of claims where there are any, for labels of
+    responses are the same labels again."""
     rows = [row for row in run.rows("estimate_summary") if row.get("quote")]
     return [row for row in rows if row["level"] == "claim"] or rows
 
 
 def _list_quoted(run: AuditedRun) -> list[Row]:
-    """The estimates to report, a row for each system, the least rate first; with the rate by all labels where it is
-    known."""
+    """The estimates to report, a row for each system, the least rate first; with the rate by all
+    labels where it is known."""
     rows = [row for row in run.rows("estimates") if row.get("rate") is not None]
     quoted = []
     for summary in _list_quotable(run):
@@ -41,7 +42,11 @@ def _list_quoted(run: AuditedRun) -> list[Row]:
 
 
 def _list_predicted(run: AuditedRun) -> dict[tuple[str, str, str], Row]:
-    return {_place(row): row for row in run.rows("estimates") if row["method"] == "raw" and row["rate"] is not None}
+    return {
+        _place(row): row
+        for row in run.rows("estimates")
+        if row["method"] == "raw" and row["rate"] is not None
+    }
 
 
 def _list_mains(run: AuditedRun) -> list[str]:
@@ -49,7 +54,8 @@ def _list_mains(run: AuditedRun) -> list[str]:
 
 
 def tabulate_estimates(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
-    """Headings, and a row for each system with the rate to report; cells are "" where nothing is known."""
+    """Headings, and a row for each system with the rate to report; cells are "" where nothing is
+    known."""
     quoted, predicted = _list_quoted(run), _list_predicted(run)
     heads = [
         ("", "system"),
@@ -60,8 +66,14 @@ def tabulate_estimates(run: AuditedRun) -> tuple[list[tuple[str, str]], list[lis
     keys = ["dataset", "system"] if len({row["dataset"] for row in quoted}) > 1 else ["system"]
     table = []
     for row in quoted:
-        names = [f"all {row['level']}s" if is_total_key(row[key]) else str(row[key]) for key in keys]
-        rates = [(row, "rate"), (predicted.get(_place(row), {}), "rate"), (row, "labelled_error_rate")]
+        names = [
+            f"all {row['level']}s" if is_total_key(row[key]) else str(row[key]) for key in keys
+        ]
+        rates = [
+            (row, "rate"),
+            (predicted.get(_place(row), {}), "rate"),
+            (row, "labelled_error_rate"),
+        ]
         table.append([", ".join(names), *(_format_rate(*rate) for rate in rates)])
     return heads, table
 
@@ -78,13 +90,25 @@ def _format_rate(row: Row, key: str) -> str:
 
 
 def word_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
-    """Of a run that only estimates, in words and sentences: which rates to report, and if the predicted ones do."""
-    predicted, quoted = _list_predicted(run), [row for row in _list_quoted(run) if has_interval(row, "rate")]
+    """Of a run that only estimates, in words and sentences: which rates to report, and if the
+    predicted ones do."""
+    predicted, quoted = (
+        _list_predicted(run),
+        [row for row in _list_quoted(run) if has_interval(row, "rate")],
+    )
     if quoted:
         n_labels = format_count(sum(row["n_labels"] or 0 for row in _list_quotable(run)), "label")
-        width = fill("{width:rough}", {"width": mean(row["rate_high"] - row["rate_low"] for row in quoted)})
+        width = fill(
+            "{width:rough}", {"width": mean(row["rate_high"] - row["rate_low"] for row in quoted)}
+        )
         average = " on average" if len(quoted) > 1 else ""
-        yield "Use", f"the estimated rates: {n_labels} give {100 * run.confidence:.3g} % CIs of {width}{average}."
+        yield (
+            "Use",
+            (
+                f"the estimated rates: {n_labels} give {100 * run.confidence:.3g} % CIs of"
+                f" {width}{average}."
+            ),
+        )
     beside = []
     for row in quoted:
         if (raw := predicted.get(_place(row))) is not None:
@@ -93,12 +117,23 @@ def word_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
     n_off = int((Tests(run, beside, "off").adjust(0.0, "off") < 1 - run.confidence).sum())
     if n_off:
         mains = _list_mains(run)
-        predict, differ = "predicts" if len(mains) == 1 else "predict", "differs" if n_off == 1 else "differ"
-        text = f"the rates that {join_names(mains)} {predict}: {n_off} of {len(beside)} {differ} significantly"
+        predict, differ = (
+            "predicts" if len(mains) == 1 else "predict",
+            "differs" if n_off == 1 else "differ",
+        )
+        text = (
+            f"the rates that {join_names(mains)} {predict}: {n_off} of {len(beside)} {differ}"
+            " significantly"
+        )
         yield "Avoid", f"{text} from the estimates."
-    lone = [row["system"] for row in quoted if not row["n_labels"] and not is_total_key(row["system"])]
+    lone = [
+        row["system"] for row in quoted if not row["n_labels"] and not is_total_key(row["system"])
+    ]
     if lone:
-        text = f"No claim of {join_names(lone)} was labelled; the rate rests on the labels of the other systems."
+        text = (
+            f"No claim of {join_names(lone)} was labelled; the rate rests on the labels of the"
+            " other systems."
+        )
         yield "Beware", text
     estimated = {(row["dataset"], row["level"], row["method"]) for row in run.rows("estimates")}
     for row in run.rows("estimate_summary"):
@@ -107,16 +142,22 @@ def word_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
 
 
 def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> Iterator[str]:
-    """How far corrected rates are expected to be off, where that is nearer than the predicted ones are.
+    """How far corrected rates are expected to be off, where that is nearer than the predicted ones
+    are.
 
-    biases: the predicted rates of systems, with how far they are off. Nothing is said where the truth is known and too
+    biases: the predicted rates of systems, with how far they are off. Nothing is said where the
+    truth is known and too
     few intervals contain it: then their widths promise too much.
     """
     summary = [row for row in _list_quotable(run) if row.get("width") is not None]
     estimated = [row for row in _list_quoted(run) if has_interval(row, "rate")]
     known = [row for row in estimated if row.get("labelled_error_rate") is not None]
-    n_right = sum(row["rate_low"] <= row["labelled_error_rate"] <= row["rate_high"] for row in known)
-    promises_too_much = scipy.special.bdtr(n_right, len(known), DEFAULT_CONFIDENCE) < 1 - DEFAULT_CONFIDENCE
+    n_right = sum(
+        row["rate_low"] <= row["labelled_error_rate"] <= row["rate_high"] for row in known
+    )
+    promises_too_much = (
+        scipy.special.bdtr(n_right, len(known), DEFAULT_CONFIDENCE) < 1 - DEFAULT_CONFIDENCE
+    )
     widths = {_place(row): row["rate_high"] - row["rate_low"] for row in estimated}
     raw = [abs(row["bias"]) for row in biases if (row["dataset"], "claim", row["system"]) in widths]
     if promises_too_much or not summary or not raw:
@@ -126,6 +167,11 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> Iterator[s
         n_labels = sorted({row["n_labels"] for row in summary})
         labels = " to ".join(f"{n:,}" for n in dict.fromkeys([n_labels[0], n_labels[-1]]))
         each = " per data set" if len(summary) > 1 else ""
-        text = f"correct them with human labels (factaudit sample, then factaudit estimate): with {labels} labels{each}"
-        text += ", they are expected to be off by {expected:rough} on average instead of {raw:rough}."
+        text = (
+            "correct them with human labels (factaudit sample, then factaudit estimate): with"
+            f" {labels} labels{each}"
+        )
+        text += (
+            ", they are expected to be off by {expected:rough} on average instead of {raw:rough}."
+        )
         yield fill(text, {"expected": expected, "raw": mean(raw)})

@@ -1,7 +1,8 @@
 """How much does FActScore, and the order of systems by it, change with one setting of the pipeline?
 
-A FActScore is of a decomposer, demonstrations, a retriever and a verifier as much as of the responses (Wanner et al.
-2024; Hu et al. 2024). The claims table has each variant of the pipeline under its name in the column ``variant``.
+A FActScore is of a decomposer, demonstrations, a retriever and a verifier as much as of the
+responses (Wanner et al. 2024; Hu et al. 2024). The claims table has each variant of the pipeline
+under its name in the column ``variant``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.response_facts import collect_response_facts, has_response_facts, score_response_facts
+from factaudit.arrays.response_facts import (
+    collect_response_facts,
+    has_response_facts,
+    score_response_facts,
+)
 from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, mean_of_defined
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
@@ -43,10 +48,12 @@ def compute_score_sensitivity(
     gammas: Mapping[str, float] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The FActScore of each system by each variant: a row per dataset, evaluator, variant and system, ``base`` first.
+    """The FActScore of each system by each variant: a row per dataset, evaluator, variant and
+    system, ``base`` first.
 
-    ``score`` is as in the audit `factscore`. ``change``: the mean over the n responses that both this variant and the
-    base have scored of the difference of their scores; clusters are topics, else responses. The bounds let what is
+    ``score`` is as in the audit `factscore`. ``change``: the mean over the n responses that both
+    this variant and the base have scored of the difference of their scores; clusters are topics,
+    else responses. The bounds let what is
     unscored, or guessed, be either. gammas: γ of the variants that have their own.
     """
     rows: list[Row] = []
@@ -66,29 +73,43 @@ def compute_score_sensitivity(
     return rows
 
 
-def _score_responses_by_variant(judgements: Judgements, gamma: float, gammas: Mapping[str, float]) -> pd.DataFrame:
-    """The responses with facts as each variant and evaluator scored them, and ``cluster``: texts on one topic are not
-    independent, whichever system wrote them."""
+def _score_responses_by_variant(
+    judgements: Judgements, gamma: float, gammas: Mapping[str, float]
+) -> pd.DataFrame:
+    """The responses with facts as each variant and evaluator scored them, and ``cluster``: texts on
+    one topic are not independent, whichever system wrote them."""
     parts = [pd.DataFrame(columns=["dataset", "evaluator", "variant"])]
     for name in sorted(judgements.claims["variant"].dropna().unique()):
         inside = (judgements.claims["variant"] == name).fillna(False).to_numpy(dtype=bool)
         alone = select_claims(judgements, np.flatnonzero(inside))
         facts = collect_response_facts(alone)
-        responses = facts.responses.assign(variant=name, system=facts.responses["system"].fillna(""))
-        responses["cluster"] = responses["topic"].fillna(responses["system"] + "\x1f" + responses["response_id"])
+        responses = facts.responses.assign(
+            variant=name, system=facts.responses["system"].fillna("")
+        )
+        responses["cluster"] = responses["topic"].fillna(
+            responses["system"] + "\x1f" + responses["response_id"]
+        )
         for at, evaluator in enumerate(alone.evaluators):
             if (alone.status[at] >= 0).any():
                 figures = score_response_facts(facts, alone, at, gammas.get(name, gamma)).figures
-                parts.append(responses.assign(evaluator=evaluator, **{key: figures[key] for key in _SCORES}))
+                parts.append(
+                    responses.assign(evaluator=evaluator, **{key: figures[key] for key in _SCORES})
+                )
     scores = pd.concat(parts, ignore_index=True)
     return scores[scores["score_max"].notna()] if len(parts) > 1 else scores
 
 
-def _compare_with_base(responses: pd.DataFrame, is_base: bool, intervals: ClusterBootstrap | None) -> Row:
-    """The figures of responses with their scores by a variant, and by the base (``base_score``, ...)."""
+def _compare_with_base(
+    responses: pd.DataFrame, is_base: bool, intervals: ClusterBootstrap | None
+) -> Row:
+    """The figures of responses with their scores by a variant, and by the base (``base_score``,
+    ...)."""
     is_open = responses["score_max"] - responses["score_min"] > 1e-12
     row: Row = {"n_scored": int(responses["score"].notna().sum()), "n": 0, "n_clusters": 0}
-    row |= {"n_unscored": int(is_open.sum()), **average_responses("score", responses["score"], intervals)}
+    row |= {
+        "n_unscored": int(is_open.sum()),
+        **average_responses("score", responses["score"], intervals),
+    }
     row |= {key: mean_of_defined(responses[key]) for key in ("score_min", "score_max")}
     row |= dict.fromkeys(f"change{end}" for end in ("", "_low", "_high", "_min", "_max"))
     both = responses[responses["score"].notna() & responses["base_score"].notna()]
@@ -98,17 +119,25 @@ def _compare_with_base(responses: pd.DataFrame, is_base: bool, intervals: Cluste
         base_is_open = both["base_score_max"] - both["base_score_min"] > 1e-12
         row["n_unscored"] += int((base_is_open & ~is_open[both.index]).sum())
         row |= {"n": len(both), "n_clusters": len(set(cluster)), "change": change.point}
-        row["change_min"] = min(change.point, float((both["score_min"] - both["base_score_max"]).mean()))
-        row["change_max"] = max(change.point, float((both["score_max"] - both["base_score_min"]).mean()))
+        row["change_min"] = min(
+            change.point, float((both["score_min"] - both["base_score_max"]).mean())
+        )
+        row["change_max"] = max(
+            change.point, float((both["score_max"] - both["base_score_min"]).mean())
+        )
         if intervals is not None:
             row |= name_ends("change", interval(change, cluster, confidence=intervals.confidence))
     why = "no response is scored by both a variant and the base" if row["change"] is None else ""
-    return explain_row(row, ("score", "change"), [why], "its responses are fewer than two, or all alike")
+    return explain_row(
+        row, ("score", "change"), [why], "its responses are fewer than two, or all alike"
+    )
 
 
 def _list_changes(run: AuditedRun) -> Iterator[Row]:
     for row in run.rows("sensitivity"):
-        yield row | {"whose": "" if row["system"] in (None, ALL_TOGETHER) else f" of {row['system']}"}
+        yield row | {
+            "whose": "" if row["system"] in (None, ALL_TOGETHER) else f" of {row['system']}"
+        }
 
 
 CHECK = Check(
@@ -139,28 +168,42 @@ AUDITS = (
     Audit(
         name="sensitivity",
         title="How far settings of the pipeline move the score",
-        question="How much does FActScore depend on the decomposer, the retriever and the verifier?",
+        question=(
+            "How much does FActScore depend on the decomposer, the retriever and the verifier?"
+        ),
         source="Wanner et al. 2024; Hu et al. 2024; Min et al. 2023, §4.2",
         text=(
-            "One setting is changed at a time. The audit does not say which variant is right; labelled facts can tell."
+            "One setting is changed at a time. The audit does not say which variant is right;"
+            " labelled facts can tell."
         ),
         formula="Change = score of the variant − score of the base, averaged over responses.",
         remedy=(
-            "Report the settings together with the score, and the range of scores over equally good settings. "
-            "Scores from two papers can be compared only if their pipelines are the same."
+            "Report the settings together with the score, and the range of scores over equally good"
+            " settings. Scores from two papers can be compared only if their pipelines are the"
+            " same."
         ),
         columns={
             **pick_shared_columns("dataset", "evaluator"),
-            "variant": Column("variant", "text", "the setting that differs from the `base`", key=True),
+            "variant": Column(
+                "variant", "text", "the setting that differs from the `base`", key=True
+            ),
             **pick_shared_columns("system"),
             "n_scored": Column("responses", "count", "responses that the variant scored"),
             "n": Column("compared", "count", "responses that both scored"),
             "n_unscored": Column(
-                "open", "count", "responses in which a fact is unscored or guessed by either", shown="any"
+                "open",
+                "count",
+                "responses in which a fact is unscored or guessed by either",
+                shown="any",
             ),
-            "n_clusters": Column("topics", "count", "their topics or, without topics, responses", shown=False),
+            "n_clusters": Column(
+                "topics", "count", "their topics or, without topics, responses", shown=False
+            ),
             "score": share_column(
-                "FActScore", "score of the variant, with its length penalty", RESPONSE_MEAN, counted_in="n_scored"
+                "FActScore",
+                "score of the variant, with its length penalty",
+                RESPONSE_MEAN,
+                counted_in="n_scored",
             ),
             "change": share_column("change", "change from the base", JACKKNIFE, "points"),
             **pick_shared_columns("reason"),

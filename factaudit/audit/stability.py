@@ -16,18 +16,28 @@ from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import interleave, tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
+from factaudit.stats.clustered_proportions import (
+    count_codes_by_cluster,
+    estimate_clustered_proportions,
+)
 from factaudit.stats.undefined_values import divide_or_undefined
 
 
-def compute_verdict_stability(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
-    """How often two verdicts of one evaluator on one claim differ: a row per data set and evaluator that was asked
-    more than once.
+def compute_verdict_stability(
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
+    """How often two verdicts of one evaluator on one claim differ: a row per data set and evaluator
+    that was asked more than once.
 
-    flip_rate is over the pairs of verdicts on a claim; its bounds let the pairs that lack one agree, or differ.
+    flip_rate is over the pairs of verdicts on a claim; its bounds let the pairs that lack one
+    agree, or differ.
     """
     groups = judgements.make_groups("claim")
-    asked = judgements.prediction[None] if judgements.repeat_predictions is None else judgements.repeat_predictions
+    asked = (
+        judgements.prediction[None]
+        if judgements.repeat_predictions is None
+        else judgements.repeat_predictions
+    )
     tables = []
     for place, evaluator in enumerate(judgements.evaluators):
         said = asked[(asked[:, place] >= 0).any(1), place]
@@ -35,27 +45,46 @@ def compute_verdict_stability(judgements: Judgements, *, intervals: ClusterBoots
             continue
         flip_rate, counts = _measure_flips(judgements, groups, said, intervals)
         keys = [{**key, "evaluator": evaluator} for key in groups.keys]
-        tables.append(tabulate(keys, counts, {"flip_rate": flip_rate}, {"no claim has two verdicts": counts["n"] == 0}))
+        tables.append(
+            tabulate(
+                keys,
+                counts,
+                {"flip_rate": flip_rate},
+                {"no claim has two verdicts": counts["n"] == 0},
+            )
+        )
     return interleave(tables)
 
 
 def _measure_flips(
-    judgements: Judgements, groups: ClaimGroups, said: np.ndarray, intervals: ClusterBootstrap | None
+    judgements: Judgements,
+    groups: ClaimGroups,
+    said: np.ndarray,
+    intervals: ClusterBootstrap | None,
 ) -> tuple[Figure, dict[str, np.ndarray]]:
-    """The flip rate of each group, and its numbers of claims; said: int8 (R, n), what each repeat predicts."""
+    """The flip rate of each group, and its numbers of claims; said: int8 (R, n), what each repeat
+    predicts."""
     n_groups, n_kinds = len(groups.keys), (len(said) + 1) ** 2
     # A claim's kind: how many of its verdicts are 1, of how many.
     kinds = (said >= 0).sum(0) * (len(said) + 1) + (said == 1).sum(0)
     verdicts, ones = np.divmod(np.arange(n_kinds), len(said) + 1)
     pairs, flips = verdicts * (verdicts - 1) // 2, ones * (verdicts - ones)
-    clusters = count_codes_by_cluster(judgements.cluster_codes, groups.codes, n_groups, kinds, n_kinds)
+    clusters = count_codes_by_cluster(
+        judgements.cluster_codes, groups.codes, n_groups, kinds, n_kinds
+    )
     sums = clusters.counts @ np.stack([pairs, flips, verdicts > 1], axis=1)
     n_pairs, n_flips, n = clusters.sum_by_group(sums).T
     share = estimate_clustered_proportions(clusters, sums[:, [1]], sums[:, [0]])
     claims = np.bincount(groups.codes, minlength=n_groups)
     every = claims * pairs.max()
-    bounds = divide_or_undefined(n_flips, every), divide_or_undefined(n_flips + every - n_pairs, every)
-    low, high = (ends[:, 0] for ends in share.wilson_intervals(0.95 if intervals is None else intervals.confidence))
+    bounds = (
+        divide_or_undefined(n_flips, every),
+        divide_or_undefined(n_flips + every - n_pairs, every),
+    )
+    low, high = (
+        ends[:, 0]
+        for ends in share.wilson_intervals(0.95 if intervals is None else intervals.confidence)
+    )
     flip_rate = Figure(share.point[:, 0], bounds, None if intervals is None else (low, high))
     n = n.astype(np.int64)
     return flip_rate, {"n": n, "n_unscored": claims - n, "n_repeats": np.full(n_groups, len(said))}
@@ -70,7 +99,10 @@ CHECK = Check(
     says="Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, {verdict}.",
     beyond="more than {limit:limit} %",
     advice="All its figures vary by chance; ask several times and take the majority.",
-    within="Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, and no more on any data set.",
+    within=(
+        "Asked again, {evaluator} changes {flip_rate:percent} of its verdicts{on}, and no more on"
+        " any data set."
+    ),
     null="at most 5 % of the verdicts change, on every data set",
     is_share=True,
     by_figure=True,
@@ -82,8 +114,11 @@ AUDIT = Audit(
     title="Whether an evaluator agrees with itself",
     question="Does an evaluator give the same verdict if it is asked again?",
     formula="Flip rate = pairs of verdicts on one claim that differ / all such pairs.",
-    text="What changes from one repetition to the next is chance, and no interval over claims includes it.",
-    remedy=("Ask at temperature 0, or several times and take the majority."),
+    text=(
+        "What changes from one repetition to the next is chance, and no interval over claims"
+        " includes it."
+    ),
+    remedy="Ask at temperature 0, or several times and take the majority.",
     columns={
         **pick_shared_columns("dataset", "evaluator"),
         "n": Column("n", "count", "claims with at least two verdicts"),

@@ -1,7 +1,8 @@
-"""Does an evaluator follow word overlap? Its rates in bins of ROUGE-2 precision (VC §4.1, Figure 5).
+"""Does an evaluator follow word overlap? Its rates in bins of ROUGE-2 precision (VC §4.1, Figure
+5).
 
-VC finds that evaluators miss attributable claims that are paraphrased (TPR rises with overlap) and pass unattributable
-ones that copy the document's wording (TNR falls with overlap).
+VC finds that evaluators miss attributable claims that are paraphrased (TPR rises with overlap) and
+pass unattributable ones that copy the document's wording (TNR falls with overlap).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
 
 
 def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
-    """The task of each claim, its dataset where it has none: int64 (n,) codes into the sorted names."""
+    """The task of each claim, its dataset where it has none: int64 (n,) codes into the sorted
+    names."""
     task, dataset = (judgements.claims[column].astype(object) for column in ("task", "dataset"))
     named = task.where(task.notna(), dataset)
     return encode_claim_group_column(named.to_frame("task"), "task")
@@ -39,14 +41,16 @@ def compute_surface_bias(
 ) -> list[Row]:
     """TPR and TNR of each evaluator in bins of ROUGE-2 precision, within each task group.
 
-    The bins hold equal numbers of the group's labelled claims as far as ties allow: bin b has the claims over its lower
-    edge and up to its upper one (bin 1 has its lower one too). Where edges coincide a bin has no claim: its claims are
-    in an earlier bin. The bins are the same for all evaluators.
+    The bins hold equal numbers of the group's labelled claims as far as ties allow: bin b has the
+    claims over its lower edge and up to its upper one (bin 1 has its lower one too). Where edges
+    coincide a bin has no claim: its claims are in an earlier bin. The bins are the same for all
+    evaluators.
 
-    A row per task group, evaluator and bin: task (the dataset's name where the claims have no task), evaluator, bin
-    (1..bins), r2_low, r2_high (the edges), n (scored claims), n_unscored, n_no_r2 (the group's labelled claims that
-    have no ROUGE-2 precision, so no bin), n_pos, n_neg, tpr, tnr, each rate with ``_min`` and ``_max`` and, with
-    intervals, ``_low`` and ``_high`` (bin edges are held fixed).
+    A row per task group, evaluator and bin: task (the dataset's name where the claims have no
+    task), evaluator, bin (1..bins), r2_low, r2_high (the edges), n (scored claims), n_unscored,
+    n_no_r2 (the group's labelled claims that have no ROUGE-2 precision, so no bin), n_pos, n_neg,
+    tpr, tnr, each rate with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high`` (bin
+    edges are held fixed).
     """
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
@@ -58,9 +62,15 @@ def compute_surface_bias(
         edges = _compute_surface_bin_edges(rouge2[inside], bins)
         bin_codes[inside] = at * bins + np.searchsorted(edges[1:-1], rouge2[inside], side="left")
         for place in range(bins):
-            ends = {"r2_low": none_if_undefined(edges[place]), "r2_high": none_if_undefined(edges[place + 1])}
+            ends = {
+                "r2_low": none_if_undefined(edges[place]),
+                "r2_high": none_if_undefined(edges[place + 1]),
+            }
             keys.append({"task": task, "bin": place + 1, **ends, "n_no_r2": int(lost[at])})
-    groups, confidence = ClaimGroups(bin_codes, keys), None if intervals is None else intervals.confidence
+    groups, confidence = (
+        ClaimGroups(bin_codes, keys),
+        None if intervals is None else intervals.confidence,
+    )
     is_empty = np.array([key["r2_low"] is None for key in keys], dtype=bool)
     rows: list[Row] = []
     for at, evaluator in enumerate(judgements.evaluators):
@@ -69,10 +79,18 @@ def compute_surface_bias(
         figures = {rate: rates[rate] for rate in RATE_LABELS}
         if is_constant_evaluator(evaluator):
             is_scored = {rate: ~np.isnan(one.point) for rate, one in figures.items()}
-            figures = {key: one.without_interval(is_scored[key], CONSTANT_EVALUATOR) for key, one in figures.items()}
+            figures = {
+                key: one.without_interval(is_scored[key], CONSTANT_EVALUATOR)
+                for key, one in figures.items()
+            }
         cells = tally.cells[:, :2]
         n_neg, n_pos = cells[:, 0, :2].sum(1), cells[:, 1, :2].sum(1)
-        counts = {"n": n_neg + n_pos, "n_unscored": cells[:, :, 2].sum(1), "n_pos": n_pos, "n_neg": n_neg}
+        counts = {
+            "n": n_neg + n_pos,
+            "n_unscored": cells[:, :, 2].sum(1),
+            "n_pos": n_pos,
+            "n_neg": n_neg,
+        }
         reasons = {
             "no labelled claim of the task has a ROUGE-2 precision": is_empty,
             "equal claims fill an earlier bin": ~is_empty & ~cells.any((1, 2)),
@@ -84,17 +102,22 @@ def compute_surface_bias(
     return sorted(rows, key=lambda row: row["task"])
 
 
-# ------------------------------------------------------------------------------------------------------- overlap
+# ---- overlap
 
 
 def measure_surface_overlap(judgements: Judgements) -> np.ndarray:
-    """float64 (n,): ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens, no document or
-    one in another script. Computed once for all audits of these claims: it takes most of their time."""
+    """float64 (n,): ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two
+    tokens, no document or one in another script. Computed once for all audits of these claims: it
+    takes most of their time.
+    """
     return judgements.compute_once(("overlap",), lambda: _compute_surface_overlap(judgements))
 
 
 def _compute_surface_overlap(judgements: Judgements) -> np.ndarray:
-    labelled, rouge2 = np.flatnonzero(judgements.label >= 0), np.full(len(judgements.claims), np.nan)
+    labelled, rouge2 = (
+        np.flatnonzero(judgements.label >= 0),
+        np.full(len(judgements.claims), np.nan),
+    )
     some = judgements.claims[["claim", "doc"]].iloc[labelled]
     for rows, docs in iterate_document_blocks(some["doc"]):
         rouge2[labelled[rows]] = rouge2_precision(some["claim"].iloc[rows].tolist(), docs)
@@ -104,16 +127,18 @@ def _compute_surface_overlap(judgements: Judgements) -> np.ndarray:
 def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
     """float64 (bins + 1,): the percentiles between which the bins lie; NaN where there is no value.
 
-    Each edge is one of the values, so that a bin between two different edges has at least its upper one.
+    Each edge is one of the values, so that a bin between two different edges has at least its upper
+    one.
     """
     if not len(values):
         return np.full(bins + 1, np.nan)
-    # The k-th edge is the least value that k / bins of the values do not exceed (in whole numbers: 3 / 5 is no float).
+    # The k-th edge is the least value that k / bins of the values do not exceed (in whole numbers:
+    # 3 / 5 is no float).
     places = -(-np.arange(bins + 1) * len(values) // bins) - 1
     return np.sort(values)[np.maximum(places, 0)]
 
 
-# --------------------------------------------------------------------------------------------------------- declaration
+# ---- declaration
 
 _CLASS_SIZES_DESCRIPTION = "scored claims with label 1, and with label 0"
 _RATE_DESCRIPTION = "within the bin; the interval treats the edges of the bin as fixed"
@@ -123,32 +148,45 @@ AUDITS = (
         name="surface_bias",
         title="Leaning on word overlap",
         question=(
-            "How often is an evaluator right on claims that repeat few words of the document, and on claims "
-            "that repeat many?"
+            "How often is an evaluator right on claims that repeat few words of the document, and"
+            " on claims that repeat many?"
         ),
         source="VC §4.1, Fig. 5",
         formula=(
-            "ROUGE-2 precision = share of the claim's bigrams that occur in the document (clipped counts; "
-            "bigrams of characters in scripts without spaces). Claims of a task group are split into five bins "
-            "by percentile; TPR and TNR are computed within each bin."
+            "ROUGE-2 precision = share of the claim's bigrams that occur in the document (clipped"
+            " counts; bigrams of characters in scripts without spaces). Claims of a task group are"
+            " split into five bins by percentile; TPR and TNR are computed within each bin."
         ),
         text=(
-            "An evaluator that relies on word overlap accepts more claims, right or wrong, the more words they "
-            "share with the document: TPR rises and TNR falls (VC §4.1)."
+            "An evaluator that relies on word overlap accepts more claims, right or wrong, the more"
+            " words they share with the document: TPR rises and TNR falls (VC §4.1)."
         ),
-        remedy="Do not compare systems whose texts overlap with their documents to different degrees.",
+        remedy=(
+            "Do not compare systems whose texts overlap with their documents to different degrees."
+        ),
         columns={
-            "task": Column("task", "text", "the task group or, if the claims have none, the data set", key=True),
+            "task": Column(
+                "task", "text", "the task group or, if the claims have none, the data set", key=True
+            ),
             **pick_shared_columns("evaluator"),
             "bin": Column("bin", "count", "the bin; bin 1 has the least overlap", key=True),
             **pick_shared_columns("n", "n_unscored", "reason"),
             "n_no_r2": Column(
-                "no R2", "count", "labelled claims of the task group that have no ROUGE-2 precision, and so no bin"
+                "no R2",
+                "count",
+                "labelled claims of the task group that have no ROUGE-2 precision, and so no bin",
             ),
             "n_pos": Column("label 1", "count", _CLASS_SIZES_DESCRIPTION),
             "n_neg": Column("label 0", "count", _CLASS_SIZES_DESCRIPTION),
-            "r2_low": Column("ROUGE-2 from", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3),
-            "r2_high": Column("ROUGE-2 to", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3),
+            "r2_low": Column(
+                "ROUGE-2 from",
+                "number",
+                "lowest and highest ROUGE-2 precision of the bin",
+                digits=3,
+            ),
+            "r2_high": Column(
+                "ROUGE-2 to", "number", "lowest and highest ROUGE-2 precision of the bin", digits=3
+            ),
             "tpr": share_column("TPR", _RATE_DESCRIPTION, counted_in="n_pos"),
             "tnr": share_column("TNR", _RATE_DESCRIPTION, counted_in="n_neg"),
         },
@@ -156,7 +194,10 @@ AUDITS = (
         compute=compute_surface_bias,
         applies=lambda judged: bool(judged.claims["claim"].notna().any()),
         plot=LinePlot(
-            what="TPR and TNR over bins of ROUGE-2 precision (1: least overlap with the document), by task group",
+            what=(
+                "TPR and TNR over bins of ROUGE-2 precision (1: least overlap with the document),"
+                " by task group"
+            ),
             reading="TPR that rises while TNR falls, by more than chance: leaning on word overlap.",
             x="bin",
             what_is_binned="ROUGE-2 precision",

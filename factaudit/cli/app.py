@@ -1,7 +1,9 @@
-"""How does the command ``factaudit`` end? 0 done, 1 the work failed, 2 wrong usage; tracebacks only with ``--debug``.
+"""How does the command ``factaudit`` end? 0 done, 1 the work failed, 2 wrong usage; tracebacks only
+with ``--debug``.
 
-A *family* is a module beside this one with a tuple ``COMMANDS``; a new command needs its place in `_SECTIONS`. Families
-import what they work with inside their verbs, so that ``factaudit --help`` reads nothing but the command line.
+A *family* is a module beside this one with a tuple ``COMMANDS``; a new command needs its place in
+`_SECTIONS`. Families import what they work with inside their verbs, so that ``factaudit --help``
+reads nothing but the command line.
 """
 
 from __future__ import annotations
@@ -86,12 +88,14 @@ def _raise_interrupted_on_signal(signal_number: int, frame: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Never returns: exits with 0, 1 or 2, or 130 or 143 after a signal."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    # Importing libraries makes no garbage; at Python's own threshold looking for it takes a twelfth of a run.
+    # Importing libraries makes no garbage; at Python's own threshold looking for it takes a twelfth
+    # of a run.
     gc.set_threshold(100_000, 50, 100)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _raise_interrupted_on_signal)
     try:
-        # Without standalone mode click returns the code of --help and --version, and what a command returns: None.
+        # Without standalone mode click returns the code of --help and --version, and what a command
+        # returns: None.
         sys.exit(cli.main(arguments, prog_name="factaudit", standalone_mode=False) or 0)
     except click.ClickException as error:
         message = StringIO()
@@ -99,11 +103,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print_line(message.getvalue().rstrip(), error=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as error:
-        print_line("\nstopped; everything done so far is kept: run the same command again to continue", error=True)
+        print_line(
+            "\nstopped; everything done so far is kept: run the same command again to continue",
+            error=True,
+        )
         # As a shell tells which signal ended a command; click wraps what it catches.
         sys.exit(128 + getattr(error.__cause__ or error, "number", signal.SIGINT))
     except BrokenPipeError:
-        # Who read our output has closed it (`| head`): nothing more is to be written, nor flushed at exit.
+        # Who read our output has closed it (`| head`): nothing more is to be written, nor flushed
+        # at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
@@ -116,11 +124,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _format_cli_error(error: Exception) -> str:
     if isinstance(error, FactauditError):
-        return str(error).replace(os.path.join(os.getcwd(), ""), "")  # files of this folder by the names one types
+        return str(error).replace(
+            os.path.join(os.getcwd(), ""), ""
+        )  # files of this folder by the names one types
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}"
     if isinstance(error, MemoryError):
-        return "there is not enough memory: use fewer claims or evaluators at a time, or a machine with more memory"
+        return (
+            "there is not enough memory: use fewer claims or evaluators at a time, or a machine"
+            " with more memory"
+        )
     bug = "This is a bug in factaudit: please report it, with what `factaudit --debug ...` prints."
     return f"{type(error).__name__}: {error}\n{bug}"

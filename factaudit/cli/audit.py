@@ -1,4 +1,5 @@
-"""``audit``: what can each evaluator be used for, by files of claims and verdicts and without a YAML?"""
+"""``audit``: what can each evaluator be used for, by files of claims and verdicts and without a
+YAML?"""
 
 from __future__ import annotations
 
@@ -22,12 +23,22 @@ if TYPE_CHECKING:
     short_help="Compare the verdicts of evaluators with human labels.",
     example="factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine",
 )
-@click.argument("files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]...")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]..."
+)
 @options.RUN_FOLDER_OPTION
 @options.OVERWRITE_OPTION
 @options.add_mapping_options
-@click.option("--title", default="Evaluators compared", show_default=True, help="The heading of the report.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the bootstrap.")
+@click.option(
+    "--title", default="Evaluators compared", show_default=True, help="The heading of the report."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The seed of the bootstrap.",
+)
 @click.option(
     "--replicates",
     type=options.REPLICATES_TYPE,
@@ -38,30 +49,37 @@ if TYPE_CHECKING:
 @click.option(
     "--where",
     type=click.Choice(["memory", "duckdb"]),
-    help="memory: read all of a Parquet file into memory; duckdb: compute in DuckDB without loading the file, "
-    "and skip the audits that need texts.  [default: duckdb above 10,000,000 verdicts]",
+    help=(
+        "memory: read all of a Parquet file into memory; duckdb: compute in DuckDB without loading"
+        " the file, and skip the audits that need texts.  [default: duckdb above 10,000,000"
+        " verdicts]"
+    ),
 )
 @click.option(
     "--require",
     "limits",
     multiple=True,
     metavar="NAME=SHARE",
-    help="The limits that decide what is recommended, such as max_bias=0.03. min_rate (default 0.8): the smallest "
-    "share of the errors that must be found, and of the correct claims that must pass. max_bias (0.05): how far an "
-    "error rate may be off. max_misordered (0.1): the largest share of pairs of systems on which an evaluator may "
-    "disagree with the labels. min_orderable (0.25): rankings are judged only if, according to the labels, at least "
-    "this share of pairs differs significantly. max_unscored (0.1): the largest share of claims without a verdict. "
-    "max_review (0.5): the "
-    "largest share of claims that people can review.",
+    help=(
+        "The limits that decide what is recommended, such as max_bias=0.03. min_rate (default 0.8):"
+        " the smallest share of the errors that must be found, and of the correct claims that must"
+        " pass. max_bias (0.05): how far an error rate may be off. max_misordered (0.1): the"
+        " largest share of pairs of systems on which an evaluator may disagree with the labels."
+        " min_orderable (0.25): rankings are judged only if, according to the labels, at least this"
+        " share of pairs differs significantly. max_unscored (0.1): the largest share of claims"
+        " without a verdict. max_review (0.5): the largest share of claims that people can review."
+    ),
 )
 @click.option(
     "--label-rule",
     "label_rules",
     multiple=True,
     metavar="RULE",
-    help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0),"
-    " all_attributable (1 only if all say 1 and nobody is undecided) or the name of an annotator.  "
-    "[default: majority]",
+    help=(
+        "How the labels of several annotators become one label: majority, any_unattributable (0 if"
+        " anybody says 0), all_attributable (1 only if all say 1 and nobody is undecided) or the"
+        " name of an annotator.  [default: majority]"
+    ),
 )
 @click.option("--split", help="Use only the claims of this split (column split).")
 def audit_command(
@@ -79,11 +97,13 @@ def audit_command(
 ) -> Outcome:
     """Compare the verdicts of evaluators with human labels, and write a report.
 
-    Claims and verdicts can be in one file or in several. The command says how it read your columns, and
-    `factaudit inspect` shows it beforehand. If you only have published error rates, give a table
-    of counts with the columns dataset, system, evaluator, n, labelled_error_rate and predicted_error_rate.
+    Claims and verdicts can be in one file or in several. The command says how it read your columns,
+    and `factaudit inspect` shows it beforehand. If you only have published error rates, give a
+    table of counts with the columns dataset, system, evaluator, n, labelled_error_rate and
+    predicted_error_rate.
 
-    Tables that do not fit into memory can be Parquet files or duckdb:///path.db?claims=TABLE&verdicts=TABLE.
+    Tables that do not fit into memory can be Parquet files or
+    duckdb:///path.db?claims=TABLE&verdicts=TABLE.
     """
     from factaudit.datasets.input_tables import is_input_counts_file
     from factaudit.experiment.run import Experiment
@@ -102,7 +122,9 @@ def audit_command(
         given["label_rules"] = list(label_rules)
     given["split"] = split
     experiment = Experiment(**given)
-    return make_run_outcome(run_experiment(experiment, out, overwrite=overwrite, say=print_line), out)
+    return make_run_outcome(
+        run_experiment(experiment, out, overwrite=overwrite, say=print_line), out
+    )
 
 
 def _parse_decision_limit_option(limit_text: str) -> tuple[str, float]:
@@ -113,7 +135,9 @@ def _parse_decision_limit_option(limit_text: str) -> tuple[str, float]:
     try:
         return name, DecisionLimits.parse({name: float(value)}).as_dict()[name]
     except ValueError:
-        raise click.BadParameter(f"expected NAME=SHARE, found {limit_text!r}", param_hint="--require") from None
+        raise click.BadParameter(
+            f"expected NAME=SHARE, found {limit_text!r}", param_hint="--require"
+        ) from None
 
 
 COMMANDS = (audit_command,)

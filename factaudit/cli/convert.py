@@ -22,12 +22,25 @@ from factaudit.errors import UsageError
 @click.argument("format", metavar="FORMAT")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option(
-    "--out", type=PATH_TYPE, required=True, help="The file of claims to write: .parquet, .jsonl[.gz] or .csv[.gz]."
+    "--out",
+    type=PATH_TYPE,
+    required=True,
+    help="The file of claims to write: .parquet, .jsonl[.gz] or .csv[.gz].",
 )
-@click.option("--verdicts", type=PATH_TYPE, help="Also write the verdicts to this file, if the format has any.")
-@click.option("--annotations", type=PATH_TYPE, help="Also write what each annotator said, if the format has it.")
 @click.option(
-    "--problems", type=PATH_TYPE, help="Also write a list of what could not be read: file, row, column and reason."
+    "--verdicts",
+    type=PATH_TYPE,
+    help="Also write the verdicts to this file, if the format has any.",
+)
+@click.option(
+    "--annotations",
+    type=PATH_TYPE,
+    help="Also write what each annotator said, if the format has it.",
+)
+@click.option(
+    "--problems",
+    type=PATH_TYPE,
+    help="Also write a list of what could not be read: file, row, column and reason.",
 )
 @click.option(
     "--option",
@@ -46,10 +59,11 @@ def convert_command(
     problems: Path | None,
     options: Sequence[str],
 ) -> Outcome:
-    """Turn a published data set into claims and verdicts. `factaudit list formats` shows the formats.
+    """Turn a published data set into claims and verdicts. `factaudit list formats` shows the
+    formats.
 
-    A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`). Without a SOURCE, the
-    published files of this data set are fetched.
+    A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`).
+    Without a SOURCE, the published files of this data set are fetched.
     """
     import pandas as pd
 
@@ -64,10 +78,14 @@ def convert_command(
         if path is not None:
             parse_table_suffix(path)
     check_outputs_do_not_replace_inputs(
-        [*sources, *(part for pair in options for part in re.split(r"[=:,\[\]]+", pair)[1:] if part)],
+        [
+            *sources,
+            *(part for pair in options for part in re.split(r"[=:,\[\]]+", pair)[1:] if part),
+        ],
         *(out, verdicts, annotations, problems),
     )
-    # A format's option is text unless it is a list: `metrics=yes` is no truth value, `dataset=007` no number.
+    # A format's option is text unless it is a list: `metrics=yes` is no truth value, `dataset=007`
+    # no number.
     texts = {key: text for key, _, text in (pair.partition("=") for pair in options)}
     given = {
         key: value if isinstance(value, list | dict) else texts[key]
@@ -84,20 +102,26 @@ def convert_command(
     write_table(converted.claims, out)
     lines.append(f"{out}: {len(converted.claims):,} claims")
     counts: dict[str, int | None] = {"n_claims": len(converted.claims)}
-    for what, path, option in (("verdicts", verdicts, "--verdicts"), ("annotations", annotations, "--annotations")):
+    for what, path, option in (
+        ("verdicts", verdicts, "--verdicts"),
+        ("annotations", annotations, "--annotations"),
+    ):
         table = getattr(converted, what)
         if path is None and table is not None:
             lines.append(f"the source has {what} too: name a file for them with {option}")
         elif path is not None and table is None:
             raise UsageError(
-                f"the format {format!r} has no {what}; `factaudit list formats` shows what each format has"
+                f"the format {format!r} has no {what}; `factaudit list formats` shows what each"
+                " format has"
             )
         elif path is not None:
             write_table(table, path)
             lines.append(f"{path}: {len(table):,} {what}")
         counts[f"n_{what}"] = None if table is None else len(table)
     files = {"claims": out, "verdicts": verdicts, "annotations": annotations, "problems": problems}
-    return Outcome(lines, {**files, "n_left_out": len(converted.left_out), "notes": converted.notes, **counts})
+    return Outcome(
+        lines, {**files, "n_left_out": len(converted.left_out), "notes": converted.notes, **counts}
+    )
 
 
 COMMANDS = (convert_command,)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @verb(
     "diff",
     short_help="Show what changed between two runs, and fail if a judge got worse.",
-    example="factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'",
+    example=(
+        "factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'"
+    ),
 )
 @click.argument("before", type=options.PATH_TYPE)
 @click.argument("after", type=options.PATH_TYPE)
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     "fail_on",
     multiple=True,
     metavar="LIMIT",
-    help="Exit with 1 if a change is significantly beyond this limit, for example 'bacc<-0.02': balanced accuracy "
-    "fell by more than 2 points.",
+    help=(
+        "Exit with 1 if a change is significantly beyond this limit, for example 'bacc<-0.02':"
+        " balanced accuracy fell by more than 2 points."
+    ),
 )
 @click.option(
     "--warn-on",
@@ -49,7 +53,10 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     type=options.PATH_TYPE,
-    help="Also write the comparison to this file: as Markdown for a pull request (.md), else as JSON.",
+    help=(
+        "Also write the comparison to this file: as Markdown for a pull request (.md), else as"
+        " JSON."
+    ),
 )
 @options.add_mapping_options
 def diff_command(
@@ -61,18 +68,21 @@ def diff_command(
     out: Path | None,
     mapping: ColumnMapping,
 ) -> Outcome:
-    """Compare the verdicts, rates, findings and costs of two runs on the claims that both have judged.
+    """Compare the verdicts, rates, findings and costs of two runs on the claims that both have
+    judged.
 
-    BEFORE and AFTER are run folders or files of judged claims; a file is audited first. Evaluators with the same name
-    are compared, and --pair names further pairs. If exactly one evaluator of each run is left over, the two are
-    compared, and the output says so. A change is the figure in AFTER minus the figure in BEFORE, averaged over data
-    sets.
+    BEFORE and AFTER are run folders or files of judged claims; a file is audited first. Evaluators
+    with the same name are compared, and --pair names further pairs. If exactly one evaluator of
+    each run is left over, the two are compared, and the output says so. A change is the figure in
+    AFTER minus the figure in BEFORE, averaged over data sets.
 
-    You can set a limit for flips (the share of verdicts that changed) or for the change in bacc, tpr, tnr, ppr (the
-    share of claims that pass), bias (the absolute bias) or unscored (the share of claims without a verdict).
+    You can set a limit for flips (the share of verdicts that changed) or for the change in bacc,
+    tpr, tnr, ppr (the share of claims that pass), bias (the absolute bias) or unscored (the share
+    of claims without a verdict).
 
-    The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2 if such a limit
-    cannot be checked or nothing can be compared. Use it in CI when a judge is updated.
+    The exit code is 1 if the whole 95 % interval of a change is beyond a limit of --fail-on, and 2
+    if such a limit cannot be checked or nothing can be compared. Use it in CI when a judge is
+    updated.
     """
     from dataclasses import asdict
 
@@ -82,7 +92,9 @@ def diff_command(
 
     with exit_command_with_two_on_errors():
         found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
-        verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
+        verdict = found.judge(
+            fail_on, warn_on
+        )  # a misspelt condition is said before anything is written
         answer = {**asdict(found), "verdict": asdict(verdict)}
         if out is not None and out.suffix == ".md":
             write_text(out, render_run_diff_markdown(found, verdict))
@@ -108,7 +120,11 @@ def _diff_runs_or_files_for_command(
     check_outputs_do_not_replace_inputs([before, after], out)
     with TemporaryDirectory() as folder:
         runs = [
-            _audit_file_for_diff_command(path, Path(folder) / side, mapping) if path.is_file() else path
+            (
+                _audit_file_for_diff_command(path, Path(folder) / side, mapping)
+                if path.is_file()
+                else path
+            )
             for path, side in ((before, "before"), (after, "after"))
         ]
         return replace(diff_runs(*runs, pairs=pairs), before=str(before), after=str(after))

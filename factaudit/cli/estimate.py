@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 @verb(
     "estimate",
     short_help="Estimate the error rate of each system from a few labels.",
-    example="factaudit estimate claims.parquet verdicts.parquet --label-file mine.csv --sample sample.parquet"
-    " --out runs/rates",
+    example=(
+        "factaudit estimate claims.parquet verdicts.parquet --label-file mine.csv --sample"
+        " sample.parquet --out runs/rates"
+    ),
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
 @click.option(
     "--sample",
     type=options.PATH_TYPE,
-    help="The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims are treated as "
-    "a random sample.",
+    help=(
+        "The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims"
+        " are treated as a random sample."
+    ),
 )
 @options.MAIN_EVALUATOR_OPTION
 @options.COVARIATES_OPTION
@@ -60,8 +64,10 @@ if TYPE_CHECKING:
     type=click.Choice(["corpus", "population"]),
     default="corpus",
     show_default=True,
-    help="What the rates are about: the claims in your files (corpus), or all claims that the systems would make "
-    "about such documents (population).",
+    help=(
+        "What the rates are about: the claims in your files (corpus), or all claims that the"
+        " systems would make about such documents (population)."
+    ),
 )
 @click.option(
     "--confidence",
@@ -83,11 +89,12 @@ def estimate_command(
     mapping: ColumnMapping,
     **settings: Any,
 ) -> Outcome:
-    """Estimate the error rate of each system from a few labels and from the scores of evaluators on all claims.
+    """Estimate the error rate of each system from a few labels and from the scores of evaluators on
+    all claims.
 
-    The report shows four methods: hierarchical (a model of labels and scores), regression-ppi (prediction-powered
-    inference), labels (the labels alone) and raw (the predicted rates, which have no interval). It says which one to
-    quote.
+    The report shows four methods: hierarchical (a model of labels and scores), regression-ppi
+    (prediction-powered inference), labels (the labels alone) and raw (the predicted rates, which
+    have no interval). It says which one to quote.
     """
     from factaudit.estimate.settings import EstimateSettings
     from factaudit.experiment.run import Experiment
@@ -95,9 +102,12 @@ def estimate_command(
 
     if claims.suffix in (".yaml", ".yml"):
         raise UsageError(
-            f"{claims}: `factaudit run {claims} --dry-run` says what it will cost; this estimates error rates"
+            f"{claims}: `factaudit run {claims} --dry-run` says what it will cost; this estimates"
+            " error rates"
         )
-    settings = {key: value for key, value in settings.items() if value != ()}  # what is not said has a default
+    settings = {
+        key: value for key, value in settings.items() if value != ()
+    }  # what is not said has a default
     settings["labels"] = [str(resolve_path(path)) for path in label_files]
     settings["sample"] = None if sample is None else str(resolve_path(sample))
     experiment = Experiment(

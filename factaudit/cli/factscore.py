@@ -20,8 +20,10 @@ _RESPONSES = click.argument("responses", nargs=-1, required=True)
 _FIRST_OPTIONS = (
     click.option(
         "--knowledge",
-        help="The pages to check facts against: a .jsonl file, or a .db file made by `factaudit knowledge` or by the "
-        "authors of FActScore.",
+        help=(
+            "The pages to check facts against: a .jsonl file, or a .db file made by `factaudit"
+            " knowledge` or by the authors of FActScore."
+        ),
     ),
     click.option(
         "--llm",
@@ -32,44 +34,65 @@ _FIRST_OPTIONS = (
         "--verifier",
         "verifiers",
         multiple=True,
-        help="What verifies the facts: retrieval (the default: the language model with retrieved passages), no-context "
-        "(the language model without passages), npm (the masked language model of the original FActScore; needs the "
-        "extra hf) or any evaluator (NAME[:key=value,...]). Repeat the option for several.",
+        help=(
+            "What verifies the facts: retrieval (the default: the language model with retrieved"
+            " passages), no-context (the language model without passages), npm (the masked language"
+            " model of the original FActScore; needs the extra hf) or any evaluator"
+            " (NAME[:key=value,...]). Repeat the option for several."
+        ),
     ),
     click.option(
         "--facts",
         type=click.Choice(["model", "human"]),
-        help="Do not split the texts, but use facts that are in your file: model for facts that a model wrote, human "
-        "for facts that a person wrote.",
+        help=(
+            "Do not split the texts, but use facts that are in your file: model for facts that a"
+            " model wrote, human for facts that a person wrote."
+        ),
     ),
 )
 _LAST_OPTIONS = (
     click.option(
-        "--demos", help="A file of examples that show the model how to split a sentence into facts.  [default: our own]"
+        "--demos",
+        help=(
+            "A file of examples that show the model how to split a sentence into facts.  [default:"
+            " our own]"
+        ),
     ),
     click.option(
         "--missing",
         type=click.Choice(["error", "skip", "wikipedia"]),
-        help="If the knowledge source has no page about a topic: stop (error), leave the text unscored (skip, the "
-        "default) or fetch the page from Wikipedia (wikipedia; the topic is sent there).",
+        help=(
+            "If the knowledge source has no page about a topic: stop (error), leave the text"
+            " unscored (skip, the default) or fetch the page from Wikipedia (wikipedia; the topic"
+            " is sent there)."
+        ),
     ),
     click.option("--system", help="The name of the system, if the file does not have it."),
     click.option("--limit", type=click.IntRange(min=1), help="Score only the first N texts."),
     click.option(
         "--max-cost",
         type=click.FloatRange(min=0, min_open=True),
-        help="Stop before the calls cost more than this many US dollars. Run the command again to continue.",
+        help=(
+            "Stop before the calls cost more than this many US dollars. Run the command again to"
+            " continue."
+        ),
     ),
     click.option("--out", type=options.PATH_TYPE, help="The run folder."),
     options.OVERWRITE_OPTION,
-    click.option("--dry-run", is_flag=True, help="Only say how many calls the run will make at most. Nothing is sent."),
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Only say how many calls the run will make at most. Nothing is sent.",
+    ),
     click.option(
         "--set",
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Any other setting, named as in an experiment YAML, for example gamma=0 (no length penalty), k=3 "
-        "(passages per fact), seed=1 or replicates=500.",
+        help=(
+            "Any other setting, named as in an experiment YAML, for example gamma=0 (no length"
+            " penalty), k=3 (passages per fact), seed=1 or replicates=500."
+        ),
     ),
 )
 
@@ -86,7 +109,10 @@ def _add_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @verb(
     "factscore",
     short_help="Compute the FActScore of texts.",
-    example="factaudit factscore responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios",
+    example=(
+        "factaudit factscore responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out"
+        " runs/bios"
+    ),
 )
 @_RESPONSES
 @_add_options(*_FIRST_OPTIONS)
@@ -94,22 +120,30 @@ def _add_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     "--conversation",
     is_flag=True,
     default=None,
-    help="Each line of the file is a conversation; every turn of the assistant is scored as a text.",
+    help=(
+        "Each line of the file is a conversation; every turn of the assistant is scored as a text."
+    ),
 )
-@click.option("--topic", help="What the turns of the conversations are about.  [default: the language model is asked]")
+@click.option(
+    "--topic",
+    help="What the turns of the conversations are about.  [default: the language model is asked]",
+)
 @click.option(
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
-    help="Score again with other values of a setting, to see how much the scores and the order of the systems change. "
-    "For example k=1,3 (passages per fact) or gamma=0,10 (length penalty).",
+    help=(
+        "Score again with other values of a setting, to see how much the scores and the order of"
+        " the systems change. For example k=1,3 (passages per fact) or gamma=0,10 (length penalty)."
+    ),
 )
 @_add_options(*_LAST_OPTIONS)
 def factscore_command(vary: Sequence[str], **given: Any) -> Outcome:
-    """Compute FActScore (Min et al. 2023): the share of supported facts, with a penalty for texts with few facts.
+    """Compute FActScore (Min et al. 2023): the share of supported facts, with a penalty for texts
+    with few facts.
 
-    A language model splits each text into atomic facts. For each fact, passages are found in the knowledge source,
-    and a verifier says whether they support it.
+    A language model splits each text into atomic facts. For each fact, passages are found in the
+    knowledge source, and a verifier says whether they support it.
     """
     from factaudit.engines.runs import FactScoreExperiment
     from factaudit.settings.yaml_file import parse_option_of_varied_settings
@@ -122,22 +156,27 @@ def factscore_command(vary: Sequence[str], **given: Any) -> Outcome:
 @verb(
     "dfactscore",
     short_help="Compute the D-FActScore of texts that may mix up people with the same name.",
-    example="factaudit dfactscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/people",
+    example=(
+        "factaudit dfactscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out"
+        " runs/people"
+    ),
 )
 @_RESPONSES
 @_add_options(*_FIRST_OPTIONS)
 @click.option(
     "--grouper",
-    help="What groups the facts by person: llm (a language model, the default), given (the groups in your file) or "
-    "one-group (all facts are about one person).",
+    help=(
+        "What groups the facts by person: llm (a language model, the default), given (the groups in"
+        " your file) or one-group (all facts are about one person)."
+    ),
 )
 @_add_options(*_LAST_OPTIONS)
 def dfactscore_command(**given: Any) -> Outcome:
-    """Compute D-FActScore (Chiang & Lee 2024), which is lower than FActScore if a text mixes facts about several people
-    with the same name.
+    """Compute D-FActScore (Chiang & Lee 2024), which is lower than FActScore if a text mixes facts
+    about several people with the same name.
 
-    A language model splits each text into atomic facts and groups them by the person that they seem to be about. Each
-    group is checked against one person's page.
+    A language model splits each text into atomic facts and groups them by the person that they seem
+    to be about. Each group is checked against one person's page.
     """
     from factaudit.engines.runs import DFactScoreExperiment
 
@@ -159,11 +198,14 @@ def _score(
     from factaudit.experiment.run import run
     from factaudit.settings.yaml_file import check_yaml_settings, parse_yaml_set_options
 
-    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+    listed = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in given.items()
+    }
     inside = {key: value for key, value in listed.items() if value not in (None, [])}
     whole: dict[str, Any] = {block: inside} | ({} if max_cost is None else {"max_cost": max_cost})
     for key, value in parse_yaml_set_options(settings).items():
-        (whole if key in model.model_fields and key != block else inside)[key.removeprefix(f"{block}.")] = value
+        target = whole if key in model.model_fields and key != block else inside
+        target[key.removeprefix(f"{block}.")] = value
     experiment = check_yaml_settings(model, whole)
     if dry_run:
         return make_cost_outcome(experiment.estimate_cost())
@@ -179,7 +221,11 @@ def _describe_warnings(results: Any) -> list[str]:
     from factaudit.report.screen_text import wrap_terminal_paragraph
 
     warnings = list_warnings(make_audited_run(results.audits, results.about))
-    return [line for one in warnings for line in wrap_terminal_paragraph(one.sentence, f"{one.word:<12}")]
+    return [
+        line
+        for one in warnings
+        for line in wrap_terminal_paragraph(one.sentence, f"{one.word:<12}")
+    ]
 
 
 COMMANDS = (factscore_command, dfactscore_command)

@@ -1,4 +1,5 @@
-"""``inspect``: what is in a user's files, and how would they be read? Is an experiment YAML valid?"""
+"""``inspect``: what is in a user's files, and how would they be read? Is an experiment YAML
+valid?"""
 
 from __future__ import annotations
 
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
 def inspect_command(
     files: tuple[Path, ...], write: Path | None, settings: Sequence[str], mapping: ColumnMapping
 ) -> Outcome:
-    """Show what is in your files: what each column means, how the files join, and which commands to run next.
+    """Show what is in your files: what each column means, how the files join, and which commands to
+    run next.
 
-    Nothing is written unless you give --write, which saves how the columns are read (a mapping). An experiment YAML is
-    checked without running anything. For a knowledge source (.db), the command shows how many pages it has and how it
-    was made.
+    Nothing is written unless you give --write, which saves how the columns are read (a mapping). An
+    experiment YAML is checked without running anything. For a knowledge source (.db), the command
+    shows how many pages it has and how it was made.
     """
     from factaudit.datasets.format_detection import (
         detect_dataset_format,
@@ -55,20 +57,37 @@ def inspect_command(
         from factaudit.experiment.run import read_experiment
         from factaudit.settings.yaml_file import parse_yaml_set_options
 
-        read_experiment(files[0], parse_yaml_set_options(settings))  # raises all that is wrong together
-        return Outcome([f"{files[0]}: a valid experiment"], {"files": [{"path": files[0], "format": "experiment"}]})
+        read_experiment(
+            files[0], parse_yaml_set_options(settings)
+        )  # raises all that is wrong together
+        return Outcome(
+            [f"{files[0]}: a valid experiment"],
+            {"files": [{"path": files[0], "format": "experiment"}]},
+        )
     if is_docdb_sqlite_file(files[0]):
         return _inspect_knowledge_source(files[0])
     held = [one for path in files for one in _profile_file(path, mapping)]
-    found: dict[str, Any] = {"files": held, "mapping": None, "notes": [], "written": write, "n_claims": None}
+    found: dict[str, Any] = {
+        "files": held,
+        "mapping": None,
+        "notes": [],
+        "written": write,
+        "n_claims": None,
+    }
     if all(map(is_annotated_responses_file, files)) and not any(map(detect_dataset_format, files)):
         commands = [suggest_score_command(path) for path in files]
         lines = ["responses with the facts that people annotated (FActScore): no claims yet"]
-        return Outcome([*lines, *(f"next      {one}" for one in commands)], found | {"next": commands})
+        return Outcome(
+            [*lines, *(f"next      {one}" for one in commands)], found | {"next": commands}
+        )
     notes: list[str] = []
     loaded = load_input_tables(files, mapping, notes.append, needs_verdicts=True)
     commands = _suggest_commands(files, loaded, mapping, write)
-    found |= {"notes": [" ".join(line.split()) for line in notes], "next": commands, **_count_tables(loaded)}
+    found |= {
+        "notes": [" ".join(line.split()) for line in notes],
+        "next": commands,
+        **_count_tables(loaded),
+    }
     lines = [*_describe_columns(held, loaded.mapping), "", *notes, *_describe_tables(loaded)]
     if loaded.mapping is not None:
         found["mapping"] = loaded.mapping.model_dump(exclude_defaults=True, mode="json")
@@ -91,17 +110,33 @@ def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
     if (name := detect_dataset_format(path)) is not None:
         return [{"path": path, "title": str(path), "format": name, "n_rows": None, "columns": []}]
     held = []
-    with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # whoever reads the file asks for the sheet
+    with (
+        collect_unreadable_rows(),
+        suppress(AmbiguousReadingError),
+    ):  # whoever reads the file asks for the sheet
         for title, whole in read_tables(path, mapping.sheet):
             table = flatten_columns(whole)
-            profiles = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
+            profiles = [
+                profile_column_for_mapping(str(name), table[name]) for name in table.columns
+            ]
             columns = [{"name": one.name, "values": one.describe_values()} for one in profiles]
-            held.append({"path": path, "title": title, "format": None, "n_rows": len(table), "columns": columns})
+            held.append(
+                {
+                    "path": path,
+                    "title": title,
+                    "format": None,
+                    "n_rows": len(table),
+                    "columns": columns,
+                }
+            )
     return held
 
 
-def _describe_columns(held: Sequence[dict[str, Any]], mapping: ColumnMapping | None) -> Iterator[str]:
-    """Each file's columns: what they are called, what they were taken for (noted in ``held``), and what they hold."""
+def _describe_columns(
+    held: Sequence[dict[str, Any]], mapping: ColumnMapping | None
+) -> Iterator[str]:
+    """Each file's columns: what they are called, what they were taken for (noted in ``held``), and
+    what they hold."""
     from factaudit.tables.column_mapping import ColumnMapping
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS
     from factaudit.tables.mapping_description import describe_roles
@@ -114,7 +149,9 @@ def _describe_columns(held: Sequence[dict[str, Any]], mapping: ColumnMapping | N
         yield f"{one['title']}: {told}" + f"; of the first {MAX_PROFILED_ROWS:,} rows:" * (
             one["n_rows"] > MAX_PROFILED_ROWS
         )
-        roles = describe_roles(mapping or ColumnMapping(), [column["name"] for column in one["columns"]])
+        roles = describe_roles(
+            mapping or ColumnMapping(), [column["name"] for column in one["columns"]]
+        )
         for column in one["columns"]:
             column["read_as"] = roles[column["name"]]
         rows = [("column", "read as", "values")]
@@ -131,12 +168,16 @@ def _suggest_commands(
     from factaudit.tables.mapping_options import format_mapping_options
 
     said = format_mapping_options(mapping.model_dump(exclude_defaults=True, mode="json"))
-    names = shlex.join([*map(str, files), *(["--columns", str(write)] if write is not None else said)])
+    names = shlex.join(
+        [*map(str, files), *(["--columns", str(write)] if write is not None else said)]
+    )
     commands = []
     if write is None and loaded.mapping is not None:
         commands.append(f"factaudit inspect {names} --write mapping.yaml")
     if loaded.verdicts is not None:
-        commands.append(f"factaudit audit {'CLAIMS ' * (loaded.claims is None)}{names} --out runs/mine")
+        commands.append(
+            f"factaudit audit {'CLAIMS ' * (loaded.claims is None)}{names} --out runs/mine"
+        )
     elif loaded.claims is not None:
         commands.append(f"factaudit judge {names} --evaluator rouge2 --out verdicts.parquet")
     elif loaded.annotations is not None:
@@ -146,13 +187,25 @@ def _suggest_commands(
 
 def _count_tables(loaded: LoadedTables) -> dict[str, Any]:
     """How many claims and verdicts were read, as JSON has it."""
-    counts: dict[str, Any] = {"n_claims": None, "n_labelled": None, "n_verdicts": None, "evaluators": []}
+    counts: dict[str, Any] = {
+        "n_claims": None,
+        "n_labelled": None,
+        "n_verdicts": None,
+        "evaluators": [],
+    }
     if loaded.claims is not None:
-        counts |= {"n_claims": len(loaded.claims), "n_labelled": int(loaded.claims["label"].notna().sum())}
+        counts |= {
+            "n_claims": len(loaded.claims),
+            "n_labelled": int(loaded.claims["label"].notna().sum()),
+        }
     if loaded.verdicts is not None:
         counts["n_verdicts"] = len(loaded.verdicts)
         counts["evaluators"] = [
-            {"evaluator": name, "n_verdicts": len(part), "n_predictions": int(part["prediction"].notna().sum())}
+            {
+                "evaluator": name,
+                "n_verdicts": len(part),
+                "n_predictions": int(part["prediction"].notna().sum()),
+            }
             for name, part in loaded.verdicts.groupby("evaluator", sort=False)
         ]
     return counts
@@ -164,7 +217,10 @@ def _describe_tables(loaded: LoadedTables) -> Iterator[str]:
 
     if (claims := loaded.claims) is not None:
         labelled = claims["label"].notna().sum()
-        parts = [f"{labelled:,} labelled" + (f" ({claims['label'].mean():.1%} attributable)" if labelled else "")]
+        parts = [
+            f"{labelled:,} labelled"
+            + (f" ({claims['label'].mean():.1%} attributable)" if labelled else "")
+        ]
         for column, noun in (("dataset", "dataset"), ("system", "system"), ("doc_id", "document")):
             if claims[column].notna().any():
                 parts.append(format_count(claims[column].nunique(), noun))
@@ -174,7 +230,8 @@ def _describe_tables(loaded: LoadedTables) -> Iterator[str]:
     if (said := loaded.annotations) is not None:
         people = format_count(said["annotator"].nunique(), "person", "people")
         yield (
-            f"people    {len(said):,} annotations of {people} on {format_count(said['claim_id'].nunique(), 'claim')}"
+            f"people    {len(said):,} annotations of {people} on"
+            f" {format_count(said['claim_id'].nunique(), 'claim')}"
         )
     if (verdicts := loaded.verdicts) is not None:
         for name, part in verdicts.groupby("evaluator", sort=False):
@@ -191,7 +248,9 @@ def _inspect_knowledge_source(path: Path) -> Outcome:
     with DocDB(path) as source:
         info = source.info()
     text = yaml.safe_dump(info, sort_keys=False, allow_unicode=True).rstrip()
-    return Outcome([text], {"files": [{"path": path, "format": "knowledge source"}], "knowledge": info})
+    return Outcome(
+        [text], {"files": [{"path": path, "format": "knowledge source"}], "knowledge": info}
+    )
 
 
 COMMANDS = (inspect_command,)

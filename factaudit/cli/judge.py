@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 @verb(
     "judge",
     short_help="Judge claims with evaluators.",
-    example="factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet",
+    example=(
+        "factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out"
+        " verdicts.parquet"
+    ),
 )
 @CLAIMS_ARGUMENT
 @click.option(
@@ -40,17 +43,28 @@ if TYPE_CHECKING:
     multiple=True,
     required=True,
     metavar="NAME[:key=value,...]",
-    help="An evaluator to judge with; repeat the option for several. `factaudit list evaluators` shows them.",
+    help=(
+        "An evaluator to judge with; repeat the option for several. `factaudit list evaluators`"
+        " shows them."
+    ),
 )
 @click.option("--split", help="Judge only the claims of this split: train, dev or test.")
 @click.option(
-    "--repeats", type=click.IntRange(1), help="Judge each claim this many times, to see how stable the verdicts are."
+    "--repeats",
+    type=click.IntRange(1),
+    help="Judge each claim this many times, to see how stable the verdicts are.",
 )
-@click.option("--out", type=PATH_TYPE, help="The file of verdicts to write: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option(
+    "--out",
+    type=PATH_TYPE,
+    help="The file of verdicts to write: .parquet, .jsonl[.gz] or .csv[.gz].",
+)
 @click.option(
     "--on",
     metavar="ray[://HOST:PORT]",
-    help="Judge on a Ray cluster (extra [ray]). Calls to language models are sent from this machine.",
+    help=(
+        "Judge on a Ray cluster (extra [ray]). Calls to language models are sent from this machine."
+    ),
 )
 @DRY_RUN_OPTION
 @add_mapping_options
@@ -64,7 +78,8 @@ def judge_command(
     dry_run: bool,
     mapping: ColumnMapping,
 ) -> Outcome:
-    """Judge claims with evaluators. If the command was interrupted, start it again: it continues where it stopped."""
+    """Judge claims with evaluators. If the command was interrupted, start it again: it continues
+    where it stopped."""
     from factaudit.evaluators.judging import judge as judge_claims
     from factaudit.evaluators.judging import walk_evaluator_members
     from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
@@ -85,13 +100,21 @@ def judge_command(
     lines, judged = [], []
     for name, part in verdicts.groupby("evaluator", sort=False):
         counts = part["status"].value_counts()
-        lines.append(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
+        lines.append(
+            f"{name}: {len(part):,} verdicts,"
+            f" {', '.join(f'{n:,} {status}' for status, n in counts.items())}"
+        )
         judged.append({"evaluator": name, "n_verdicts": len(part), "statuses": counts.to_dict()})
     lines += format_unscored_verdicts(verdicts, [*verdicts["evaluator"].unique()])
     members = [
-        part for one in named for asked in one.evaluator_and_repeats for part, _ in walk_evaluator_members(asked)
+        part
+        for one in named
+        for asked in one.evaluator_and_repeats
+        for part, _ in walk_evaluator_members(asked)
     ]
-    lines += describe_cached_replies([part.usage.row() for part in members if hasattr(part, "usage")])
+    lines += describe_cached_replies(
+        [part.usage.row() for part in members if hasattr(part, "usage")]
+    )
     failed = int((verdicts["status"] == "error").sum())
     if not failed:
         delete_unheld_folder(journal)
@@ -100,7 +123,9 @@ def judge_command(
         said = verdicts["raw"].dropna()
         why = f": {put_on_one_line(str(said.iloc[0]))}" if len(said) else ""
         failure = FactauditError(f"no claim was scored{why}")
-    return Outcome([*lines, str(out)], {"out": out, "evaluators": judged, "n_errors": failed}, failure)
+    return Outcome(
+        [*lines, str(out)], {"out": out, "evaluators": judged, "n_errors": failed}, failure
+    )
 
 
 def _read_claims_for_judge_command(
@@ -123,7 +148,9 @@ def _read_claims_for_judge_command(
     named = [make_named_evaluator(spec, repeats) for spec in evaluators]
     check_unique_evaluator_names(named)
     if out is not None:
-        check_outputs_do_not_replace_inputs([claims, *list_files_named_by_evaluator_options(named)], out)
+        check_outputs_do_not_replace_inputs(
+            [claims, *list_files_named_by_evaluator_options(named)], out
+        )
     table = load_input_claims(claims, mapping, print_line)
     return table if split is None else select_claims_of_split(table, split), named
 

@@ -27,14 +27,20 @@ from factaudit.text.progress_lines import progress_bar
 )
 @click.option(
     "--tokenizer",
-    help="A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: each word counts as one token]",
+    help=(
+        "A RoBERTa tokenizer (folder or hub name) that counts the tokens.  [default: each word"
+        " counts as one token]"
+    ),
 )
 @options.OFFLINE_OPTION
-def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> Outcome:
-    """Build a knowledge source from a file with one JSON object per page: {title, text | passages | redirect}.
+def knowledge_command(
+    source: Path, out: Path, passage_tokens: int, tokenizer: str | None
+) -> Outcome:
+    """Build a knowledge source from a file with one JSON object per page: {title, text | passages |
+    redirect}.
 
-    The SQLite file of the original FActScore can be used as it is. `factaudit inspect SOURCE.db` shows what a knowledge
-    source contains.
+    The SQLite file of the original FActScore can be used as it is. `factaudit inspect SOURCE.db`
+    shows what a knowledge source contains.
     """
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.knowledge.knowledge_builder import build_knowledge_source
@@ -49,8 +55,12 @@ def knowledge_command(source: Path, out: Path, passage_tokens: int, tokenizer: s
             tokenizer=tokenizer,
             show_progress=lambda read, pages: bar.update(read - bar.n),
         )
-    line = f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})"
-    return Outcome([line], {"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
+    line = (
+        f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})"
+    )
+    return Outcome(
+        [line], {"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}}
+    )
 
 
 COMMANDS = (knowledge_command,)

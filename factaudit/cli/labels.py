@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 @verb(
     "labels",
     short_help="Merge the labels of several annotators and measure their agreement.",
-    example="factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html",
+    example=(
+        "factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page"
+        " disagree.html"
+    ),
 )
 @click.argument("annotations", type=options.PATH_TYPE, nargs=-1, required=True)
 @click.option(
@@ -35,8 +38,10 @@ if TYPE_CHECKING:
 @click.option(
     "--claims",
     type=options.PATH_TYPE,
-    help="The file of the claims that were annotated. Annotations of other claims are listed in the output. --page "
-    "needs this file.",
+    help=(
+        "The file of the claims that were annotated. Annotations of other claims are listed in the"
+        " output. --page needs this file."
+    ),
 )
 @options.LABEL_RULE_OPTION
 @options.add_mapping_options
@@ -45,7 +50,10 @@ if TYPE_CHECKING:
     "grades",
     multiple=True,
     metavar="WORD=LABEL",
-    help="Which label a grade becomes: 1, 0 or nothing, for example partially=0, or unsure= (no label).",
+    help=(
+        "Which label a grade becomes: 1, 0 or nothing, for example partially=0, or unsure= (no"
+        " label)."
+    ),
 )
 @click.option(
     "--page",
@@ -63,7 +71,8 @@ def labels_command(
     seed: int,
     mapping: ColumnMapping,
 ) -> Outcome:
-    """Merge the files of several annotators, measure how well they agree, and make one label per claim by a rule."""
+    """Merge the files of several annotators, measure how well they agree, and make one label per
+    claim by a rule."""
     from factaudit.datasets.input_tables import load_input_annotations
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
@@ -120,19 +129,33 @@ def _describe_agreement(
 ) -> Iterator[str]:
     """Agreement of annotators, and what the label rule makes of their labels."""
     for row in agreement_rows:
-        who = "all annotators" if row["annotator_a"] == "__all__" else f"{row['annotator_a']} and {row['annotator_b']}"
+        who = (
+            "all annotators"
+            if row["annotator_a"] == "__all__"
+            else f"{row['annotator_a']} and {row['annotator_b']}"
+        )
         told = [
             f"{name} {_format_displayed_agreement(row, key)}"
             for key, name in _AGREEMENT_FIGURES
             if row[key] is not None
         ]
         yield f"{who}, {row['n']:,} claims: {', '.join(told) or row['reason']}"
-    yield f"labels by {rule}: " + ", ".join(f"{number:,} {name}" for name, number in _count_labels(labels).items())
+    yield f"labels by {rule}: " + ", ".join(
+        f"{number:,} {name}" for name, number in _count_labels(labels).items()
+    )
     if undecided_reasons:
-        reasons = ", ".join(f"{reason} {n:,}" for reason, n in undecided_reasons.items() if reason != "?")
-        yield f"{format_count(sum(undecided_reasons.values()), 'claim')} undecided" + f": {reasons}" * bool(reasons)
+        reasons = ", ".join(
+            f"{reason} {n:,}" for reason, n in undecided_reasons.items() if reason != "?"
+        )
+        yield (
+            f"{format_count(sum(undecided_reasons.values()), 'claim')} undecided"
+            + f": {reasons}" * bool(reasons)
+        )
     if n_disagreements:
-        yield f"{format_count(n_disagreements, 'claim')} {'has' if n_disagreements == 1 else 'have'} both labels"
+        yield (
+            f"{format_count(n_disagreements, 'claim')} {'has' if n_disagreements == 1 else 'have'}"
+            " both labels"
+        )
 
 
 _AGREEMENT_FIGURES = (("percent", "agreement"), ("kappa", "κ"), ("alpha", "α"))

@@ -1,4 +1,5 @@
-"""``list``: which evaluators, audits, formats, published data, groupers and stored replies are there?"""
+"""``list``: which evaluators, audits, formats, published data, groupers and stored replies are
+there?"""
 
 from __future__ import annotations
 
@@ -15,11 +16,15 @@ from factaudit.cli.output import Outcome, verb
     short_help="List evaluators, audits, formats, published data, groupers or saved model replies.",
     example="factaudit list evaluators",
 )
-@click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers", "replies"]))
+@click.argument(
+    "what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers", "replies"])
+)
 def list_command(what: str) -> Outcome:
-    """List the evaluators, audits, formats, published data, groupers or saved replies of language models.
+    """List the evaluators, audits, formats, published data, groupers or saved replies of language
+    models.
 
-    The list says what each one needs and how to use it. Groupers group the facts of a text by person.
+    The list says what each one needs and how to use it. Groupers group the facts of a text by
+    person.
     """
     entries = list(_LISTS[what]())
     lines = []
@@ -27,7 +32,11 @@ def list_command(what: str) -> Outcome:
         lines.append(f"{entry['name']}: {entry['summary']}")
         for key, value in entry.items():
             if key not in ("name", "summary") and value not in (None, "", {}):
-                told = ", ".join(f"{k} ({v})" for k, v in value.items()) if isinstance(value, dict) else str(value)
+                told = (
+                    ", ".join(f"{k} ({v})" for k, v in value.items())
+                    if isinstance(value, dict)
+                    else str(value)
+                )
                 lines.append(f"    {key:<8}{told}")
     return Outcome(lines, {"what": what, "entries": entries})
 
@@ -36,7 +45,9 @@ def _list_evaluators() -> Iterator[dict[str, Any]]:
     from factaudit.evaluators.registry import list_evaluators
 
     for entry in list_evaluators().values():
-        shown = {key: getattr(entry, key) for key in ("name", "summary", "needs", "source", "checked")}
+        shown = {
+            key: getattr(entry, key) for key in ("name", "summary", "needs", "source", "checked")
+        }
         named = entry.example or entry.name
         yield shown | {"run": f"factaudit judge CLAIMS --evaluator {named} --out VERDICTS"}
 
@@ -45,20 +56,37 @@ def _list_audits() -> Iterator[dict[str, Any]]:
     from factaudit.audit import list_computable_audits
 
     for audit in list_computable_audits().values():
-        options = {key: f"default {field.default!r}" for key, field in audit.options_model().model_fields.items()}
-        yield {"name": audit.name, "summary": audit.question, "options": options, "source": audit.source}
+        options = {
+            key: f"default {field.default!r}"
+            for key, field in audit.options_model().model_fields.items()
+        }
+        yield {
+            "name": audit.name,
+            "summary": audit.question,
+            "options": options,
+            "source": audit.source,
+        }
 
 
 def _list_formats() -> Iterator[dict[str, Any]]:
     from factaudit.datasets import FORMATS
 
     for name, one in FORMATS.items():
-        yield {"name": name, "summary": one.summary, "options": dict(one.options), "run": one.example}
+        yield {
+            "name": name,
+            "summary": one.summary,
+            "options": dict(one.options),
+            "run": one.example,
+        }
 
 
 def _list_published_data() -> Iterator[dict[str, Any]]:
     from factaudit.publications.fetching import publication_folder
-    from factaudit.publications.register import list_hub_datasets, list_publications, list_published_files
+    from factaudit.publications.register import (
+        list_hub_datasets,
+        list_publications,
+        list_published_files,
+    )
     from factaudit.text.display_text import format_count
 
     folder = publication_folder()
@@ -75,13 +103,20 @@ def _list_published_data() -> Iterator[dict[str, Any]]:
             "from": f"github.com/{publication.repository} at {publication.commit[:8]}",
             "licence": publication.licence,
             "run": "; ".join(
-                f"factaudit convert {name} published:{publication.name}{needed.get(name, '')} --out CLAIMS"
+                f"factaudit convert {name} published:{publication.name}{needed.get(name, '')} --out"
+                " CLAIMS"
                 for name in formats
             ),
         }
     for dataset in list_hub_datasets():
-        gated = "accept its conditions on its page, then `hf auth login` or HF_TOKEN" if dataset.gated else ""
-        place = f"huggingface.co/datasets/{dataset.repository} at {dataset.revision[:8]}; extra [hub]"
+        gated = (
+            "accept its conditions on its page, then `hf auth login` or HF_TOKEN"
+            if dataset.gated
+            else ""
+        )
+        place = (
+            f"huggingface.co/datasets/{dataset.repository} at {dataset.revision[:8]}; extra [hub]"
+        )
         yield {
             "name": dataset.name,
             "summary": dataset.about,
@@ -106,7 +141,11 @@ def _list_replies() -> Iterator[dict[str, Any]]:
     found = summarise_reply_store(default_cache_path())
     models = found.pop("models")
     path = str(found.pop("path"))
-    yield {"name": path, "summary": "replies are never bought twice; to forget them, delete this file", **found}
+    yield {
+        "name": path,
+        "summary": "replies are never bought twice; to forget them, delete this file",
+        **found,
+    }
     for row in models:
         yield {"name": row.pop("model"), "summary": f"{row.pop('replies'):,} replies", **row}
 

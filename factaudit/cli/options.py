@@ -1,4 +1,5 @@
-"""What the verbs share: how groups list them, how their help ends, and the options that several of them take."""
+"""What the verbs share: how groups list them, how their help ends, and the options that several of
+them take."""
 
 from __future__ import annotations
 
@@ -33,25 +34,38 @@ class _CommandFilePathType(click.Path):
 
 PATH_TYPE: click.ParamType = _CommandFilePathType(path_type=Path)
 
-#: More would take hours and move no digit that is shown (`factaudit.experiment.folder.MAX_REPLICATES`).
+#: More would take hours and move no digit that is shown
+#: (`factaudit.experiment.folder.MAX_REPLICATES`).
 REPLICATES_TYPE = click.IntRange(0, 1_000_000)
 
 RUN_FOLDER_OPTION = click.option("--out", type=PATH_TYPE, required=True, help="The run folder.")
 OVERWRITE_OPTION = click.option(
-    "--overwrite", is_flag=True, help="Replace a run in this folder that was made from other inputs or settings."
+    "--overwrite",
+    is_flag=True,
+    help="Replace a run in this folder that was made from other inputs or settings.",
 )
 SETTINGS_OPTION = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the experiment YAML."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a key of the experiment YAML.",
 )
 DRY_RUN_OPTION = click.option(
     "--dry-run",
     is_flag=True,
-    help="Only say what the calls will cost (or how many there are, if the price is unknown). Nothing is sent.",
+    help=(
+        "Only say what the calls will cost (or how many there are, if the price is unknown)."
+        " Nothing is sent."
+    ),
 )
 
 
-def _apply_offline_option(context: click.Context, parameter: click.Parameter, offline: bool) -> None:
-    """Fetch nothing where ``--offline`` is given, for this command alone: another of the same process may fetch."""
+def _apply_offline_option(
+    context: click.Context, parameter: click.Parameter, offline: bool
+) -> None:
+    """Fetch nothing where ``--offline`` is given, for this command alone: another of the same
+    process may fetch."""
     from factaudit.publications.fetching import OFFLINE_VARIABLE
 
     before = os.environ.get(OFFLINE_VARIABLE)
@@ -68,44 +82,62 @@ OFFLINE_OPTION = click.option(
     help="Download nothing; say what is missing instead.",
 )
 SEED_OPTION = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed for all random draws."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The seed for all random draws.",
 )
 LEVEL_OPTION = click.option(
     "--level",
     type=click.Choice(["claim", "response"]),
     default="claim",
     show_default=True,
-    help="The unit of the rates: single claims, or whole responses. A response is an error if one of its claims is.",
+    help=(
+        "The unit of the rates: single claims, or whole responses. A response is an error if one of"
+        " its claims is."
+    ),
 )
 LABEL_RULE_OPTION = click.option(
     "--label-rule",
     "rule",
     default="majority",
     show_default=True,
-    help="How the labels of several annotators become one label: majority, any_unattributable (0 if anybody says 0),"
-    " all_attributable (1 only if all say 1 and nobody is undecided), or the name of the annotator whose labels"
-    " to use.",
+    help=(
+        "How the labels of several annotators become one label: majority, any_unattributable (0 if"
+        " anybody says 0), all_attributable (1 only if all say 1 and nobody is undecided), or the"
+        " name of the annotator whose labels to use."
+    ),
 )
 CLAIMS_ARGUMENT = click.argument("claims", type=PATH_TYPE)
 VERDICTS_ARGUMENT = click.argument("verdicts", type=PATH_TYPE, nargs=-1)
 MAIN_EVALUATOR_OPTION = click.option(
     "--main",
-    help="The main evaluator: its scores count most for the sample and the estimates.  [default: the first in the "
-    "file]",
+    help=(
+        "The main evaluator: its scores count most for the sample and the estimates.  [default: the"
+        " first in the file]"
+    ),
 )
 COVARIATES_OPTION = click.option(
     "--covariate",
     "covariates",
     multiple=True,
-    callback=lambda context, parameter, names: [name for name in names if name != "none"] if names else None,
-    help="A further evaluator whose scores improve the estimate; 'none' uses only --main. Can be repeated.  "
-    "[default: all]",
+    callback=lambda context, parameter, names: (
+        [name for name in names if name != "none"] if names else None
+    ),
+    help=(
+        "A further evaluator whose scores improve the estimate; 'none' uses only --main. Can be"
+        " repeated.  [default: all]"
+    ),
 )
 STRATA_OPTION = click.option(
     "--strata",
     multiple=True,
     metavar="COLUMN",
-    help="A column that divides the claims into groups whose error rates may differ. Can be repeated.",
+    help=(
+        "A column that divides the claims into groups whose error rates may differ. Can be"
+        " repeated."
+    ),
 )
 LABEL_FILES_OPTION = click.option(
     "--label-file",
@@ -117,11 +149,12 @@ LABEL_FILES_OPTION = click.option(
 
 
 def add_mapping_options(command_function: Any) -> Any:
-    """The options that say how files are to be read whose columns have other names: the verb gets ``mapping``.
+    """The options that say how files are to be read whose columns have other names: the verb gets
+    ``mapping``.
 
-    A verb whose parameter ``evaluators`` is something else (those that judge) keeps its own ``--evaluator``. Where
-    files can be read in two ways the verb is asked again with the answer; without a terminal it fails, and says the
-    commands.
+    A verb whose parameter ``evaluators`` is something else (those that judge) keeps its own
+    ``--evaluator``. Where files can be read in two ways the verb is asked again with the answer;
+    without a terminal it fails, and says the commands.
     """
     has_own_evaluators = "evaluators" in inspect.signature(command_function).parameters
     wanted = [row for row in _MAPPING_OPTIONS if row[0] != "evaluator" or not has_own_evaluators]
@@ -138,13 +171,19 @@ def add_mapping_options(command_function: Any) -> Any:
                 return command_function(mapping=mapping, **given)
             except AmbiguousReadingError as error:
                 if not (sys.stdin.isatty() and sys.stdout.isatty()):
-                    raise UsageError(error.format_message(_format_command_with_chosen_reading)) from None
-                data = merge_mapping_data(mapping.model_dump(exclude_defaults=True, mode="json"), _ask_user(error))
+                    raise UsageError(
+                        error.format_message(_format_command_with_chosen_reading)
+                    ) from None
+                data = merge_mapping_data(
+                    mapping.model_dump(exclude_defaults=True, mode="json"), _ask_user(error)
+                )
                 mapping = type(mapping).from_source(data)
 
     for name, metavar, is_multiple, text in reversed(wanted):
         option = f"--{name.replace('_', '-')}"
-        decorate = click.option(option, cls=ColumnOption, metavar=metavar, multiple=is_multiple, help=text)
+        decorate = click.option(
+            option, cls=ColumnOption, metavar=metavar, multiple=is_multiple, help=text
+        )
         with_mapping = decorate(with_mapping)
     return with_mapping
 
@@ -176,15 +215,18 @@ def _ask_user(error: AmbiguousReadingError) -> dict[str, Any]:
     return said
 
 
-#: How the user's columns are read: parameter, what stands for its value, whether it can be repeated, and help.
+#: How the user's columns are read: parameter, what stands for its value, whether it can be
+#: repeated, and help.
 _MAPPING_OPTIONS = (
     ("label", "COLUMN", False, "The column with the human labels."),
     (
         "evaluator",
         "COLUMN",
         True,
-        "A column with the scores or verdicts of an evaluator, or the name of an evaluator in the verdicts file. "
-        "Can be repeated.",
+        (
+            "A column with the scores or verdicts of an evaluator, or the name of an evaluator in"
+            " the verdicts file. Can be repeated."
+        ),
     ),
     ("claim", "COLUMN", False, "The column with the claims."),
     ("doc", "COLUMN", False, "The column with the documents that the claims are checked against."),
@@ -192,7 +234,12 @@ _MAPPING_OPTIONS = (
     ("response", "COLUMN", False, "The column with the ids of whole responses."),
     ("id", "COLUMN", False, "The column with the ids of the claims."),
     ("dataset", "COLUMN", False, "The column with the names of the data sets."),
-    ("people", "COLUMN", True, "A column with the labels of one annotator. Repeat it for several people."),
+    (
+        "people",
+        "COLUMN",
+        True,
+        "A column with the labels of one annotator. Repeat it for several people.",
+    ),
     ("ignore", "COLUMN", True, "A column to ignore. Can be repeated."),
     (
         "labels",
@@ -206,21 +253,30 @@ _MAPPING_OPTIONS = (
         True,
         "The scale of an evaluator's scores, e.g. gpt4_score=1:5. NAME=logit means log-odds.",
     ),
-    ("high_is_error", "NAME", True, "An evaluator or column for which 1, or a high score, means an error."),
+    (
+        "high_is_error",
+        "NAME",
+        True,
+        "An evaluator or column for which 1, or a high score, means an error.",
+    ),
     (
         "threshold",
         "NAME=NUMBER",
         True,
-        "Scores above this number mean supported, e.g. gpt4_score=3.5. For a label column, grades above this number "
-        "mean supported.  [default: the middle of the scale]",
+        (
+            "Scores above this number mean supported, e.g. gpt4_score=3.5. For a label column,"
+            " grades above this number mean supported.  [default: the middle of the scale]"
+        ),
     ),
     ("sheet", "TEXT", False, "The sheet of an Excel file; '*' reads all sheets."),
     (
         "columns",
         "FILE|FIELD=COLUMN",
         True,
-        "A mapping that `inspect --write` wrote, or FIELD=COLUMN for a field that has no option of its "
-        "own, e.g. split=fold.",
+        (
+            "A mapping that `inspect --write` wrote, or FIELD=COLUMN for a field that has no option"
+            " of its own, e.g. split=fold."
+        ),
     ),
 )
 
@@ -243,7 +299,9 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in self.headings.items():
             with formatter.section(heading):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(80)) for name in names]
+                )
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in self.commands:
@@ -252,7 +310,8 @@ class CommandGroup(click.Group):
 
 
 def check_out_is_given(out: Path | None, option: str = "--out") -> Path:
-    """Raise `UsageError` where a verb that writes was told no place, which a dry run does not need."""
+    """Raise `UsageError` where a verb that writes was told no place, which a dry run does not
+    need."""
     if out is None:
         raise UsageError(f"expected {option}: the place to write to")
     return out

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def make_run_outcome(results: Results, out: Path, lines: Sequence[str] | None = None) -> Outcome:
-    """Of a run that is done: its first screen (or ``lines``), what the cache spared, and where its files are.
+    """Of a run that is done: its first screen (or ``lines``), what the cache spared, and where its
+    files are.
 
     It fails where every verdict failed: the report says so too, but a script asks the exit code.
     """
@@ -34,7 +35,9 @@ def make_run_outcome(results: Results, out: Path, lines: Sequence[str] | None = 
         "cost": sum_run_call_costs(results.calls),
     }
     screen = describe_run(results.to_dict(), out) if lines is None else lines
-    return Outcome([*screen, *describe_cached_replies(results.calls)], document, _find_failure(results))
+    return Outcome(
+        [*screen, *describe_cached_replies(results.calls)], document, _find_failure(results)
+    )
 
 
 def _find_failure(results: Results) -> FactauditError | None:
@@ -42,7 +45,9 @@ def _find_failure(results: Results) -> FactauditError | None:
     if not rows or any(row["n_ok"] or row["n_guessed"] for row in rows):
         return None
     names = ("error", "refused", "unparsed", "skipped")
-    found = ", ".join(f"{n:,} {name}" for name in names if (n := sum(row[f"n_{name}"] for row in rows)))
+    found = ", ".join(
+        f"{n:,} {name}" for name in names if (n := sum(row[f"n_{name}"] for row in rows))
+    )
     return FactauditError(f"no verdict has a prediction ({found})")
 
 
@@ -73,10 +78,14 @@ def _describe_costs(cost_rows: Sequence[dict[str, Any]], total: float | None) ->
             told = "" if row["calls"] is None else f" at most {format_count(row['calls'], 'call')};"
             yield f"{row['evaluator']}:{told} {row['reason']}"
             continue
-        yield f"{row['evaluator']}: {format_count(row['calls'], 'call')}{describe_spared_calls(row)}"
+        yield (
+            f"{row['evaluator']}: {format_count(row['calls'], 'call')}{describe_spared_calls(row)}"
+        )
         most = row["max_completion_tokens"]
         replies = "replies of any length" if most is None else f"at most {most:,} completion tokens"
-        yield f"    about {row['prompt_tokens']:,} prompt tokens (1 per 4 bytes of UTF-8), {replies}"
+        yield (
+            f"    about {row['prompt_tokens']:,} prompt tokens (1 per 4 bytes of UTF-8), {replies}"
+        )
         reason = f"; {row['reason']}" if row["reason"] else ""
         yield f"    cost: {_format_dollars(row['cost'])}{reason}"
     yield f"total: {_format_dollars(total)}"

@@ -1,7 +1,8 @@
 """How does a verb answer? In lines for people or, asked by ``--format json``, as one JSON document.
 
-A verb returns an `Outcome`, which `Verb` prints. With `--format json`, its lines go to standard error: standard
-output holds the document alone, or nothing where the work failed before there was an outcome. A test asks every verb.
+A verb returns an `Outcome`, which `Verb` prints. With `--format json`, its lines go to standard
+error: standard output holds the document alone, or nothing where the work failed before there was
+an outcome. A test asks every verb.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ class Outcome:
 
 
 class ColumnOption(click.Option):
-    """An option that says how the user's columns are read; the help lists these apart, since many verbs have them."""
+    """An option that says how the user's columns are read; the help lists these apart, since many
+    verbs have them."""
 
 
 class Verb(click.Command):
-    """A command with ``--format``, whose function returns an `Outcome` and whose help ends with an example.
+    """A command with ``--format``, whose function returns an `Outcome` and whose help ends with an
+    example.
 
     example: a command line.
     """
@@ -62,10 +65,15 @@ class Verb(click.Command):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "How your columns are read": []}
+        sections: dict[str, list[tuple[str, str]]] = {
+            "Options": [],
+            "How your columns are read": [],
+        }
         for one in self.get_params(ctx):
             if isinstance(one, click.Option) and (record := one.get_help_record(ctx)) is not None:
-                sections["How your columns are read" if isinstance(one, ColumnOption) else "Options"].append(record)
+                sections[
+                    "How your columns are read" if isinstance(one, ColumnOption) else "Options"
+                ].append(record)
         for heading, records in sections.items():
             if records:
                 with formatter.section(heading):
@@ -86,7 +94,9 @@ class Verb(click.Command):
             raise outcome.failure
 
 
-def verb(name: str, short_help: str, example: str) -> Callable[[Callable[..., Outcome]], click.Command]:
+def verb(
+    name: str, short_help: str, example: str
+) -> Callable[[Callable[..., Outcome]], click.Command]:
     """Make a command of a function that returns an `Outcome`."""
     return click.command(name, cls=Verb, short_help=short_help, example=example)
 

@@ -18,21 +18,30 @@ if TYPE_CHECKING:
 @verb(
     "perturb",
     short_help="Change one thing in each claim, to test whether verdicts change with the meaning.",
-    example="factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet",
+    example=(
+        "factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet"
+    ),
 )
 @CLAIMS_ARGUMENT
 @click.option(
     "--kinds",
     default="",
     metavar="KIND,...",
-    help="Which kinds of variants to make: same (all that keep the meaning), changed (all that change it), or single "
-    "kinds, for example number_changed.  [default: all]",
+    help=(
+        "Which kinds of variants to make: same (all that keep the meaning), changed (all that"
+        " change it), or single kinds, for example number_changed.  [default: all]"
+    ),
 )
 @click.option(
-    "--per-kind", type=click.IntRange(1), help="Make at most this many variants of each kind in each data set."
+    "--per-kind",
+    type=click.IntRange(1),
+    help="Make at most this many variants of each kind in each data set.",
 )
 @click.option(
-    "--out", type=PATH_TYPE, required=True, help="The file of claims to write: .parquet, .jsonl[.gz] or .csv[.gz]."
+    "--out",
+    type=PATH_TYPE,
+    required=True,
+    help="The file of claims to write: .parquet, .jsonl[.gz] or .csv[.gz].",
 )
 @SEED_OPTION
 @add_mapping_options
@@ -42,9 +51,9 @@ def perturb_command(
     """Write a file with your claims and variants of them. In each variant, a rule has changed
     either the wording or the meaning.
 
-    Then judge and audit the file like any other: the audit `invariance` says how many verdicts stayed the same
-    although the meaning changed, and how many verdicts changed although the meaning stayed the same. No language
-    model is needed."""
+    Then judge and audit the file like any other: the audit `invariance` says how many verdicts
+    stayed the same although the meaning changed, and how many verdicts changed although the meaning
+    stayed the same. No language model is needed."""
     from factaudit.datasets.input_tables import load_input_claims
     from factaudit.files import check_outputs_do_not_replace_inputs
     from factaudit.perturb.rule_list import PERTURBATION_RULES
@@ -67,14 +76,19 @@ def perturb_command(
     ]
     lines = []
     for expected, heading in (("same", "the meaning stays"), ("changed", "the meaning changes")):
-        found = [f"{row['n_variants']:,} {row['kind']}" for row in rows if row["expected"] == expected]
+        found = [
+            f"{row['n_variants']:,} {row['kind']}" for row in rows if row["expected"] == expected
+        ]
         if found:
             lines.append(f"{heading}: {', '.join(found)}")
     n_claims = len(pairs) - len(variants)
     lines.append(
-        f"{out}: {format_count(len(variants), 'variant')} of {n_claims:,} of {format_count(len(table), 'claim')}"
+        f"{out}: {format_count(len(variants), 'variant')} of {n_claims:,} of"
+        f" {format_count(len(table), 'claim')}"
     )
-    return Outcome(lines, {"out": out, "n_claims": n_claims, "n_variants": len(variants), "kinds": rows})
+    return Outcome(
+        lines, {"out": out, "n_claims": n_claims, "n_variants": len(variants), "kinds": rows}
+    )
 
 
 COMMANDS = (perturb_command,)

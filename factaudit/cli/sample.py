@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 @verb(
     "sample",
     short_help="Choose which claims to label.",
-    example="factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page labels.html",
+    example=(
+        "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page"
+        " labels.html"
+    ),
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
@@ -37,7 +40,9 @@ if TYPE_CHECKING:
     metavar="SAMPLE",
     help="Draw the second phase of this sample, using the labels of the first.",
 )
-@click.option("--more", type=click.IntRange(1), help="With --then: add this many labels to the budget.")
+@click.option(
+    "--more", type=click.IntRange(1), help="With --then: add this many labels to the budget."
+)
 @options.LABEL_FILES_OPTION
 @options.add_mapping_options
 @options.LABEL_RULE_OPTION
@@ -49,7 +54,10 @@ if TYPE_CHECKING:
 @click.option(
     "--at-random",
     is_flag=True,
-    help="Give each claim of a data set the same chance of being drawn, in one phase. Use this for `factaudit triage`.",
+    help=(
+        "Give each claim of a data set the same chance of being drawn, in one phase. Use this for"
+        " `factaudit triage`."
+    ),
 )
 @click.option(
     "--annotators",
@@ -66,7 +74,9 @@ if TYPE_CHECKING:
     help="The share of the claims that all annotators label, for example 0.2.",
 )
 @click.option(
-    "--page", type=options.PATH_TYPE, help="Also write a web page (.html) for labelling, one for each annotator."
+    "--page",
+    type=options.PATH_TYPE,
+    help="Also write a web page (.html) for labelling, one for each annotator.",
 )
 @options.SEED_OPTION
 def sample_command(
@@ -89,9 +99,10 @@ def sample_command(
 ) -> Outcome:
     """Draw claims to label, with higher chances for those whose labels say most about error rates.
 
-    The sample file records how the claims were drawn. Give it to `factaudit estimate` after labelling. If the budget
-    is at least 100 labels per data set and 8 per system, the sample has two phases: label the first one, then draw the
-    second one with --then SAMPLE --label-file LABELS. With --one-phase there is only one.
+    The sample file records how the claims were drawn. Give it to `factaudit estimate` after
+    labelling. If the budget is at least 100 labels per data set and 8 per system, the sample has
+    two phases: label the first one, then draw the second one with --then SAMPLE --label-file
+    LABELS. With --one-phase there is only one.
     """
     from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.rates import join_claims, order_evaluators
@@ -108,8 +119,8 @@ def sample_command(
     table, annotations = loaded.claims, loaded.annotations if label_files else None
     if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():
         raise UsageError(
-            f"--page {page}: {claims} has no text to show on a page; name its column with --claim COLUMN, or draw "
-            "the sample without --page"
+            f"--page {page}: {claims} has no text to show on a page; name its column with --claim"
+            " COLUMN, or draw the sample without --page"
         )
     if then is not None:
         before = read_sample(then)
@@ -138,12 +149,21 @@ def sample_command(
     left = sum(plan.count_remaining_labels(name) for name in plan.shares)
     lines = []
     for dataset, part in rows.groupby("dataset"):
-        n_systems, strata = part["system"].nunique(), format_count(part["stratum"].nunique(), "stratum", "strata")
+        n_systems, strata = (
+            part["system"].nunique(),
+            format_count(part["stratum"].nunique(), "stratum", "strata"),
+        )
         systems = f" of {format_count(n_systems, 'system')}" if n_systems else ", no systems,"
-        lines.append(f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], plan.level)}{systems} in {strata}")
+        lines.append(
+            f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], plan.level)}{systems} in"
+            f" {strata}"
+        )
     lines += [*(f"open {path} in a browser to label" for path in pages), str(out)]
     if left:
-        told = f"{left:,} of {plan.budget:,} labels remain. Label these claims first, then draw the others with "
+        told = (
+            f"{left:,} of {plan.budget:,} labels remain. Label these claims first, then draw the"
+            " others with "
+        )
         lines.append(f"{told}--then {out.name}")
     return Outcome(lines, {"out": out, "pages": pages, "drawn": plan.drawn[-1], "remaining": left})
 

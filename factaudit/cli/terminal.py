@@ -1,4 +1,5 @@
-"""How is text printed safely? The terminal obeys nothing that a line quotes, and keys are left out."""
+"""How is text printed safely? The terminal obeys nothing that a line quotes, and keys are left
+out."""
 
 from __future__ import annotations
 

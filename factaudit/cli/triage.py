@@ -27,7 +27,10 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @verb(
     "triage",
     short_help="Choose which claims can pass without review.",
-    example="factaudit triage claims.parquet verdicts.parquet --label-file mine.csv --max-error 0.05 --out triage",
+    example=(
+        "factaudit triage claims.parquet verdicts.parquet --label-file mine.csv --max-error 0.05"
+        " --out triage"
+    ),
 )
 @options.CLAIMS_ARGUMENT
 @options.VERDICTS_ARGUMENT
@@ -35,10 +38,16 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--max-error",
     type=_SHARE_TYPE,
-    help="Guarantee that at most this share of the passing claims are errors.  [default: 0.05, if --min-recall is "
-    "not given]",
+    help=(
+        "Guarantee that at most this share of the passing claims are errors.  [default: 0.05, if"
+        " --min-recall is not given]"
+    ),
 )
-@click.option("--min-recall", type=_SHARE_TYPE, help="Guarantee that at least this share of all errors is reviewed.")
+@click.option(
+    "--min-recall",
+    type=_SHARE_TYPE,
+    help="Guarantee that at least this share of all errors is reviewed.",
+)
 @click.option(
     "--confidence",
     type=_SHARE_TYPE,
@@ -58,14 +67,18 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.Choice(["corpus", "population"]),
     default="corpus",
     show_default=True,
-    help="Give the guarantee for the claims in your files (corpus), or also for new claims about new documents "
-    "(population).",
+    help=(
+        "Give the guarantee for the claims in your files (corpus), or also for new claims about new"
+        " documents (population)."
+    ),
 )
 @click.option(
     "--sample",
     type=options.PATH_TYPE,
-    help="The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims are treated as "
-    "a random sample.",
+    help=(
+        "The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims"
+        " are treated as a random sample."
+    ),
 )
 @options.LABEL_RULE_OPTION
 @options.LABEL_FILES_OPTION
@@ -82,11 +95,12 @@ def triage_command(
     mapping: ColumnMapping,
     **promise: Any,
 ) -> Outcome:
-    """Choose claims that can pass without review, with a guaranteed limit on the share of errors among them.
+    """Choose claims that can pass without review, with a guaranteed limit on the share of errors
+    among them.
 
-    Claims pass if the score of an evaluator, or of several combined, is above a threshold. The labels of a random
-    sample (`factaudit sample --at-random`) show which threshold keeps the guarantee. All other claims are written as a
-    queue for review, the most probable errors first.
+    Claims pass if the score of an evaluator, or of several combined, is above a threshold. The
+    labels of a random sample (`factaudit sample --at-random`) show which threshold keeps the
+    guarantee. All other claims are written as a queue for review, the most probable errors first.
     """
     from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.sample import read_sample
@@ -98,28 +112,46 @@ def triage_command(
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
     if promise["max_error"] is None and promise["min_recall"] is None:
         promise["max_error"] = 0.05
-    given = {**promise, "annotations": loaded.annotations, "sample": None if sample is None else read_sample(sample)}
+    given = {
+        **promise,
+        "annotations": loaded.annotations,
+        "sample": None if sample is None else read_sample(sample),
+    }
     results = triage_claims(loaded.claims, loaded.verdicts, **given, by=by, seed=seed)
     has_page = _write_triage(results, out, files)
     lines = [row["statement"] for row in results.promises]
     if len(results.rule["weights"]) > 1:
-        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule["weights"].items())
+        weights = ", ".join(
+            f"{name} {weight:.2f}" for name, weight in results.rule["weights"].items()
+        )
         lines.append(f"combined by weights: {weights}")
     if sample is None:
-        lines.append("the labels are taken as drawn at random: name the file of `factaudit sample` with --sample")
+        lines.append(
+            "the labels are taken as drawn at random: name the file of `factaudit sample` with"
+            " --sample"
+        )
     if loaded.annotations is not None:
         lines += _describe_undecided_claims(results.queue, loaded.annotations, promise["rule"])
     decisions = results.queue["decision"].value_counts()
     known = f" ({decisions['labelled']:,} are labelled already)" if "labelled" in decisions else ""
     to_open = ", ".join(str(files[name]) for name in ("queue", *["review"] * has_page))
-    lines.append(f"to review {decisions.get('review', 0):,} claims{known}, the riskiest first: {to_open}")
+    lines.append(
+        f"to review {decisions.get('review', 0):,} claims{known}, the riskiest first: {to_open}"
+    )
     bound = " (of these claims alone; --target population makes one for new claims)"
-    lines.append(f"rule {files['rule']}{bound * (promise['target'] == 'corpus')}, curve {files['curve']}")
-    document = {"promises": results.promises, **{name: files[name] for name in ("rule", "queue", "curve")}}
+    lines.append(
+        f"rule {files['rule']}{bound * (promise['target'] == 'corpus')}, curve {files['curve']}"
+    )
+    document = {
+        "promises": results.promises,
+        **{name: files[name] for name in ("rule", "queue", "curve")},
+    }
     return Outcome(lines, {**document, "page": files["review"] if has_page else None})
 
 
-def _describe_undecided_claims(queue: pd.DataFrame, annotations: pd.DataFrame, rule: str) -> list[str]:
+def _describe_undecided_claims(
+    queue: pd.DataFrame, annotations: pd.DataFrame, rule: str
+) -> list[str]:
     from factaudit.tables.annotations import (
         find_undecided_claims,
         label_claims_by_annotations,
@@ -127,12 +159,16 @@ def _describe_undecided_claims(queue: pd.DataFrame, annotations: pd.DataFrame, r
     )
 
     labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations))
-    undecided = queue[queue["claim_id"].isin(find_undecided_claims(rule, annotations, labels).index)]
+    undecided = queue[
+        queue["claim_id"].isin(find_undecided_claims(rule, annotations, labels).index)
+    ]
     if undecided.empty:
         return []
     n_passing = int((undecided["decision"] == "pass").sum())
     told = format_count(len(undecided), "claim") + " that people could not decide"
-    return [f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass"]
+    return [
+        f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass"
+    ]
 
 
 #: What a triage writes, with the suffixes of the files.
@@ -140,7 +176,8 @@ _FILES = {"rule": "json", "promises": "json", "queue": "csv", "curve": "csv", "r
 
 
 def _write_triage(results: TriageResults, out: Path, files: Mapping[str, Path]) -> bool:
-    """Write what a triage found; whether there is a page to review on, which claims without text have not."""
+    """Write what a triage found; whether there is a page to review on, which claims without text
+    have not."""
     import pandas as pd
 
     from factaudit.estimate.page import render_labelling_page

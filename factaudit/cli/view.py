@@ -18,10 +18,11 @@ from factaudit.cli.output import Outcome, verb
 @click.argument("run_dir", type=PATH_TYPE)
 @click.option("--open/--no-open", "open_it", default=True, help="Open the page in your browser.")
 def view_command(run_dir: Path, open_it: bool) -> Outcome:
-    """Write a page with all claims of a run (claims.html in the run folder) and open it in your browser.
+    """Write a page with all claims of a run (claims.html in the run folder) and open it in your
+    browser.
 
-    Filter and search the claims, and read their documents, their scores and what judges replied. The page needs no
-    network.
+    Filter and search the claims, and read their documents, their scores and what judges replied.
+    The page needs no network.
     """
     import webbrowser
 
@@ -31,7 +32,9 @@ def view_command(run_dir: Path, open_it: bool) -> Outcome:
     from factaudit.report.html import render_claim_page
 
     page = run_dir / CLAIM_PAGE
-    write_text(page, render_claim_page(ClaimBrowser.read_run_folder(run_dir), resolve_path(run_dir).name))
+    write_text(
+        page, render_claim_page(ClaimBrowser.read_run_folder(run_dir), resolve_path(run_dir).name)
+    )
     if open_it:
         webbrowser.open(resolve_path(page).as_uri())
     return Outcome([str(page)], {"page": page})

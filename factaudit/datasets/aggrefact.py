@@ -1,9 +1,9 @@
 """LLM-AggreFact: claims of 11 datasets with documents and labels (Tang et al. 2024, MiniCheck).
 
-Files: its Parquet, CSV or JSONL with the columns dataset, doc, claim, label, contamination_identifier; or the source
-``lytang/LLM-AggreFact``, from the Hugging Face hub. The benchmark is for evaluation only, and gated: its conditions are
-to be accepted on its page. What it left out (system, response) is recovered from the data sets that it was made of, by
-claim text.
+Files: its Parquet, CSV or JSONL with the columns dataset, doc, claim, label,
+contamination_identifier; or the source ``lytang/LLM-AggreFact``, from the Hugging Face hub. The
+benchmark is for evaluation only, and gated: its conditions are to be accepted on its page. What it
+left out (system, response) is recovered from the data sets that it was made of, by claim text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from factaudit.text.display_text import format_count
 
 #: What a match fills in.
 RECOVERED_COLUMNS = ["system", "response_id", "doc_id", "topic", "task"]
-#: The formats that can be joined, with the options that give LLM-AggreFact's unit: the sentence, or the summary.
+#: The formats that can be joined, with the options that give LLM-AggreFact's unit: the sentence, or
+#: the summary.
 JOINABLE: dict[str, dict[str, Any]] = {
     "tofueval": {},
     "lfqa": {},
@@ -40,7 +41,8 @@ JOINABLE: dict[str, dict[str, Any]] = {
 }
 #: A claim's other text, by which it is found as well (a step within its chain of thought).
 _OTHER_TEXT = "claim_as_written"
-#: Marks of citations, which releases have and the benchmark may not (``[1]``, ``[^2^]``), and of a text's end.
+#: Marks of citations, which releases have and the benchmark may not (``[1]``, ``[^2^]``), and of a
+#: text's end.
 _MARKS = r"\[\^?\d+\^?\]|</s>"
 #: The benchmark's name on the hub.
 HUB_REPOSITORY = "lytang/LLM-AggreFact"
@@ -49,19 +51,29 @@ HUB_REPOSITORY = "lytang/LLM-AggreFact"
 @reads(
     "aggrefact",
     "LLM-AggreFact's files, or lytang/LLM-AggreFact from the Hugging Face hub (Tang et al. 2024)",
-    "factaudit convert aggrefact test.parquet --option join=tofueval:tofueval/ --out claims.parquet",
+    "factaudit convert aggrefact test.parquet --option join=tofueval:tofueval/ --out"
+    " claims.parquet",
     ["*.parquet", "*.jsonl", "*.csv"],
     options={
-        "join": "FORMAT:PATH (tofueval, lfqa, ragtruth, predicted (AggreFact), reveal, claimverify, expertqa):"
-        " recover system and response_id by claim text",
-        "split": "hub: the split to load (default test); files: the split's name, where they don't say",
+        "join": (
+            "FORMAT:PATH (tofueval, lfqa, ragtruth, predicted (AggreFact), reveal, claimverify,"
+            " expertqa): recover system and response_id by claim text"
+        ),
+        "split": (
+            "hub: the split to load (default test); files: the split's name, where they don't say"
+        ),
         "revision": "hub: a commit, tag or branch (default main); what it resolved to is recorded",
     },
 )
 def convert_aggrefact(
-    sources: Sequence[Path], *, join: JoinsOption = (), split: str | None = None, revision: str | None = None
+    sources: Sequence[Path],
+    *,
+    join: JoinsOption = (),
+    split: str | None = None,
+    revision: str | None = None,
 ) -> Conversion:
-    """The benchmark's rows as claims, tasks from the registry; ``join`` recovers systems and responses.
+    """The benchmark's rows as claims, tasks from the registry; ``join`` recovers systems and
+    responses.
 
     ``claim_id`` does not depend on ``join``. ``provenance`` has the hub's resolved revision.
     """
@@ -76,16 +88,25 @@ def convert_aggrefact(
         else:
             files.append((source, split or parse_split_name(source)))
     if revision is not None and not provenance:
-        raise UsageError(f"option 'revision' is for the source {HUB_REPOSITORY}; files have no revision")
+        raise UsageError(
+            f"option 'revision' is for the source {HUB_REPOSITORY}; files have no revision"
+        )
     tables = []
     for path, name in files:
         table = read_table(path)
-        further = {str(column): table[column].tolist() for column in table.columns if column not in CLAIM_COLUMNS}
+        further = {
+            str(column): table[column].tolist()
+            for column in table.columns
+            if column not in CLAIM_COLUMNS
+        }
         leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
         tables.append(table if "split" in table else table.assign(split=name))
     claims = combine_claims(tables, [str(path) for path, _ in files])
     claims["task"] = claims["task"].fillna(claims["dataset"].map(find_dataset_task))
-    notes = [f"{format_count(len(claims), 'claim')} of {format_count(claims['dataset'].nunique(), 'dataset')}"]
+    notes = [
+        f"{format_count(len(claims), 'claim')} of"
+        f" {format_count(claims['dataset'].nunique(), 'dataset')}"
+    ]
     if provenance:
         notes.append(f"{HUB_REPOSITORY} at revision {provenance['revision']}")
     if join:
@@ -95,54 +116,73 @@ def convert_aggrefact(
 
 
 def download_aggrefact_split(split: str, revision: str | None) -> tuple[list[Path], str]:
-    """The files of a split in the hub's cache, downloaded where they are not there yet, and the commit they are of."""
+    """The files of a split in the hub's cache, downloaded where they are not there yet, and the
+    commit they are of."""
     try:
         from huggingface_hub import HfApi, snapshot_download
         from huggingface_hub.errors import GatedRepoError, RevisionNotFoundError
     except ImportError:
-        raise FactauditError(f"{HUB_REPOSITORY} needs the extra [hub]: pip install 'factaudit[hub]'") from None
+        raise FactauditError(
+            f"{HUB_REPOSITORY} needs the extra [hub]: pip install 'factaudit[hub]'"
+        ) from None
     pattern = f"data/{split}-*.parquet"
     try:
-        # A whole commit needs no asking: a pinned revision that is in the cache works without a network.
+        # A whole commit needs no asking: a pinned revision that is in the cache works without a
+        # network.
         pinned = revision is not None and re.fullmatch("[0-9a-f]{40}", revision)
         commit = revision if pinned else HfApi().dataset_info(HUB_REPOSITORY, revision=revision).sha
-        folder = snapshot_download(HUB_REPOSITORY, repo_type="dataset", revision=commit, allow_patterns=pattern)
+        folder = snapshot_download(
+            HUB_REPOSITORY, repo_type="dataset", revision=commit, allow_patterns=pattern
+        )
     except GatedRepoError:
         raise FactauditError(
-            f"{HUB_REPOSITORY} is gated: accept its conditions at https://huggingface.co/datasets/{HUB_REPOSITORY}, "
-            "then log in (`hf auth login`, or HF_TOKEN in the environment)"
+            f"{HUB_REPOSITORY} is gated: accept its conditions at"
+            f" https://huggingface.co/datasets/{HUB_REPOSITORY}, then log in (`hf auth login`, or"
+            " HF_TOKEN in the environment)"
         ) from None
     except RevisionNotFoundError:
         raise FactauditError(f"{HUB_REPOSITORY} has no revision {revision!r}") from None
     except Exception as error:
         # Which class a lost connection has depends on the client's version and its HTTP library.
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise FactauditError(f"{HUB_REPOSITORY} could not be read from the hub ({reason})") from error
+        raise FactauditError(
+            f"{HUB_REPOSITORY} could not be read from the hub ({reason})"
+        ) from error
     files = sorted(Path(folder).glob(pattern))
     if not files:
-        raise FactauditError(f"{HUB_REPOSITORY} at {commit} has no split {split!r}; it has dev and test")
+        raise FactauditError(
+            f"{HUB_REPOSITORY} at {commit} has no split {split!r}; it has dev and test"
+        )
     return files, str(commit)
 
 
-# What the benchmark left out ------------------------------------------------------------------------------------------
+# What the benchmark left out
+# ------------------------------------------------------------
 
 
-def join_original_datasets(claims: pd.DataFrame, join_specs: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Fill `RECOVERED_COLUMNS` of claims whose text is found in an original data set; ``join_specs`` are
-    ``FORMAT:PATH``.
+def join_original_datasets(
+    claims: pd.DataFrame, join_specs: Sequence[str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Fill `RECOVERED_COLUMNS` of claims whose text is found in an original data set;
+    ``join_specs`` are ``FORMAT:PATH``.
 
-    Texts match within a dataset when they are equal up to white space and marks of citations and of the text's end. A
-    claim that sentences of different systems match is ambiguous and left as it is. Where one system wrote the sentence
-    more than once, a field is filled only if all its matches agree on it. ``claim_id`` stays. Returns the claims and,
-    per format, a note of how many matched, were ambiguous, or did not match, and why.
+    Texts match within a dataset when they are equal up to white space and marks of citations and of
+    the text's end. A claim that sentences of different systems match is ambiguous and left as it
+    is. Where one system wrote the sentence more than once, a field is filled only if all its
+    matches agree on it. ``claim_id`` stays. Returns the claims and, per format, a note of how many
+    matched, were ambiguous, or did not match, and why.
     """
     paths: dict[str, list[Path]] = {}
     for spec in join_specs:
         name, _, path = spec.partition(":")
         if not path:
-            raise UsageError(f"join {spec!r}: expected FORMAT:PATH, such as tofueval:factual_consistency/")
+            raise UsageError(
+                f"join {spec!r}: expected FORMAT:PATH, such as tofueval:factual_consistency/"
+            )
         if name not in JOINABLE:
-            raise UsageError(f"join {spec!r}: unknown format {name!r}{suggest_known_name(name, list(JOINABLE))}")
+            raise UsageError(
+                f"join {spec!r}: unknown format {name!r}{suggest_known_name(name, list(JOINABLE))}"
+            )
         paths.setdefault(name, []).append(Path(path))
     claims = claims.copy()
     notes = []
@@ -155,7 +195,9 @@ def join_original_datasets(claims: pd.DataFrame, join_specs: Sequence[str]) -> t
 def _fill_from_original(claims: pd.DataFrame, original: pd.DataFrame) -> str:
     """Fill the claims that an original data set has, and say how many they are."""
     if _OTHER_TEXT in original:
-        original = pd.concat([original, original.assign(claim=original[_OTHER_TEXT])], ignore_index=True)
+        original = pd.concat(
+            [original, original.assign(claim=original[_OTHER_TEXT])], ignore_index=True
+        )
     known = _make_keys(original)
     groups = original[[*RECOVERED_COLUMNS, "label"]].groupby(known, sort=False)
     n_different, first = groups.nunique(), groups.first()
@@ -211,9 +253,15 @@ def _explain_misses(missing: pd.Series, known: pd.Series) -> Counter[str]:
 
 def _make_keys(claims: pd.DataFrame) -> pd.Series:
     """By what a claim is found: the data set, and its text without marks and layout."""
-    text = claims["claim"].astype("str").str.replace(_MARKS, " ", regex=True).str.split().str.join(" ")
+    text = (
+        claims["claim"].astype("str").str.replace(_MARKS, " ", regex=True).str.split().str.join(" ")
+    )
     text = text.str.replace(r" (?=[.,;:!?])", "", regex=True)
-    return claims["dataset"].map(find_whole_aggrefact_dataset).astype("str") + "\x1f" + text.astype("str")
+    return (
+        claims["dataset"].map(find_whole_aggrefact_dataset).astype("str")
+        + "\x1f"
+        + text.astype("str")
+    )
 
 
 def _find_dataset(key: str) -> str:

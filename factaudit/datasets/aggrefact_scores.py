@@ -1,7 +1,8 @@
-"""Scores on claims without their texts, one file for each evaluator: the n-th rows of all files are the same claim.
+"""Scores on claims without their texts, one file for each evaluator: the n-th rows of all files are
+the same claim.
 
-The files are JSON ({dataset: [[label, score], ...]}, as there are on LLM-AggreFact's claims), or CSV with the columns
-y_true and y_score. They must agree on data sets, rows and labels.
+The files are JSON ({dataset: [[label, score], ...]}, as there are on LLM-AggreFact's claims), or
+CSV with the columns y_true and y_score. They must agree on data sets, rows and labels.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from factaudit.datasets.conversion import VERDICTS, Conversion, reads
-from factaudit.datasets.source_files import BinaryLabel, NamesOption, Probability, SourceRow, read_json, read_rows
+from factaudit.datasets.source_files import (
+    BinaryLabel,
+    NamesOption,
+    Probability,
+    SourceRow,
+    read_json,
+    read_rows,
+)
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import resolve_path
 from factaudit.tables.schema import make_text_placeholder
@@ -36,7 +44,8 @@ class _Row(SourceRow):
     marks=["{label-score-pairs}"],
 )
 def convert_aggrefact_scores(sources: Sequence[Path], *, name: NamesOption = ()) -> Conversion:
-    """One claim per row and dataset, one verdict per file; the evaluators are named after the files, or ``name``."""
+    """One claim per row and dataset, one verdict per file; the evaluators are named after the
+    files, or ``name``."""
     files: list[Pairs] = []
     for path in sources:
         read: Pairs = read_json(path, dict[str, list[tuple[BinaryLabel, Probability]]])
@@ -49,14 +58,18 @@ def convert_aggrefact_scores(sources: Sequence[Path], *, name: NamesOption = ())
 @reads(
     "score-csv",
     "row-aligned CSV files with the columns y_true and y_score, one per evaluator",
-    "factaudit convert score-csv a.csv b.csv --option dataset=mine --out claims.parquet --verdicts v.parquet",
+    "factaudit convert score-csv a.csv b.csv --option dataset=mine --out claims.parquet --verdicts"
+    " v.parquet",
     ["*.csv"],
     options={"dataset": "the dataset's name (required)", "name": _NAMES},
 )
-def convert_score_csv(sources: Sequence[Path], *, dataset: str, name: NamesOption = ()) -> Conversion:
+def convert_score_csv(
+    sources: Sequence[Path], *, dataset: str, name: NamesOption = ()
+) -> Conversion:
     """One claim per row of ``dataset``, and one verdict per file.
 
-    The evaluators are named after the files, or ``name``; files of the same name in two folders get the folder's name
+    The evaluators are named after the files, or ``name``; files of the same name in two folders get
+    the folder's name
     too: ``MiniCheck (plain)`` and ``MiniCheck (sliding)``.
     """
     read = [read_rows(path, _Row, is_counted=True) for path in sources]
@@ -67,8 +80,8 @@ def convert_score_csv(sources: Sequence[Path], *, dataset: str, name: NamesOptio
 def _convert_aligned_scores(
     paths: Sequence[Path], files: Sequence[Pairs], names: Sequence[str], label_column: str | None
 ) -> Conversion:
-    """Claims from the labels, and one verdict per file and claim. label_column: what a message calls the labels, where
-    it is not the data set."""
+    """Claims from the labels, and one verdict per file and claim. label_column: what a message
+    calls the labels, where it is not the data set."""
     evaluators = _name_evaluators(paths, names)
     for path, file in zip(paths[1:], files[1:], strict=True):
         if problems := _list_differences(file, files[0], paths[0].name, label_column):
@@ -77,7 +90,8 @@ def _convert_aligned_scores(
     for dataset, rows in files[0].items():
         for at, (label, _) in enumerate(rows):
             said = [
-                {"evaluator": name, "score": file[dataset][at][1]} for name, file in zip(evaluators, files, strict=True)
+                {"evaluator": name, "score": file[dataset][at][1]}
+                for name, file in zip(evaluators, files, strict=True)
             ]
             claim = make_text_placeholder(dataset, at + 1)
             claims.append({"dataset": dataset, "claim": claim, "label": label, VERDICTS: said})
@@ -86,13 +100,15 @@ def _convert_aligned_scores(
 
 
 def _name_evaluators(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """The evaluators' names: those given, else the files' names, with the folder's where two files share one."""
+    """The evaluators' names: those given, else the files' names, with the folder's where two files
+    share one."""
     if names and len(names) != len(paths):
         expected = format_count(len(paths), "name")
         raise UsageError(f"option 'name': expected {expected}, one per file, found {len(names)}")
     shared = Counter(path.stem for path in paths)
     found = list(names) or [
-        f"{path.stem} ({resolve_path(path).parent.name})" if shared[path.stem] > 1 else path.stem for path in paths
+        f"{path.stem} ({resolve_path(path).parent.name})" if shared[path.stem] > 1 else path.stem
+        for path in paths
     ]
     twice = next((name for name, number in Counter(found).items() if number > 1), None)
     if twice is not None:
@@ -100,7 +116,9 @@ def _name_evaluators(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
     return found
 
 
-def _list_differences(file: Pairs, first: Pairs, first_name: str, label_column: str | None) -> list[Problem]:
+def _list_differences(
+    file: Pairs, first: Pairs, first_name: str, label_column: str | None
+) -> list[Problem]:
     """Where a file has other data sets, rows or labels than the first."""
     problems = []
     for dataset in sorted(file.keys() | first.keys()):
@@ -110,7 +128,10 @@ def _list_differences(file: Pairs, first: Pairs, first_name: str, label_column: 
         elif wanted is None:
             problems.append(Problem(f"the dataset {dataset!r} is not in {first_name}"))
         elif len(found) != len(wanted):
-            message = f"expected {format_count(len(wanted), 'row')}, as in {first_name}, found {len(found):,}"
+            message = (
+                f"expected {format_count(len(wanted), 'row')}, as in {first_name}, found"
+                f" {len(found):,}"
+            )
             problems.append(Problem(message, column=None if label_column else dataset))
         else:
             for at, ((label, _), (other, _)) in enumerate(zip(wanted, found, strict=True), start=1):

@@ -1,9 +1,10 @@
 """The datasets of LLM-AggreFact (Tang et al. 2024, MiniCheck): their names, and the task of each.
 
-``aggrefact_subsets.csv`` has a row for each of the benchmark's 11 datasets, for each of RAGTruth's four sources, and
-for each of its three tasks (for files that do not say the source). ``in_vc`` marks the 14 subsets of VC's Table 2,
-the source of ``task``, ``claim_source`` and ``longer_responses``; ``systems_source`` names the public documentation of
-the systems. An empty cell is unknown, not "none". ``test_claims`` counts LLM-AggreFact's test split of August 2024
+``aggrefact_subsets.csv`` has a row for each of the benchmark's 11 datasets, for each of RAGTruth's
+four sources, and for each of its three tasks (for files that do not say the source). ``in_vc``
+marks the 14 subsets of VC's Table 2, the source of ``task``, ``claim_source`` and
+``longer_responses``; ``systems_source`` names the public documentation of the systems. An empty
+cell is unknown, not "none". ``test_claims`` counts LLM-AggreFact's test split of August 2024
 (29,320 claims).
 """
 
@@ -19,8 +20,8 @@ from importlib.resources import files
 class AggreFactSubset:
     """What the converters need of a row of ``aggrefact_subsets.csv``.
 
-    ``part_of``: the LLM-AggreFact dataset of which this is a part. ``task``: None where it is unknown, or mixed (as
-    that of RAGTruth as a whole).
+    ``part_of``: the LLM-AggreFact dataset of which this is a part. ``task``: None where it is
+    unknown, or mixed (as that of RAGTruth as a whole).
     """
 
     dataset: str
@@ -38,7 +39,8 @@ def find_aggrefact_subset(dataset: str) -> AggreFactSubset | None:
 
 
 def find_whole_aggrefact_dataset(dataset: str) -> str:
-    """The LLM-AggreFact dataset that ``dataset`` is or is a part of; an unknown name stays as it is.
+    """The LLM-AggreFact dataset that ``dataset`` is or is a part of; an unknown name stays as it
+    is.
 
     >>> [find_whole_aggrefact_dataset(name) for name in ("RAGTruth-QA", "Lfqa", "mine")]
     ['RAGTruth', 'LFQA', 'mine']
@@ -58,7 +60,9 @@ def _index_aggrefact_subsets() -> dict[str, AggreFactSubset]:
     """The subsets by their names and aliases, casefolded."""
     text = files("factaudit.datasets").joinpath("aggrefact_subsets.csv").read_text(encoding="utf-8")
     return {
-        name.casefold(): AggreFactSubset(row["dataset"], row["part_of"] or None, row["task"] or None)
+        name.casefold(): AggreFactSubset(
+            row["dataset"], row["part_of"] or None, row["task"] or None
+        )
         for row in csv.DictReader(text.splitlines())
         for name in (row["dataset"], *filter(None, row["aliases"].split(";")))
     }

@@ -1,4 +1,5 @@
-"""The citation judgements of ALCE (Gao et al. 2023; MF App. D): ``*.json.score`` files with ``autoais_log``."""
+"""The citation judgements of ALCE (Gao et al. 2023; MF App. D): ``*.json.score`` files with
+``autoais_log``."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class _Judgement(BaseModel):
 
     @property
     def cited(self) -> str:
-        """The documents that a sentence cites, by their places among those that it was judged by."""
+        """The documents that a sentence cites, by their places among those that it was judged
+        by."""
         n_documents = sum(passage.count("Title: ") for passage in self.passage)
         return ",".join(str(number) for number in range(1, max(1, n_documents) + 1))
 
@@ -45,23 +47,29 @@ class _File(BaseModel):
 @reads(
     "alce-citations",
     "ALCE's citation judgements: *.json.score files with autoais_log (Gao et al. 2023)",
-    "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts verdicts.parquet",
+    "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts"
+    " verdicts.parquet",
     ["*.score"],
     options={"n_responses": "how many responses a file is about (default: its largest qid)"},
     marks=["citation_rec autoais_log"],
 )
-def convert_alce_citations(sources: Sequence[Path], *, n_responses: int | None = None) -> Conversion:
-    """Claims with a row per sentence, for the audit `citations`: ``cited`` says whether it cites anything.
+def convert_alce_citations(
+    sources: Sequence[Path], *, n_responses: int | None = None
+) -> Conversion:
+    """Claims with a row per sentence, for the audit `citations`: ``cited`` says whether it cites
+    anything.
 
-    A file has the sentences that cite documents, and the output that each is from. The other sentences of these outputs
-    cite nothing. A response that cites nothing at all, or no document that there is, is in no judgement: it has recall
-    0. One without a sentence (an empty output) is left out by ALCE. How many there are of which follows from the file's
+    A file has the sentences that cite documents, and the output that each is from. The other
+    sentences of these outputs cite nothing. A response that cites nothing at all, or no document
+    that there is, is in no judgement: it has recall
+    0. One without a sentence (an empty output) is left out by ALCE. How many there are of which
+      follows from the file's
     own recall; they are rows without a text.
 
     n_responses: how many there are; by default the largest ``qid`` tells.
 
-    A file of another form, or whose recall is not that of its judgements, is left out (`leave_out_unreadable_file`);
-    `InputError` where no other is left.
+    A file of another form, or whose recall is not that of its judgements, is left out
+    (`leave_out_unreadable_file`); `InputError` where no other is left.
     """
 
     def read(path: Path, system: str) -> tuple[list[Row], list[str]]:
@@ -90,11 +98,13 @@ def _read_file(path: Path, system: str, n_responses: int) -> tuple[list[Row], li
         if number < n_counted - len(by_response):
             claims += _list_sentences(response, [], 1)
         else:
-            claims.append({"response_id": response, "claim_id": response, "claim": None, "abstained": 1})
+            claims.append(
+                {"response_id": response, "claim_id": response, "claim": None, "abstained": 1}
+            )
     note = (
-        f"{system}, {format_count(len(content.autoais_log), 'judgement')} of "
-        f"{format_count(len(by_response), 'response')} of {total:,}; {total - n_counted:,} left out as empty. "
-        f"The parts of its precision ({content.citation_prec:.2f}) are not in it"
+        f"{system}, {format_count(len(content.autoais_log), 'judgement')} of"
+        f" {format_count(len(by_response), 'response')} of {total:,}; {total - n_counted:,} left"
+        f" out as empty. The parts of its precision ({content.citation_prec:.2f}) are not in it"
     )
     return [{"dataset": "ALCE citations", "system": system, **claim} for claim in claims], [note]
 
@@ -108,13 +118,17 @@ def _list_sentences(response: str, judgements: Sequence[_Judgement], n_sentences
         if number < len(judgements):
             one = judgements[number]
             row |= {"claim": one.claim, "doc": "\n".join(one.passage) or None, "cited": one.cited}
-            rows.append(row | {VERDICTS: [{"evaluator": EVALUATOR, "prediction": one.model_output}]})
+            rows.append(
+                row | {VERDICTS: [{"evaluator": EVALUATOR, "prediction": one.model_output}]}
+            )
         else:
             rows.append(row | {"claim": "(a sentence that cites nothing)", "cited": None})
     return rows
 
 
-def _count_responses(path: Path, content: _File, recall_sum: float, n_judged: int, n_responses: int) -> int:
+def _count_responses(
+    path: Path, content: _File, recall_sum: float, n_judged: int, n_responses: int
+) -> int:
     """How many responses the file's recall is a mean over: those that are not empty."""
     recall = content.citation_rec / 100
     if not recall_sum:
@@ -122,7 +136,11 @@ def _count_responses(path: Path, content: _File, recall_sum: float, n_judged: in
     found = recall_sum / recall if recall else 0.0
     if abs(found - round(found)) > 1e-4 * found or not n_judged <= round(found) <= n_responses:
         low, high = (100 * recall_sum / number for number in (n_responses, n_judged))
-        allowed = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f}, by how many responses are empty"
+        allowed = (
+            f"{low:.4f}"
+            if low == high
+            else f"{low:.4f} to {high:.4f}, by how many responses are empty"
+        )
         message = f"expected what the judgements give: {allowed}; found {content.citation_rec:.4f}"
         raise InputError(str(path), [Problem(message, column="citation_rec")])
     return round(found)

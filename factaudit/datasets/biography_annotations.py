@@ -1,4 +1,5 @@
-"""What people said of biographies: CSV, JSONL or Parquet with a row per annotator and fact (MF App. B)."""
+"""What people said of biographies: CSV, JSONL or Parquet with a row per annotator and fact (MF App.
+B)."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ from factaudit.datasets.source_files import SourceRow, read_rows
 class BiographyFactAnnotation(SourceRow):
     """What one annotator said of one fact.
 
-    biography: which of the paragraph's biographies the fact is in (any mark). entity: the title of the page of the
-    person whom that biography is about. label: S (supported by that page), NS or IR. page: the title of the page that
-    the fact is found on, that of somebody else where it is NS (step 4); where an S has none, it is the entity's.
+    biography: which of the paragraph's biographies the fact is in (any mark). entity: the title of
+    the page of the person whom that biography is about. label: S (supported by that page), NS or
+    IR. page: the title of the page that the fact is found on, that of somebody else where it is NS
+    (step 4); where an S has none, it is the entity's.
     """
 
     system: str
@@ -29,7 +31,7 @@ class BiographyFactAnnotation(SourceRow):
 
 
 def read_biography_fact_annotations(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of a file of annotations, with all keys of `BiographyFactAnnotation`; `InputError` says what is wrong
-    with it.
+    """The rows of a file of annotations, with all keys of `BiographyFactAnnotation`; `InputError`
+    says what is wrong with it.
     """
     return [row.model_dump() for row in read_rows(Path(path), BiographyFactAnnotation)]

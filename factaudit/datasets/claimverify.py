@@ -1,7 +1,9 @@
-"""ClaimVerify: statements of four generative search engines and the pages that they cite (Liu et al. 2023).
+"""ClaimVerify: statements of four generative search engines and the pages that they cite (Liu et
+al. 2023).
 
-Files of nelson-liu/evaluating-verifiability-in-generative-search-engines: ``verifiability_judgments_*.jsonl.gz`` (a
-statement, a cited page, a judgement) and ``human_evaluation_annotations.jsonl``, which alone says the system.
+Files of nelson-liu/evaluating-verifiability-in-generative-search-engines:
+``verifiability_judgments_*.jsonl.gz`` (a statement, a cited page, a judgement) and
+``human_evaluation_annotations.jsonl``, which alone says the system.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ from factaudit.tables import read_table
 from factaudit.text.display_text import format_count
 
 #: Their systems as the papers write them.
-SYSTEMS = {"bing_chat": "Bing Chat", "neeva": "NeevaAI", "perplexity": "perplexity.ai", "you": "YouChat"}
+SYSTEMS = {
+    "bing_chat": "Bing Chat",
+    "neeva": "NeevaAI",
+    "perplexity": "perplexity.ai",
+    "you": "YouChat",
+}
 
 
 class _Judgement(SourceRow):
@@ -39,22 +46,30 @@ class _Response(SourceRow):
 
 @reads(
     "claimverify",
-    "ClaimVerify: statements of generative search engines and the pages they cite (Liu et al. 2023)",
-    "factaudit convert claimverify verifiability_judgments/ human_evaluation_annotations.jsonl --out c.parquet",
+    "ClaimVerify: statements of generative search engines and the pages they cite (Liu et al."
+    " 2023)",
+    "factaudit convert claimverify verifiability_judgments/ human_evaluation_annotations.jsonl"
+    " --out c.parquet",
     ["verifiability_judgments_*.jsonl*", "human_evaluation_annotations.jsonl*"],
-    marks=["statement source_text source_supports_statement", "system_name statements_to_citation_texts"],
+    marks=[
+        "statement source_text source_supports_statement",
+        "system_name statements_to_citation_texts",
+    ],
 )
 def convert_claimverify(sources: Sequence[Path]) -> Conversion:
     """A statement and one cited page are a claim: complete support is 1, partial and no support 0.
 
-    The judgements do not say the system: the annotations do, found by query and response; without them it is null.
+    The judgements do not say the system: the annotations do, found by query and response; without
+    them it is null.
     """
     judgements: list[tuple[Path, _Judgement]] = []
     responses: dict[tuple[str, str], _Response] = {}
     for path in sources:
         table = read_table(path)
         if "system_name" in table:
-            responses |= {(one.query, one.response): one for one in parse_rows(table, path, _Response)}
+            responses |= {
+                (one.query, one.response): one for one in parse_rows(table, path, _Response)
+            }
         else:
             judgements += [(path, one) for one in parse_rows(table, path, _Judgement)]
     if not judgements:
@@ -63,7 +78,8 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
     claims: list[dict[str, Any]] = []
     for path, one in judgements:
         annotated = responses.get((one.query, one.response))
-        response = f"claimverify:{annotated.id if annotated else hash_texts(one.query, one.response, length=12)}"
+        response_hash = hash_texts(one.query, one.response, length=12)
+        response = f"claimverify:{annotated.id if annotated else response_hash}"
         claims.append(
             {
                 "claim_id": f"{response}:{path.name.split('.')[0]}:{one.position}",
@@ -81,6 +97,10 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
         )
     notes = []
     if without := sum(row["system"] is None for row in claims):
-        told = "their response is not among the annotations" if responses else "give human_evaluation_annotations.jsonl"
+        told = (
+            "their response is not among the annotations"
+            if responses
+            else "give human_evaluation_annotations.jsonl"
+        )
         notes = [f"{format_count(without, 'claim')} without a system: {told}"]
     return Conversion.from_claims("claimverify", claims, notes)

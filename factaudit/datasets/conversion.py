@@ -1,7 +1,9 @@
-"""What a published data set or a log becomes: its format is declared beside its reader, which makes a `Conversion`.
+"""What a published data set or a log becomes: its format is declared beside its reader, which makes
+a `Conversion`.
 
-A reader is a function of paths and options under `reads`. It makes one dictionary for each claim, with our columns;
-in it, ``verdicts`` and ``annotations`` list the judgements of evaluators and of annotators.
+A reader is a function of paths and options under `reads`. It makes one dictionary for each claim,
+with our columns; in it, ``verdicts`` and ``annotations`` list the judgements of evaluators and of
+annotators.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ import pandas as pd
 from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import check_no_pipe, list_folder_files
-from factaudit.publications.fetching import fetch_missing_published_files, resolve_published_data_paths
+from factaudit.publications.fetching import (
+    fetch_missing_published_files,
+    resolve_published_data_paths,
+)
 from factaudit.publications.register import list_published_format_references
 from factaudit.settings.python_errors import raise_python_errors
 from factaudit.tables import validate_claims, validate_verdicts
@@ -31,7 +36,8 @@ from factaudit.text.display_text import format_count
 
 #: A note lists at most so many grades.
 _MAX_NOTED_GRADES = 8
-#: Further keys of a claim's row. The last is the grade of the source from which its label was made, for the notes.
+#: Further keys of a claim's row. The last is the grade of the source from which its label was made,
+#: for the notes.
 VERDICTS, ANNOTATIONS, SOURCE_GRADE = "verdicts", "annotations", "grade of the source"
 
 
@@ -39,10 +45,12 @@ VERDICTS, ANNOTATIONS, SOURCE_GRADE = "verdicts", "annotations", "grade of the s
 class Conversion:
     """Validated claims and, where the source has them, verdicts and annotations.
 
-    notes: what a user wants to know, a line each: rows read, rows left out and why, how a join went.
+    notes: what a user wants to know, a line each: rows read, rows left out and why, how a join
+    went.
     provenance: what pins a source beyond its files' checksums (a hub's resolved revision).
     left_out: what could not be read: file, row, column and reason.
-    unread_judgements: columns that may hold what people or evaluators said, and that the format has no place for.
+    unread_judgements: columns that may hold what people or evaluators said, and that the format has
+    no place for.
     """
 
     claims: pd.DataFrame
@@ -62,10 +70,11 @@ class Conversion:
         rule: str | None = None,
         grades: Mapping[str, int | None] | None = None,
     ) -> Conversion:
-        """Validate a row for each claim with what it says of verdicts and annotations; `InputError` names ``source``.
+        """Validate a row for each claim with what it says of verdicts and annotations; `InputError`
+        names ``source``.
 
-        A claim's task is its data set's, where it has none. rule: labels are made of annotations by it, whose grades
-        mean what ``grades`` says.
+        A claim's task is its data set's, where it has none. rule: labels are made of annotations by
+        it, whose grades mean what ``grades`` says.
         """
         rows = pd.DataFrame(list(claims))
         table = rows.drop(columns=[VERDICTS, ANNOTATIONS, SOURCE_GRADE], errors="ignore")
@@ -91,14 +100,22 @@ class Conversion:
             lead.append(f"{n_unlabelled:,} without a label")
         told = [*notes, *([", ".join(lead)] if len(lead) > 1 else [])]
         if SOURCE_GRADE in rows:
-            told.append(_describe_grades((row[SOURCE_GRADE], row["label"]) for row in claims if SOURCE_GRADE in row))
+            told.append(
+                _describe_grades(
+                    (row[SOURCE_GRADE], row["label"]) for row in claims if SOURCE_GRADE in row
+                )
+            )
         return cls(table, verdicts, told, annotations=annotations)
 
 
-def _list_nested_rows(table: pd.DataFrame, claims: Sequence[Mapping[str, Any]], key: str) -> pd.DataFrame:
+def _list_nested_rows(
+    table: pd.DataFrame, claims: Sequence[Mapping[str, Any]], key: str
+) -> pd.DataFrame:
     """What the claims' rows list under a key, a row each, with the claim's id."""
     pairs = zip(table["claim_id"], claims, strict=True)
-    return pd.DataFrame([{"claim_id": claim_id, **one} for claim_id, row in pairs for one in row.get(key, ())])
+    return pd.DataFrame(
+        [{"claim_id": claim_id, **one} for claim_id, row in pairs for one in row.get(key, ())]
+    )
 
 
 def _describe_grades(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
@@ -123,7 +140,8 @@ Converter = Callable[..., Conversion]
 class DatasetFormat:
     """The format of a published data set, or of an evaluation tool's logs.
 
-    files: names of its files, which are looked for in folders. options: what each option means, by name.
+    files: names of its files, which are looked for in folders. options: what each option means, by
+    name.
     marks: how a file is recognised, see `format_detection`; without any it is not.
     is_log: it is read by a recipe (`factaudit.datasets.logs`).
     """
@@ -142,9 +160,12 @@ class DatasetFormat:
 FORMATS: dict[str, DatasetFormat] = {}
 
 
-def reads(name: str, summary: str, example: str, files: Sequence[str], **more: Any) -> Callable[[Converter], Converter]:
-    """Declare that a function reads a format: its name, the publication, the command, its files, and what else a
-    `DatasetFormat` has. The function takes the paths of files, and the options as keywords."""
+def reads(
+    name: str, summary: str, example: str, files: Sequence[str], **more: Any
+) -> Callable[[Converter], Converter]:
+    """Declare that a function reads a format: its name, the publication, the command, its files,
+    and what else a `DatasetFormat` has. The function takes the paths of files, and the options as
+    keywords."""
 
     def register(converter: Converter) -> Converter:
         FORMATS[name] = DatasetFormat(name, summary, example, converter, files, **more)
@@ -159,9 +180,15 @@ def expand_folders(sources: Iterable[Path], patterns: Sequence[str]) -> list[Pat
     for source in sources:
         inside = [source]
         if source.is_dir():
-            inside = [path for path in list_folder_files(source) if any(path.match(one) for one in patterns)]
+            inside = [
+                path
+                for path in list_folder_files(source)
+                if any(path.match(one) for one in patterns)
+            ]
         if not inside:
-            raise InputError(str(source), [Problem(f"the folder holds no file named {' or '.join(patterns)}")])
+            raise InputError(
+                str(source), [Problem(f"the folder holds no file named {' or '.join(patterns)}")]
+            )
         found += inside
     return found
 
@@ -187,23 +214,30 @@ def convert(
 ) -> Conversion:
     """Convert sources (files or folders) of a registered format; see `FORMATS` for their options.
 
-    A source may be published data (``published:tofueval``), which is fetched where it is missing; without any source
-    it is all that the register has in this format. ``report_line`` is told what is fetched. Rows that cannot be read
-    are left out, noted with their reasons, and listed in `Conversion.left_out`. Raises `UsageError` for an unknown
-    format, option or value, and `InputError` naming file, row and column where a file is of another form, or more than
-    a fifth of it cannot be read.
+    A source may be published data (``published:tofueval``), which is fetched where it is missing;
+    without any source it is all that the register has in this format. ``report_line`` is told what
+    is fetched. Rows that cannot be read are left out, noted with their reasons, and listed in
+    `Conversion.left_out`. Raises `UsageError` for an unknown format, option or value, and
+    `InputError` naming file, row and column where a file is of another form, or more than a fifth
+    of it cannot be read.
     """
     from pydantic import ConfigDict, ValidationError, validate_call
 
     check_conversion_options(format, options)
     entry = FORMATS[format]
-    sources = list_published_format_references(format) if sources is None else sources  # an empty glob fetches nothing
-    sources = [sources] if isinstance(sources, str | Path) else sources  # not the files "/", "d", "a", ...
+    # An empty glob fetches nothing.
+    sources = list_published_format_references(format) if sources is None else sources
+    # Not the files "/", "d", "a", ...
+    sources = [sources] if isinstance(sources, str | Path) else sources
     if not sources:
         raise UsageError(f"format {format!r}: expected at least one file or folder")
     paths = [str(resolve_published_data_paths(source)) for source in sources]
     options = {name: resolve_published_data_paths(value) for name, value in options.items()}
-    named = [one for value in (paths, *options.values()) for one in (value if isinstance(value, list) else [value])]
+    named = [
+        one
+        for value in (paths, *options.values())
+        for one in (value if isinstance(value, list) else [value])
+    ]
     named = [one for one in named if isinstance(one, str)]
     for path in named:
         check_no_pipe(path)
@@ -217,9 +251,13 @@ def convert(
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
         if first["type"].startswith("missing"):
-            raise UsageError(f"format {format!r} needs the option {name!r}: {entry.options[name]}") from None
+            raise UsageError(
+                f"format {format!r} needs the option {name!r}: {entry.options[name]}"
+            ) from None
         expected = first["msg"].replace("Input should be", "expected")
-        raise UsageError(f"format {format!r}, option {name!r}: {expected}, found {first['input']!r}") from None
+        raise UsageError(
+            f"format {format!r}, option {name!r}: {expected}, found {first['input']!r}"
+        ) from None
     return replace(
         converted,
         notes=[*converted.notes, *left_out.list_notes()],

@@ -1,4 +1,5 @@
-"""ExpertQA: answers of six systems to experts' questions, judged claim by claim by the experts (Malaviya et al. 2024).
+"""ExpertQA: answers of six systems to experts' questions, judged claim by claim by the experts
+(Malaviya et al. 2024).
 
 File: ``data/r2_compiled_anon.jsonl`` of chaitanyamalaviya/ExpertQA.
 """
@@ -46,13 +47,16 @@ class _Question(SourceRow):
     marks=["question answers.*.claims[].claim_string"],
 )
 def convert_expertqa(sources: Sequence[Path]) -> Conversion:
-    """A claim of an answer is a claim, its evidence (all pieces) the document, the answer its response.
+    """A claim of an answer is a claim, its evidence (all pieces) the document, the answer its
+    response.
 
     Completely supported is 1, partly or not supported 0. ``topic`` is the expert's field.
     """
     claims = []
     for path in sources:
-        answered = [(one, *item) for one in read_rows(path, _Question) for item in one.answers.items()]
+        answered = [
+            (one, *item) for one in read_rows(path, _Question) for item in one.answers.items()
+        ]
         for question, system, answer in answered:
             response = f"expertqa:{path.stem}:{question.position}:{system}"
             for number, claim in enumerate((answer and answer.claims) or []):

@@ -1,7 +1,9 @@
-"""What FActScore, OpenFActScore and FActScore-turbo return, as JSON: decisions on the facts of each response, in order.
+"""What FActScore, OpenFActScore and FActScore-turbo return, as JSON: decisions on the facts of each
+response, in order.
 
-Files: ``*_factscore_output.json`` of shmsw25/FActScore, ``*_fs_*.json`` of OpenFActScore (Lage & Ostermann 2025), the
-result of ``get_score`` of ntyazh/FActScore-turbo. None has topics or texts: the file that was scored does.
+Files: ``*_factscore_output.json`` of shmsw25/FActScore, ``*_fs_*.json`` of OpenFActScore (Lage &
+Ostermann 2025), the result of ``get_score`` of ntyazh/FActScore-turbo. None has topics or texts:
+the file that was scored does.
 """
 
 from __future__ import annotations
@@ -41,18 +43,24 @@ class _File(BaseModel):
 
     def find_document(self, fact: str) -> str | None:
         """The passages that a fact was checked against."""
-        texts = (one.text.replace("<s>", "").replace("</s>", "") for one in self.passages.get(fact.strip(), []))
+        texts = (
+            one.text.replace("<s>", "").replace("</s>", "")
+            for one in self.passages.get(fact.strip(), [])
+        )
         return "\n\n".join(filter(None, texts)) or None
 
 
 @reads(
     "factscore-results",
-    "what FActScore, OpenFActScore or FActScore-turbo returned: decisions on the facts of each response",
-    "factaudit convert factscore-results out.json --option responses=in.jsonl --out claims.parquet --verdicts"
-    " verdicts.parquet",
+    "what FActScore, OpenFActScore or FActScore-turbo returned: decisions on the facts of each"
+    " response",
+    "factaudit convert factscore-results out.json --option responses=in.jsonl --out claims.parquet"
+    " --verdicts verdicts.parquet",
     ["*.json"],
     options={
-        "responses": "the JSONL that was scored, with topic and output, line by line as the decisions",
+        "responses": (
+            "the JSONL that was scored, with topic and output, line by line as the decisions"
+        ),
         "system": "whose responses they are (default: the file's name)",
     },
     marks=[
@@ -63,10 +71,11 @@ class _File(BaseModel):
 def convert_factscore_results(
     sources: Sequence[Path], *, responses: Path | None = None, system: str | None = None
 ) -> Conversion:
-    """A fact is a claim, passages (of FActScore-turbo) the document; a file is a system where no ``system`` is given.
+    """A fact is a claim, passages (of FActScore-turbo) the document; a file is a system where no
+    ``system`` is given.
 
-    ``responses``: the JSONL that was scored, with topic and output, line by line as the decisions. A response without
-    decisions abstained.
+    ``responses``: the JSONL that was scored, with topic and output, line by line as the decisions.
+    A response without decisions abstained.
     """
     texts = [] if responses is None else read_rows(responses, _Response, is_counted=True)
     files: list[_File] = [read_json(path, _File) for path in sources]
@@ -86,7 +95,11 @@ def convert_factscore_results(
                 "response": texts[number].output if texts else None,
             }
             facts = [
-                {"claim": one.atom, "prediction": int(one.is_supported), "doc": content.find_document(one.atom)}
+                {
+                    "claim": one.atom,
+                    "prediction": int(one.is_supported),
+                    "doc": content.find_document(one.atom),
+                }
                 for one in decisions or ()
             ]
             claims += make_fact_claims(response, evaluator, facts, decisions is None)

@@ -1,7 +1,8 @@
-"""FaithBench: summaries of ten models on which detectors disagreed, spans graded by people (Bao et al. 2024).
+"""FaithBench: summaries of ten models on which detectors disagreed, spans graded by people (Bao et
+al. 2024).
 
-Files: ``data_for_release/batch_*.json`` of vectara/FaithBench. Each has the summaries, the spans that two or three
-annotators marked, and what eight detectors said.
+Files: ``data_for_release/batch_*.json`` of vectara/FaithBench. Each has the summaries, the spans
+that two or three annotators marked, and what eight detectors said.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pydantic import Field
 from factaudit.datasets.conversion import ANNOTATIONS, VERDICTS, Conversion, reads
 from factaudit.datasets.source_files import SourceRow, read_rows
 
-#: From the best to the worst; a summary on which an annotator marked nothing is consistent to that annotator.
+#: From the best to the worst; a summary on which an annotator marked nothing is consistent to that
+#: annotator.
 GRADES = ("Consistent", "Benign", "Questionable", "Unwanted")
 #: Of the metadata, what is no detector.
 _OTHER_METADATA = ("summarizer", "raw_sample_id")
@@ -32,7 +34,9 @@ class _Span(SourceRow):
     def grade(self) -> str:
         """The worst of a span's labels; ``Unwanted.Intrinsic`` is a kind of Unwanted."""
         known = [label.split(".")[0] for label in self.label]
-        return max((label for label in known if label in GRADES), key=GRADES.index, default="Questionable")
+        return max(
+            (label for label in known if label in GRADES), key=GRADES.index, default="Questionable"
+        )
 
 
 class _Sample(SourceRow):
@@ -45,12 +49,16 @@ class _Sample(SourceRow):
 
 @reads(
     "faithbench",
-    "FaithBench's batches: spans graded by several annotators, verdicts of eight detectors (Bao et al. 2024)",
-    "factaudit convert faithbench data_for_release/ --out claims.csv --verdicts v.csv --annotations a.csv",
+    "FaithBench's batches: spans graded by several annotators, verdicts of eight detectors (Bao et"
+    " al. 2024)",
+    "factaudit convert faithbench data_for_release/ --out claims.csv --verdicts v.csv --annotations"
+    " a.csv",
     ["batch_*.json"],
     options={
         "rule": "how annotators' labels become one (default any_unattributable)",
-        "lowest": "this grade and worse are unattributable: Benign, Questionable (default) or Unwanted",
+        "lowest": (
+            "this grade and worse are unattributable: Benign, Questionable (default) or Unwanted"
+        ),
     },
     marks=["samples[].annotations samples[].metadata.summarizer"],
 )
@@ -62,16 +70,20 @@ def convert_faithbench(
 ) -> Conversion:
     """A summary is a claim; its detectors are the evaluators.
 
-    An annotator's grade of a summary is the worst of the spans that he or she marked on it, or Consistent where there
-    are none: who marked a span anywhere in a batch has read all of it. ``lowest``: this grade and worse are
-    unattributable (upstream's binarize.py: Questionable). ``rule``: upstream's "worst" is any_unattributable, "best"
-    is all_attributable turned round; any rule of `factaudit.tables.annotations` will do.
+    An annotator's grade of a summary is the worst of the spans that he or she marked on it, or
+    Consistent where there
+    are none: who marked a span anywhere in a batch has read all of it. ``lowest``: this grade and
+    worse are unattributable (upstream's binarize.py: Questionable). ``rule``: upstream's "worst" is
+    any_unattributable, "best" is all_attributable turned round; any rule of
+    `factaudit.tables.annotations` will do.
     """
     claims = []
     documents: dict[str, str] = {}
     for path in sources:
         samples = read_rows(path, _Sample, "samples")
-        readers = dict.fromkeys(span.annotator_name for sample in samples for span in sample.annotations)
+        readers = dict.fromkeys(
+            span.annotator_name for sample in samples for span in sample.annotations
+        )
         for sample in samples:
             claim_id = f"faithbench:{path.stem}:{sample.sample_id}"
             claims.append(
@@ -84,11 +96,15 @@ def convert_faithbench(
                     "doc_id": documents.setdefault(sample.source, f"faithbench:{len(documents)}"),
                     "claim": sample.summary,
                     "doc": sample.source,
-                    ANNOTATIONS: [row for name in readers for row in _list_annotations(sample, name)],
+                    ANNOTATIONS: [
+                        row for name in readers for row in _list_annotations(sample, name)
+                    ],
                     VERDICTS: [
                         {"evaluator": name, "score": float(score)}
                         for name, score in sample.metadata.items()
-                        if name not in _OTHER_METADATA and isinstance(score, int | float) and 0 <= score <= 1
+                        if name not in _OTHER_METADATA
+                        and isinstance(score, int | float)
+                        and 0 <= score <= 1
                     ],
                 }
             )
@@ -100,5 +116,8 @@ def _list_annotations(sample: _Sample, annotator: str) -> list[dict[str, Any]]:
     spans = [span for span in sample.annotations if span.annotator_name == annotator]
     worst = max((span.grade for span in spans), key=GRADES.index, default="Consistent")
     said: dict[str, Any] = {"annotator": annotator, "grade": worst}
-    rows = [said | {"start": span.summary_start, "end": span.summary_end, "note": span.note} for span in spans]
+    rows = [
+        said | {"start": span.summary_start, "end": span.summary_end, "note": span.note}
+        for span in spans
+    ]
     return rows or [said]

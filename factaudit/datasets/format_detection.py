@@ -1,8 +1,9 @@
 """Which known format a file is of, by what it holds: its keys and columns, never its name.
 
-A format's mark is paths that all occur in a file, apart by blanks: ``testCases[].metricsData`` is the key metricsData
-of the objects in the list testCases; a column of a table is a path of one key, and so is a key of a line of JSON. ``*``
-stands for any text within a key. ``{label-score-pairs}`` is a document of nothing but lists of pairs.
+A format's mark is paths that all occur in a file, apart by blanks: ``testCases[].metricsData`` is
+the key metricsData of the objects in the list testCases; a column of a table is a path of one key,
+and so is a key of a line of JSON. ``*`` stands for any text within a key. ``{label-score-pairs}``
+is a document of nothing but lists of pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from factaudit.tables.table_files import read_json_document
 
 #: How many rows of a file, items of a list and keys of an object are looked at, and how deep.
 _MAX_ROWS, _MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH = 20, 5, 200, 6
-#: The marks of FActScore's annotated responses: an engine's input, which holds facts but no claims yet.
+#: The marks of FActScore's annotated responses: an engine's input, which holds facts but no claims
+#: yet.
 _ANNOTATED_FACTS_MARKS = (
     "input output annotations[].human-atomic-facts",
     "input output annotations[].model-atomic-facts",
@@ -41,7 +43,8 @@ _ANNOTATED_FACTS_MARKS = (
 def detect_dataset_format(path: str | Path) -> str | None:
     """The name of the known format that a file is of; None where it is of none, or cannot be read.
 
-    Of a folder: that of its first files which are of one. Raises `InputError` where it could be of two.
+    Of a folder: that of its first files which are of one. Raises `InputError` where it could be of
+    two.
     """
     path = Path(path)
     if path.is_dir():
@@ -50,22 +53,38 @@ def detect_dataset_format(path: str | Path) -> str | None:
     paths = _list_paths(path)
     found = [name for name, entry in FORMATS.items() if _has_mark(paths, entry.marks)]
     if len(found) > 1:
-        commands = " or ".join(f"`factaudit convert {name} {path} --out claims.parquet`" for name in found)
-        raise InputError(str(path), [Problem(f"looks like {' and like '.join(found)}: say which with {commands}")])
+        commands = " or ".join(
+            f"`factaudit convert {name} {path} --out claims.parquet`" for name in found
+        )
+        raise InputError(
+            str(path),
+            [Problem(f"looks like {' and like '.join(found)}: say which with {commands}")],
+        )
     return found[0] if found else None
 
 
 def check_is_readable(path: Path, has_claims: bool) -> None:
-    """Raise `InputError` where a file holds no claims yet: responses with annotated facts; and, unless the user says
-    which column holds them (``has_claims``), files of tools that are not read."""
+    """Raise `InputError` where a file holds no claims yet: responses with annotated facts; and,
+    unless the user says which column holds them (``has_claims``), files of tools that are not read.
+    """
     if is_annotated_responses_file(path):
         command = suggest_score_command(path)
-        raise InputError(str(path), [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")])
+        raise InputError(
+            str(path),
+            [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")],
+        )
     texts = files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8")
-    unread = [name for name, marks in yaml.safe_load(texts).items() if _has_mark(_list_paths(path), marks)]
+    unread = [
+        name for name, marks in yaml.safe_load(texts).items() if _has_mark(_list_paths(path), marks)
+    ]
     if unread and not has_claims:
-        expected = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
-        raise InputError(str(path), [Problem(f"a file of {unread[0]}, which is not read: {expected}")])
+        expected = (
+            "save a table with a row for each claim (claim, doc, label, a column for each"
+            " evaluator)"
+        )
+        raise InputError(
+            str(path), [Problem(f"a file of {unread[0]}, which is not read: {expected}")]
+        )
 
 
 def suggest_score_command(path: str | Path) -> str:
@@ -92,11 +111,20 @@ def _is_among(pattern: str, paths: frozenset[str]) -> bool:
 
 
 def _list_paths(path: Path) -> frozenset[str]:
-    """The paths of a file's keys or columns, of its first rows; none where it cannot be read: who reads it says why."""
+    """The paths of a file's keys or columns, of its first rows; none where it cannot be read: who
+    reads it says why."""
     try:
         state = path.stat()
         return frozenset(map(str, _read_paths(path, state.st_size, state.st_mtime_ns)))
-    except (OSError, ValueError, EOFError, RecursionError, csv.Error, zipfile.BadZipFile, pa.ArrowException):
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        RecursionError,
+        csv.Error,
+        zipfile.BadZipFile,
+        pa.ArrowException,
+    ):
         return frozenset()
 
 
@@ -106,18 +134,27 @@ def _read_paths(path: Path, n_bytes: int, modified: int) -> list[str]:
     if name.endswith(".parquet"):
         file = pq.ParquetFile(path)
         schema = file.schema_arrow
-        nested = [one.name for one in schema if pa.types.is_nested(one.type)]  # a first batch costs a whole page each
+        # A first batch costs a whole page each.
+        nested = [one.name for one in schema if pa.types.is_nested(one.type)]
         batches = file.iter_batches(batch_size=_MAX_ROWS, columns=nested) if nested else iter(())
-        return [*schema.names, *(path for batch in islice(batches, 1) for path in _walk(batch.to_pylist()))]
+        return [
+            *schema.names,
+            *(path for batch in islice(batches, 1) for path in _walk(batch.to_pylist())),
+        ]
     if name.endswith(".eval"):
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
     if name.endswith((".json", ".score")):
         with suppress(json.JSONDecodeError):  # lines of JSON under another name
             document = read_json_document(path)
-            if isinstance(document, dict) and {*document} == {"columns", "data"}:  # pandas' orient="split"
+            # Written with pandas' orient="split".
+            if isinstance(document, dict) and {*document} == {"columns", "data"}:
                 return list(document["columns"])
-            if isinstance(document, dict) and document and all(map(_is_list_of_pairs, document.values())):
+            if (
+                isinstance(document, dict)
+                and document
+                and all(map(_is_list_of_pairs, document.values()))
+            ):
                 return ["{label-score-pairs}"]
             return [*_walk(document)]
     if name.endswith((".csv", ".jsonl", ".ndjson", ".json")) and path.is_file():
@@ -135,16 +172,21 @@ def _parse_first_lines(lines: Iterable[bytes]) -> Iterator[Any]:
 
 
 def _is_list_of_pairs(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value[:_MAX_ROWS])
+    return isinstance(value, list) and all(
+        isinstance(one, list) and len(one) == 2 for one in value[:_MAX_ROWS]
+    )
 
 
 def _walk(value: Any, prefix: str = "", depth: int = _MAX_DEPTH) -> Iterator[str]:
-    """The paths within a value; those within the rows of a document that is a list are the rows' own."""
+    """The paths within a value; those within the rows of a document that is a list are the rows'
+    own."""
     if depth == 0:
         return
     inside: Iterable[tuple[str, Any]] = ()
     if isinstance(value, dict):
-        inside = [(f"{prefix}.{key}".lstrip("."), one) for key, one in islice(value.items(), _MAX_KEYS)]
+        inside = [
+            (f"{prefix}.{key}".lstrip("."), one) for key, one in islice(value.items(), _MAX_KEYS)
+        ]
     elif isinstance(value, list):
         name = f"{prefix}[]" if prefix else ""
         inside = [(name, one) for one in value[: _MAX_ITEMS if name else _MAX_ROWS]]

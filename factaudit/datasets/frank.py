@@ -1,4 +1,5 @@
-"""FRANK: sentences of summaries, each with the errors that three annotators saw (Pagnoni et al. 2021).
+"""FRANK: sentences of summaries, each with the errors that three annotators saw (Pagnoni et al.
+2021).
 
 File: ``data/human_annotations_sentence.json`` of artidoro/frank.
 """
@@ -30,24 +31,34 @@ class _Summary(SourceRow):
 
 @reads(
     "frank",
-    "FRANK's human_annotations_sentence.json: three annotators, kinds of error (Pagnoni et al. 2021)",
-    "factaudit convert frank human_annotations_sentence.json --out claims.parquet --annotations people.parquet",
+    "FRANK's human_annotations_sentence.json: three annotators, kinds of error (Pagnoni et al."
+    " 2021)",
+    "factaudit convert frank human_annotations_sentence.json --out claims.parquet --annotations"
+    " people.parquet",
     ["human_annotations_sentence*.json"],
     options={"rule": "how annotators' labels become one (default majority)"},
     marks=["model_name summary_sentences summary_sentences_annotations"],
 )
 def convert_frank(sources: Sequence[Path], *, rule: str = "majority") -> Conversion:
-    """A sentence is a claim, a summary its response; an annotator who saw no error finds it attributable.
+    """A sentence is a claim, a summary its response; an annotator who saw no error finds it
+    attributable.
 
-    ``note`` of an annotation has the kinds of error (PredE, EntE, ...), ``error_type`` of a claim the commonest. A
-    40-digit hash is an article of CNN/DM, another one of XSum.
+    ``note`` of an annotation has the kinds of error (PredE, EntE, ...), ``error_type`` of a claim
+    the commonest. A 40-digit hash is an article of CNN/DM, another one of XSum.
     """
     claims = []
     for file, one in ((path, row) for path in sources for row in read_rows(path, _Summary)):
-        n_sentences, n_annotated = len(one.summary_sentences), len(one.summary_sentences_annotations)
+        n_sentences, n_annotated = (
+            len(one.summary_sentences),
+            len(one.summary_sentences_annotations),
+        )
         if n_sentences != n_annotated:
-            message = f"expected annotations of each of {n_sentences} sentences, found {n_annotated}"
-            leave_out_unreadable_row(file, Problem(message, one.position, "summary_sentences_annotations", "item"))
+            message = (
+                f"expected annotations of each of {n_sentences} sentences, found {n_annotated}"
+            )
+            leave_out_unreadable_row(
+                file, Problem(message, one.position, "summary_sentences_annotations", "item")
+            )
             continue
         response = f"{one.hash}/{one.model_name}"
         pairs = zip(one.summary_sentences, one.summary_sentences_annotations, strict=True)
@@ -66,7 +77,11 @@ def convert_frank(sources: Sequence[Path], *, rule: str = "majority") -> Convers
                     "doc": one.article,
                     "error_type": max(found, key=found.count, default=None),
                     ANNOTATIONS: [
-                        {"annotator": name, "label": int({*kinds} == {NO_ERROR}), "note": ", ".join(kinds)}
+                        {
+                            "annotator": name,
+                            "label": int({*kinds} == {NO_ERROR}),
+                            "note": ", ".join(kinds),
+                        }
                         for name, kinds in said.items()
                         if kinds
                     ],

@@ -1,7 +1,7 @@
 """HaluEval: right texts beside hallucinated ones, and labelled replies of ChatGPT (Li et al. 2023).
 
-Files of RUCAIBox/HaluEval's ``data``: ``qa_data.json``, ``dialogue_data.json``, ``summarization_data.json``,
-``general_data.json`` (JSON lines, whatever the name says).
+Files of RUCAIBox/HaluEval's ``data``: ``qa_data.json``, ``dialogue_data.json``,
+``summarization_data.json``, ``general_data.json`` (JSON lines, whatever the name says).
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def _name_kinds(which: str) -> AliasChoices:
 
 class _Sample(SourceRow):
     doc: str | None = Field(None, validation_alias=AliasChoices("knowledge", "document"))
-    question: str | None = Field(None, validation_alias=AliasChoices("question", "dialogue_history", "user_query"))
+    question: str | None = Field(
+        None, validation_alias=AliasChoices("question", "dialogue_history", "user_query")
+    )
     right: str | None = Field(None, validation_alias=_name_kinds("right"))
     hallucinated: str | None = Field(None, validation_alias=_name_kinds("hallucinated"))
     chatgpt_response: str | None = None
@@ -46,7 +48,8 @@ class _Sample(SourceRow):
     ],
 )
 def convert_halueval(sources: Sequence[Path]) -> Conversion:
-    """A right and a hallucinated text are two claims on one document; a general reply has no document."""
+    """A right and a hallucinated text are two claims on one document; a general reply has no
+    document."""
     claims: list[dict[str, Any]] = []
     for path in sources:
         check_is_table_file(path)
@@ -55,15 +58,34 @@ def convert_halueval(sources: Sequence[Path]) -> Conversion:
             said = (sample.hallucination or "").strip().lower()
             if sample.right and sample.hallucinated:
                 rows = [
-                    {"claim_id": f"{sample_id}:right", "claim": sample.right, "label": 1, "doc": sample.doc},
-                    {"claim_id": f"{sample_id}:wrong", "claim": sample.hallucinated, "label": 0, "doc": sample.doc},
+                    {
+                        "claim_id": f"{sample_id}:right",
+                        "claim": sample.right,
+                        "label": 1,
+                        "doc": sample.doc,
+                    },
+                    {
+                        "claim_id": f"{sample_id}:wrong",
+                        "claim": sample.hallucinated,
+                        "label": 0,
+                        "doc": sample.doc,
+                    },
                 ]
             elif sample.chatgpt_response is not None and said in ("yes", "no"):
-                own = {"claim_id": sample_id, "claim": sample.chatgpt_response, "label": int(said == "no")}
+                own = {
+                    "claim_id": sample_id,
+                    "claim": sample.chatgpt_response,
+                    "label": int(said == "no"),
+                }
                 rows = [own | {"system": "ChatGPT"}]
             else:
-                expected = "right_answer and hallucinated_answer (or response, summary), or a reply with hallucination"
-                leave_out_unreadable_row(path, Problem(f"expected {expected}", sample.position, unit="line"))
+                expected = (
+                    "right_answer and hallucinated_answer (or response, summary), or a reply with"
+                    " hallucination"
+                )
+                leave_out_unreadable_row(
+                    path, Problem(f"expected {expected}", sample.position, unit="line")
+                )
                 continue
             shared = {"dataset": f"HaluEval-{path.stem.removesuffix('_data')}", "doc_id": sample_id}
             claims += [shared | {"question": sample.question} | row for row in rows]

@@ -22,7 +22,11 @@ from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion
 from factaudit.tables.table_files import ALL_SHEETS, read_table
 from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
-from factaudit.tables.vocabulary import COLUMN_NAMES, is_reversed_column_name, normalise_vocabulary_words
+from factaudit.tables.vocabulary import (
+    COLUMN_NAMES,
+    is_reversed_column_name,
+    normalise_vocabulary_words,
+)
 
 Report = Callable[[str], None]
 
@@ -33,14 +37,18 @@ def load_input_tables(
     report_line: Report = lambda line: None,
     needs_verdicts: bool = False,
 ) -> LoadedTables:
-    """`load_tables` that knows the formats of `FORMATS`: files of one are converted, the others read as tables.
+    """`load_tables` that knows the formats of `FORMATS`: files of one are converted, the others
+    read as tables.
 
-    The mapping's columns of a log are paths of fields (``metadata.context``). A mapping that says how published data
-    are to be read has them read as tables, and one with a path into a list (``annotations[].label``) a file as a table
-    with a column for each annotator or evaluator. Raises `InputError` and `UsageError`.
+    The mapping's columns of a log are paths of fields (``metadata.context``). A mapping that says
+    how published data are to be read has them read as tables, and one with a path into a list
+    (``annotations[].label``) a file as a table with a column for each annotator or evaluator.
+    Raises `InputError` and `UsageError`.
     """
     with collect_unreadable_rows() as left_out:
-        loaded = _load_known_formats(sources, ColumnMapping.from_source(mapping), report_line, needs_verdicts)
+        loaded = _load_known_formats(
+            sources, ColumnMapping.from_source(mapping), report_line, needs_verdicts
+        )
     for note in left_out.list_notes():
         report_line(f"rows      {note}")
     return loaded
@@ -59,7 +67,10 @@ def _load_known_formats(
     tables = by_format.pop(None, [])
     published = [name for name in by_format if name is not None and not FORMATS[name].is_log]
     if published and given.model_dump(exclude_defaults=True).keys() - {"ignore", "evaluator"}:
-        report_line(f"format    {', '.join(published)} by its keys, but read as a table: the mapping says how")
+        report_line(
+            f"format    {', '.join(published)} by its keys, but read as a table: the mapping"
+            " says how"
+        )
         return load_tables(sources, given, report_line)
     opened: list[OpenedTable] = []
     renamed: dict[str, str] = {}
@@ -86,15 +97,25 @@ def _load_known_formats(
 
 
 def _convert_published_data(
-    sources: Sequence[Any], name: str, paths: Sequence[Any], given: ColumnMapping, report_line: Report
+    sources: Sequence[Any],
+    name: str,
+    paths: Sequence[Any],
+    given: ColumnMapping,
+    report_line: Report,
 ) -> Conversion | None:
-    """Files of a published data set converted, with the evaluators that the user wants; None where it lacks one."""
+    """Files of a published data set converted, with the evaluators that the user wants; None where
+    it lacks one."""
     converted = convert(name, paths)
     for note in converted.notes:
         report_line(f"          {note}")
-    # Whoever added a column of judgements wants it read; just a score or a verdict is a tool's own sum.
+    # Whoever added a column of judgements wants it read; just a score or a verdict is a tool's own
+    # sum.
     tools_own = {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
-    added = [one for one in converted.unread_judgements if normalise_vocabulary_words(one) not in tools_own]
+    added = [
+        one
+        for one in converted.unread_judgements
+        if normalise_vocabulary_words(one) not in tools_own
+    ]
     if added and not given.ignore and not given.evaluator:
         raise AmbiguousReadingError(name_input_sources(sources), [_ask_about_added_columns(added)])
     if converted.verdicts is None:
@@ -115,7 +136,10 @@ def _ask_about_added_columns(names: Sequence[str]) -> OpenQuestion:
         turned = {**plain, "high_is_error": [name]}
         answers += [turned, plain] if is_reversed_column_name(name) else [plain, turned]
     answers += [{"evaluator": [*names]}, {"ignore": [*names]}]
-    text = f"{', '.join(names)}: by the name people or an evaluator judged there, and the format has no place for it"
+    text = (
+        f"{', '.join(names)}: by the name people or an evaluator judged there, and the format has"
+        " no place for it"
+    )
     return OpenQuestion(text, answers)
 
 
@@ -125,10 +149,13 @@ def name_input_sources(sources: Sequence[Any]) -> str:
 
 
 def load_input_claims(source: str | Path, mapping: Any, report_line: Report) -> pd.DataFrame:
-    """`load_input_tables` of a file that must hold claims. Raises `UsageError` where it has none."""
+    """`load_input_tables` of a file that must hold claims. Raises `UsageError` where it has
+    none."""
     claims = load_input_tables([source], mapping, report_line).claims
     if claims is None:
-        raise UsageError(f"{source}: no claims in it; `factaudit inspect {source}` shows what it holds")
+        raise UsageError(
+            f"{source}: no claims in it; `factaudit inspect {source}` shows what it holds"
+        )
     return claims
 
 
@@ -147,15 +174,24 @@ def load_judged_input_claims(
     report_line: Report = lambda line: None,
     label_files: Sequence[Path] = (),
 ) -> JudgedInputClaims:
-    """`load_input_tables` of what must hold claims and verdicts. Raises `UsageError` where either is missing.
+    """`load_input_tables` of what must hold claims and verdicts. Raises `UsageError` where either
+    is missing.
 
     label_files: what people said of the claims, in place of what the sources hold of it.
     """
     loaded = load_input_tables(sources, mapping, report_line, needs_verdicts=True)
     if loaded.claims is None or loaded.verdicts is None:
-        missing = "claims in it: say --claim" if loaded.claims is None else "verdicts in it: say --evaluator"
-        raise UsageError(f"{name_input_sources(sources)}: no {missing} COLUMN, or name the file that has them")
-    said = read_annotations(*label_files, claims=loaded.claims) if label_files else loaded.annotations
+        missing = (
+            "claims in it: say --claim"
+            if loaded.claims is None
+            else "verdicts in it: say --evaluator"
+        )
+        raise UsageError(
+            f"{name_input_sources(sources)}: no {missing} COLUMN, or name the file that has them"
+        )
+    said = (
+        read_annotations(*label_files, claims=loaded.claims) if label_files else loaded.annotations
+    )
     return JudgedInputClaims(loaded.claims, loaded.verdicts, said)
 
 
@@ -165,21 +201,26 @@ def load_input_annotations(
     mapping: Any = None,
     report_line: Report = lambda line: None,
 ) -> tuple[pd.DataFrame | None, pd.DataFrame]:
-    """What people said, of files of ours or of any shape, and the claims that it is of where they are known."""
-    loaded = load_input_tables([*([] if claims is None else [claims]), *sources], mapping, report_line)
+    """What people said, of files of ours or of any shape, and the claims that it is of where they
+    are known."""
+    loaded = load_input_tables(
+        [*([] if claims is None else [claims]), *sources], mapping, report_line
+    )
     if loaded.annotations is None:
         raise UsageError(
-            f"{name_input_sources(sources)}: no columns of several people in it: say --people COLUMN for each, "
-            "or --columns annotator=COLUMN"
+            f"{name_input_sources(sources)}: no columns of several people in it: say --people"
+            " COLUMN for each, or --columns annotator=COLUMN"
         )
     return loaded.claims, loaded.annotations
 
 
 def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
-    """Whether a file holds published error rates (a table of counts), not claims; by the mapping's sheet."""
+    """Whether a file holds published error rates (a table of counts), not claims; by the mapping's
+    sheet."""
     sheet = None if mapping is None else mapping.sheet
     if detect_dataset_format(path) is not None or sheet == ALL_SHEETS:
         return False
-    with collect_unreadable_rows(), suppress(AmbiguousReadingError):  # whoever reads the file asks which sheet
+    # Whoever reads the file asks which sheet.
+    with collect_unreadable_rows(), suppress(AmbiguousReadingError):
         return is_counts_table(read_table(path, sheet=sheet))
     return False

@@ -1,9 +1,10 @@
-"""Logs of evaluation tools as tables, by a recipe for each tool (`logs.yaml`): a sample is a claim, a metric an
-evaluator.
+"""Logs of evaluation tools as tables, by a recipe for each tool (`logs.yaml`): a sample is a claim,
+a metric an evaluator.
 
-A log becomes a table with a row for each sample. Its claims, documents, labels and systems have our names, what each
-evaluator said has a column of the evaluator's name, and what users added keeps its own name: from there on a log is
-read like any table. Only Inspect's and lm-eval's samples need code of their own.
+A log becomes a table with a row for each sample. Its claims, documents, labels and systems have our
+names, what each evaluator said has a column of the evaluator's name, and what users added keeps its
+own name: from there on a log is read like any table. Only Inspect's and lm-eval's samples need code
+of their own.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ from factaudit.tables.schema import EVALUATORS_KEY
 from factaudit.tables.table_files import read_table
 from factaudit.tables.table_loading import OpenedTable, load_tables
 from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
-from factaudit.tables.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, parse_label_word
+from factaudit.tables.vocabulary import (
+    COLUMN_NAMES,
+    has_vocabulary_word_in_column_name,
+    parse_label_word,
+)
 
 #: What `logs.yaml` says of a tool, by key.
 Recipe = Mapping[str, Any]
@@ -46,7 +51,10 @@ _KINDS = ("score", "prediction", "raw", "error", "direction")
 #: Not supported and supported, by how a tool says that a score is to be.
 _SCALES = {"minimize": (1.0, 0.0), "maximize": (0.0, 1.0)}
 _OPTIONS = {
-    "mapping": "how fields are read: other commands' options as keys (claim, doc, label, labels, ...), or a YAML file",
+    "mapping": (
+        "how fields are read: other commands' options as keys (claim, doc, label, labels, ...), or"
+        " a YAML file"
+    ),
     "dataset": "the dataset's name (default: the log's)",
     "evaluator": "lm-eval: the model's name (default: the folder's)",
 }
@@ -92,12 +100,17 @@ def _make_converter(name: str) -> Callable[..., Conversion]:
 
 
 def read_log(
-    name: str, paths: Sequence[Path], given: ColumnMapping, dataset: str | None = None, evaluator: str | None = None
+    name: str,
+    paths: Sequence[Path],
+    given: ColumnMapping,
+    dataset: str | None = None,
+    evaluator: str | None = None,
 ) -> OpenedTable:
-    """The logs of one tool, files or folders, as a table; ``given`` names fields that are to be kept, or take a role.
+    """The logs of one tool, files or folders, as a table; ``given`` names fields that are to be
+    kept, or take a role.
 
-    dataset: the data set's name; by default what the log says, or the file's name. evaluator: the model of lm-eval.
-    Raises `InputError`.
+    dataset: the data set's name; by default what the log says, or the file's name. evaluator: the
+    model of lm-eval. Raises `InputError`.
     """
     recipe = LOG_RECIPES[name]
     paths = expand_folders(map(Path, paths), recipe["files"])
@@ -114,7 +127,9 @@ def read_log(
     made, renamed = _place_fields(table, recipe, given, source)
     if "claim" not in {*made, *given.columns}:
         listed = ", ".join(map(str, table.columns[:20]))
-        raise InputError(source, [Problem(f"no field holds the claims: name one by claim= ({listed})")])
+        raise InputError(
+            source, [Problem(f"no field holds the claims: name one by claim= ({listed})")]
+        )
     _check_claims_are_no_verdicts(made, given, source)
     made = _number_answers(made, table, recipe)
     if len(recipe["id"]) == 1:
@@ -122,13 +137,15 @@ def read_log(
     return OpenedTable(source, made, is_log=True, renamed=renamed)
 
 
-# Samples --------------------------------------------------------------------------------------------------------------
+# Samples
+# ------------------------------------------------------------
 
 
 def _read_samples(
     name: str, path: Path, recipe: Recipe, given: ColumnMapping, evaluator: str | None
 ) -> tuple[str | None, pd.DataFrame]:
-    """The task that a log names, and its samples, flat: what the recipe and the user name of them."""
+    """The task that a log names, and its samples, flat: what the recipe and the user name of
+    them."""
     task = None
     if name == "inspect":
         task, items = read_inspect_log(path, bool(given.labels))
@@ -136,13 +153,20 @@ def _read_samples(
         task, items = read_lm_eval_log(path, given.labels, evaluator)
     elif recipe["rows"]:
         document: Any = read_json(path, Any)
-        items = next((found for one in recipe["rows"] if isinstance(found := _get_at(document, one), list)), [])
+        items = next(
+            (found for one in recipe["rows"] if isinstance(found := _get_at(document, one), list)),
+            [],
+        )
         if not items:
-            raise InputError(str(path), [Problem(f"expected a list of items under {recipe['rows'][0]!r}")])
+            raise InputError(
+                str(path), [Problem(f"expected a list of items under {recipe['rows'][0]!r}")]
+            )
     else:
         return None, _arrange_rows(flatten_columns(read_table(path)), recipe)
     bad = [at for at, item in enumerate(items, start=1) if not isinstance(item, dict)]
-    problems = [Problem("cannot be read as a sample (expected an object)", at, unit="item") for at in bad]
+    problems = [
+        Problem("cannot be read as a sample (expected an object)", at, unit="item") for at in bad
+    ]
     leave_out_unreadable_rows(path, problems, len(items))
     wanted = [one for key in ("id", "fields", *_ROLES, *_KINDS) for one in recipe[key]]
     heads = {one.partition(".")[0] for one in [*wanted, *_list_named_fields(given)]}
@@ -160,7 +184,9 @@ def _arrange_rows(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
         own, root = (table[one] for one in recipe["same"])
         table = table[root.isna() | (own == root)]
     for column in (column for path in recipe["first"] for column in fnmatch.filter(table, path)):
-        table[column] = table[column].map(lambda cell: next(iter(cell), None) if isinstance(cell, list) else cell)
+        table[column] = table[column].map(
+            lambda cell: next(iter(cell), None) if isinstance(cell, list) else cell
+        )
     return flatten_columns(table)
 
 
@@ -180,7 +206,9 @@ def _get_at(value: Any, path: str) -> Any:
 
 def _index_verdicts(item: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """What each evaluator said of a sample, by the evaluator's name under ``verdicts``."""
-    found = next((said for one in recipe["verdicts"] if isinstance(said := _get_at(item, one), list)), [])
+    found = next(
+        (said for one in recipe["verdicts"] if isinstance(said := _get_at(item, one), list)), []
+    )
     named: dict[str, Any] = {}
     for one in found:
         name = next(filter(None, (_get_at(one, path) for path in recipe["name"])), None)
@@ -188,7 +216,8 @@ def _index_verdicts(item: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     return {"verdicts": named} if recipe["verdicts"] else {}
 
 
-# Fields ---------------------------------------------------------------------------------------------------------------
+# Fields
+# ------------------------------------------------------------
 
 
 def _place_fields(
@@ -215,7 +244,8 @@ def _place_fields(
             made = made.assign(**columns)
     for column in map(str, table.columns):
         is_kept, is_left_out = (
-            any(fnmatch.fnmatchcase(column, one) for one in recipe[key]) for key in ("fields", "ignore")
+            any(fnmatch.fnmatchcase(column, one) for one in recipe[key])
+            for key in ("fields", "ignore")
         )
         is_wanted = column in {*named, "dataset"} or (is_kept and not is_left_out)
         if is_wanted and column not in {*made, *renamed}:
@@ -231,7 +261,8 @@ def _read_words(cells: pd.Series, recipe: Recipe) -> pd.Series:
 
 
 def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[str, dict[str, str]]:
-    """By evaluator's name the fields in which it said something, by kind. Raises `InputError` where there is none."""
+    """By evaluator's name the fields in which it said something, by kind. Raises `InputError` where
+    there is none."""
     paths = recipe["evaluators"] or recipe["score"]
     names: dict[str, None] = {}
     for path in paths:
@@ -239,10 +270,14 @@ def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[s
         matches = filter(None, map(pattern.fullmatch, map(str, table)))
         names |= dict.fromkeys(match["NAME" in path] for match in matches)
     if not names and not recipe["rows"]:
-        raise InputError(source, [Problem(f"no evaluator in it: expected columns {paths[0].partition('.')[0]}")])
+        raise InputError(
+            source, [Problem(f"no evaluator in it: expected columns {paths[0].partition('.')[0]}")]
+        )
     found: dict[str, dict[str, str]] = {}
     for name in names:
-        fields = [(kind, path.replace("NAME", name)) for kind in _KINDS for path in reversed(recipe[kind])]
+        fields = [
+            (kind, path.replace("NAME", name)) for kind in _KINDS for path in reversed(recipe[kind])
+        ]
         own = {kind: path for kind, path in fields if path in table and table[path].notna().any()}
         is_measure = has_vocabulary_word_in_column_name("measures", name.partition("(")[0])
         if {"score", "prediction"} & {*own} and not is_measure:
@@ -251,7 +286,8 @@ def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[s
 
 
 def _may_be_of_people(name: str, said: pd.Series) -> bool:
-    """Whether people may have said what an evaluator called ``is_supported`` or ``checked`` says."""
+    """Whether people may have said what an evaluator called ``is_supported`` or ``checked``
+    says."""
     is_doubtful = has_vocabulary_word_in_column_name("doubtful_labels", name)
     is_doubtful = is_doubtful and not has_vocabulary_word_in_column_name("judges", name)
     return name.lower().startswith("is_") or bool(is_doubtful and said.dropna().isin((0, 1)).all())
@@ -269,15 +305,19 @@ def _read_evaluator(
     numbers = parse_judgement_numbers(said)
     said = said.mask(reasons.notna() | np.isinf(numbers.to_numpy(dtype="float64")), None)
     is_unread = said.notna() & numbers.isna() & (not has_only_words(said))
-    said = said.mask(is_unread, None)  # a word among numbers is no score: a lower-case "c" beside C and I
+    # A word among numbers is no score: a lower-case "c" beside C and I.
+    said = said.mask(is_unread, None)
     columns = {
-        raw: reasons.where(reasons.notna(), table[own["raw"]] if "raw" in own else cells.where(is_unread, None)),
+        raw: reasons.where(
+            reasons.notna(), table[own["raw"]] if "raw" in own else cells.where(is_unread, None)
+        ),
         status: reasons.mask(reasons.notna(), "error").mask(is_unread, "unparsed"),
     }
     kinds: dict[str, Any] = {"raw": raw, "status": status}
     is_told = "direction" in own or {"score", "prediction"} <= {*own}
     if has_only_words(said) or (not is_told and said.dropna().isin((0, 1)).all()):
-        # C and I, and what a metric concluded from its score, are of support whatever the metric is called.
+        # C and I, and what a metric concluded from its score, are of support whatever the metric is
+        # called.
         is_plain = "score" in own and said.dropna().equals(cells[said.notna()])
         kinds["prediction"] = name if is_plain else passed
     else:
@@ -293,23 +333,39 @@ def _read_evaluator(
 
 
 def _check_claims_are_no_verdicts(made: pd.DataFrame, given: ColumnMapping, source: str) -> None:
-    """Raise `InputError` where the model's answers are words of verdicts or letters of choices: it is a judge, and its
-    metric says whether it agreed with somebody."""
+    """Raise `InputError` where the model's answers are words of verdicts or letters of choices: it
+    is a judge, and its metric says whether it agreed with somebody."""
     field = str(given.columns.get("claim", "claim"))
-    texts = {str(text).strip(" .!*()") for text in made[field].dropna().head(1000)} if field in made else set()
-    if len(texts) > 1 and all(parse_label_word(text) is not None or _CHOICE.fullmatch(text) for text in texts):
+    texts = (
+        {str(text).strip(" .!*()") for text in made[field].dropna().head(1000)}
+        if field in made
+        else set()
+    )
+    if len(texts) > 1 and all(
+        parse_label_word(text) is not None or _CHOICE.fullmatch(text) for text in texts
+    ):
         listed = ", ".join(map(repr, sorted(texts)[:3]))
-        message = f"the answers in {field} are verdicts ({listed}), no claims: the model under test is the judge"
-        raise InputError(source, [Problem(f"{message}; write a table of claim, label and prediction from the log")])
+        message = (
+            f"the answers in {field} are verdicts ({listed}), no claims: the model under test is"
+            " the judge"
+        )
+        raise InputError(
+            source,
+            [Problem(f"{message}; write a table of claim, label and prediction from the log")],
+        )
 
 
 def _number_answers(made: pd.DataFrame, table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """The table with ids of claims: a sample's id, for each further answer with a number; and, where a model gave an
-    answer again, which repeat of its verdicts a row is."""
+    """The table with ids of claims: a sample's id, for each further answer with a number; and,
+    where a model gave an answer again, which repeat of its verdicts a row is."""
     fields = [one for one in recipe["id"] if one in table]
     if not fields and {*map(str.lower, map(str, made.columns))} & {*COLUMN_NAMES["claim_id"]}:
         return made
-    samples = table[fields].astype("str").agg("-".join, axis=1) if fields else table.index.astype("str").to_series()
+    samples = (
+        table[fields].astype("str").agg("-".join, axis=1)
+        if fields
+        else table.index.astype("str").to_series()
+    )
     samples = ids = pd.Series(samples.to_numpy(), index=made.index)
     if "dataset" in made and made["dataset"].nunique() > 1:
         ids = made["dataset"].astype("str") + ":" + samples
@@ -324,7 +380,9 @@ def _number_answers(made: pd.DataFrame, table: pd.DataFrame, recipe: Recipe) -> 
     if repeats.any():
         made["repeat"] = repeats
         evaluators = made.attrs[EVALUATORS_KEY].items()
-        made.attrs[EVALUATORS_KEY] = {name: one.model_copy(update={"repeat": "repeat"}) for name, one in evaluators}
+        made.attrs[EVALUATORS_KEY] = {
+            name: one.model_copy(update={"repeat": "repeat"}) for name, one in evaluators
+        }
     return made
 
 

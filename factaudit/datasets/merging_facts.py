@@ -1,9 +1,11 @@
-"""The automatic evaluation of *Merging Facts, Crafting Fallacies* (MF: Chiang & Lee 2024) as its repository has it.
+"""The automatic evaluation of *Merging Facts, Crafting Fallacies* (MF: Chiang & Lee 2024) as its
+repository has it.
 
-Files: ``result/factscore/*_factscore_output.json`` of d223302/Merging-Facts-Crafting-Fallacies. A file lists for each
-response its facts with FActScore's decision and the page that supports it, and the facts that came back from the
-grouping prompt with D-FActScore's. The published code leaves out the first fact of each group reply, so the second list
-is shorter. Names and paragraphs are not in the files.
+Files: ``result/factscore/*_factscore_output.json`` of d223302/Merging-Facts-Crafting-Fallacies. A
+file lists for each response its facts with FActScore's decision and the page that supports it, and
+the facts that came back from the grouping prompt with D-FActScore's. The published code leaves out
+the first fact of each group reply, so the second list is shorter. Names and paragraphs are not in
+the files.
 """
 
 from __future__ import annotations
@@ -41,9 +43,14 @@ class _Decision(BaseModel):
 
     @property
     def page(self) -> str | None:
-        """The supporting page. A file holds the first letter of a title in a list: it tells pages apart, no more."""
+        """The supporting page. A file holds the first letter of a title in a list: it tells pages
+        apart, no more."""
         if isinstance(self.supporting_topic, list):
-            return f"{self.supporting_topic[0]}… (the rest is not told)" if self.supporting_topic else None
+            return (
+                f"{self.supporting_topic[0]}… (the rest is not told)"
+                if self.supporting_topic
+                else None
+            )
         return self.supporting_topic
 
 
@@ -60,21 +67,23 @@ class _File(BaseModel):
 @reads(
     "merging-facts",
     "the published decisions of Merging Facts: *_factscore_output.json (Chiang & Lee 2024)",
-    "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts verdicts.parquet",
+    "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts"
+    " verdicts.parquet",
     ["*_factscore_output.json"],
     marks=["init_global_score decisions global_decisions"],
 )
 def convert_merging_facts(sources: Sequence[Path]) -> Conversion:
-    """Claims with a row per fact and page that was decided on, for the audits `dfactscore` (with ``link: given``).
+    """Claims with a row per fact and page that was decided on, for the audits `dfactscore` (with
+    ``link: given``).
 
-    ``group``: facts that come one after the other and are supported by one page. That is the least number of groups: a
-    file tells only their mean over its responses (``mean_biographies``). A fact that the second list lacks is in none,
-    and one that the first lacks is ``invented``. ``given_entity``: the page that the group is linked to. ``about``: the
-    page that supports the fact, as MF attributes it. A page without a row was not decided on, or the file does not
-    tell.
+    ``group``: facts that come one after the other and are supported by one page. That is the least
+    number of groups: a file tells only their mean over its responses (``mean_biographies``). A fact
+    that the second list lacks is in none, and one that the first lacks is ``invented``.
+    ``given_entity``: the page that the group is linked to. ``about``: the page that supports the
+    fact, as MF attributes it. A page without a row was not decided on, or the file does not tell.
 
-    A file of another form is left out (`leave_out_unreadable_file`). Raises `InputError` where no other is left, or
-    two files would be one system.
+    A file of another form is left out (`leave_out_unreadable_file`). Raises `InputError` where no
+    other is left, or two files would be one system.
     """
     return convert_files_of_systems("merging-facts", sources, _read_file)
 
@@ -82,7 +91,8 @@ def convert_merging_facts(sources: Sequence[Path]) -> Conversion:
 def convert_files_of_systems(
     source: str, paths: Sequence[Path], read: Callable[[Path, str], tuple[list[Row], list[str]]]
 ) -> Conversion:
-    """Files of a system each: ``read`` makes claims and notes of a file and the system that its name says."""
+    """Files of a system each: ``read`` makes claims and notes of a file and the system that its
+    name says."""
     claims: list[Row] = []
     notes: list[str] = []
     failed: list[InputError] = []
@@ -103,9 +113,13 @@ def convert_files_of_systems(
 def parse_merging_facts_system(path: str | Path) -> str:
     """The system that a file's name says, in our words.
 
-    >>> parse_merging_facts_system("bioqa-Llama-2-13b-chat-hf-gtr-no-ambig-shot2-ndoc5-42_factscore_output.json")
+    >>> parse_merging_facts_system(
+    ...     "bioqa-Llama-2-13b-chat-hf-gtr-no-ambig-shot2-ndoc5-42_factscore_output.json"
+    ... )
     'Llama-2-13b-chat, no ambiguity'
-    >>> parse_merging_facts_system("bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_chatgpt_factscore_output.json")
+    >>> parse_merging_facts_system(
+    ...     "bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_chatgpt_factscore_output.json"
+    ... )
     'gpt-3.5-turbo-0301 (facts by ChatGPT)'
     """
     name = Path(path).name
@@ -117,7 +131,8 @@ def parse_merging_facts_system(path: str | Path) -> str:
 
 
 def name_merging_facts_systems(paths: Sequence[Path]) -> list[str]:
-    """A name for each file; where two would have one, the file name is added to that which is not ``bioqa-…``."""
+    """A name for each file; where two would have one, the file name is added to that which is not
+    ``bioqa-…``."""
     names = [parse_merging_facts_system(path) for path in paths]
     shared = Counter(names)
     for at, (name, path) in enumerate(zip(names, paths, strict=True)):
@@ -126,20 +141,28 @@ def name_merging_facts_systems(paths: Sequence[Path]) -> list[str]:
     for name, number in Counter(names).items():
         if number > 1:
             files = [str(path) for path, own in zip(paths, names, strict=True) if own == name]
-            raise InputError(", ".join(files), [Problem(f"these files would all be the system {name!r}")])
+            raise InputError(
+                ", ".join(files), [Problem(f"these files would all be the system {name!r}")]
+            )
     return names
 
 
 def _read_file(path: Path, system: str) -> tuple[list[Row], list[str]]:
     content: _File = read_json(path, _File)
     if len(content.decisions) != len(content.global_decisions):
-        counts = f"{len(content.decisions)} decisions, {len(content.global_decisions)} global_decisions"
-        raise InputError(str(path), [Problem(f"expected as many of both, a list per response; found {counts}")])
+        counts = (
+            f"{len(content.decisions)} decisions, {len(content.global_decisions)} global_decisions"
+        )
+        raise InputError(
+            str(path), [Problem(f"expected as many of both, a list per response; found {counts}")]
+        )
     if not any(content.decisions) and not any(content.global_decisions):
         raise InputError(str(path), [Problem("no response has a fact")])
     claims: list[Row] = []
     n_facts = n_lost = 0
-    for number, (facts, grouped) in enumerate(zip(content.decisions, content.global_decisions, strict=True)):
+    for number, (facts, grouped) in enumerate(
+        zip(content.decisions, content.global_decisions, strict=True)
+    ):
         response = f"{hash_texts(system, length=6)}-{number:03d}"
         rows = [*_list_decisions(response, facts or [], grouped or [])]
         if not facts:
@@ -148,15 +171,21 @@ def _read_file(path: Path, system: str) -> tuple[list[Row], list[str]]:
         claims += [shared | {"mean_biographies": content.num_groups} | row for row in rows]
         atoms = Counter(one.atom for one in facts or [])
         n_facts += atoms.total()
-        n_lost += (atoms - Counter(one.atom for one in grouped or [])).total()  # what it invented replaces none
+        # What it invented replaces none.
+        n_lost += (atoms - Counter(one.atom for one in grouped or [])).total()
     n_responses = format_count(len(content.decisions), "response")
-    lead = f"{system}, {n_responses}, {format_count(n_facts, 'fact')}, {n_lost:,} of them lost by the grouping"
+    lead = (
+        f"{system}, {n_responses}, {format_count(n_facts, 'fact')}, {n_lost:,} of them lost by the"
+        " grouping"
+    )
     return claims, [lead, *_describe_wrong_totals(content)]
 
 
-def _list_decisions(response: str, facts: Sequence[_Decision], grouped: Sequence[_Decision]) -> Iterator[Row]:
-    """A claim for each fact and page that is known to have been decided on. Facts of the two lists are matched by
-    text, in order."""
+def _list_decisions(
+    response: str, facts: Sequence[_Decision], grouped: Sequence[_Decision]
+) -> Iterator[Row]:
+    """A claim for each fact and page that is known to have been decided on. Facts of the two lists
+    are matched by text, in order."""
     numbers, linked = _find_groups(facts, grouped)
     waiting: dict[str, list[int]] = {}
     for at, one in enumerate(grouped):
@@ -165,12 +194,16 @@ def _list_decisions(response: str, facts: Sequence[_Decision], grouped: Sequence
         (fact, waiting[fact.atom].pop(0) if waiting.get(fact.atom) else None) for fact in facts
     ]
     pairs += [(None, at) for rest in waiting.values() for at in rest]
-    pages = sorted({one.page for one in [*facts, *grouped] if one.page is not None}) or [UNKNOWN_PAGE]
+    pages = sorted({one.page for one in [*facts, *grouped] if one.page is not None}) or [
+        UNKNOWN_PAGE
+    ]
     for number, (fact, place) in enumerate(pairs):
         # What no page supports, no page that is told does.
         predictions: dict[str, int] = {}
         if fact is not None:
-            predictions = {fact.page or UNKNOWN_PAGE: 1} if fact.is_supported else dict.fromkeys(pages, 0)
+            predictions = (
+                {fact.page or UNKNOWN_PAGE: 1} if fact.is_supported else dict.fromkeys(pages, 0)
+            )
         claim: Row = {"about": fact and fact.page, "invented": int(fact is None)}
         if place is not None:
             entity = linked[numbers[place]]
@@ -180,14 +213,22 @@ def _list_decisions(response: str, facts: Sequence[_Decision], grouped: Sequence
         claim["fact_id"] = f"{response}.{number}"
         for cell, (page, prediction) in enumerate(predictions.items()):
             verdict = {"evaluator": EVALUATOR, "prediction": prediction}
-            yield {"claim_id": f"{claim['fact_id']}.{cell}", **claim, "entity": page, VERDICTS: [verdict]}
+            yield {
+                "claim_id": f"{claim['fact_id']}.{cell}",
+                **claim,
+                "entity": page,
+                VERDICTS: [verdict],
+            }
 
 
-def _find_groups(facts: Sequence[_Decision], grouped: Sequence[_Decision]) -> tuple[list[int], list[str]]:
+def _find_groups(
+    facts: Sequence[_Decision], grouped: Sequence[_Decision]
+) -> tuple[list[int], list[str]]:
     """The group of each fact of the second list, and each group's page.
 
-    Groups come one after the other: the page changes only where a new one begins. A fact that is not supported is in
-    the group before it, but in the next one where the page of that group is known to support it.
+    Groups come one after the other: the page changes only where a new one begins. A fact that is
+    not supported is in the group before it, but in the next one where the page of that group is
+    known to support it.
     """
     owners: dict[str, list[str | None]] = {}
     for fact in facts:
@@ -209,7 +250,9 @@ def _describe_wrong_totals(content: _File) -> Iterator[str]:
     answered = [facts for facts in content.decisions if facts is not None]
     means: dict[str, Sequence[float]] = {
         "init_score": [_supported_share(facts) for facts in answered if facts],
-        "init_global_score": [_supported_share(facts) for facts in content.global_decisions if facts],
+        "init_global_score": [
+            _supported_share(facts) for facts in content.global_decisions if facts
+        ],
         "num_supporting_topics": [len({one.page for one in facts} - {None}) for facts in answered],
         "respond_ratio": [facts is not None for facts in content.decisions],
     }

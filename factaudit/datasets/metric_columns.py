@@ -1,8 +1,8 @@
 """AggreFact and LLM-AggreFact with what metrics said beside each claim (Tang et al. 2023, 2024).
 
-``aggre_fact_final.csv`` and ``aggre_fact_sota.csv`` of Liyan06/AggreFact (``summary``, ``model_name``, ``cut``), and
-files in LLM-AggreFact's columns (``claim``), with columns ``NAME_score``, ``NAME_label``, ``NAME_pred`` or
-``NAME_prediction``.
+``aggre_fact_final.csv`` and ``aggre_fact_sota.csv`` of Liyan06/AggreFact (``summary``,
+``model_name``, ``cut``), and files in LLM-AggreFact's columns (``claim``), with columns
+``NAME_score``, ``NAME_label``, ``NAME_pred`` or ``NAME_prediction``.
 """
 
 from __future__ import annotations
@@ -28,47 +28,70 @@ _METRIC = re.compile("(.+)_(score|label|pred|prediction)", re.IGNORECASE)
 
 @reads(
     "predicted",
-    "AggreFact's aggre_fact_*.csv, or LLM-AggreFact's columns, with NAME_score and NAME_label of metrics",
-    "factaudit convert predicted aggre_fact_sota.csv --out claims.parquet --verdicts verdicts.parquet",
+    "AggreFact's aggre_fact_*.csv, or LLM-AggreFact's columns, with NAME_score and NAME_label of"
+    " metrics",
+    "factaudit convert predicted aggre_fact_sota.csv --out claims.parquet --verdicts"
+    " verdicts.parquet",
     ["aggre_fact_*.csv", "*.csv", "*.parquet", "*.jsonl"],
-    options={"datasets": "source (default: FRANK, CLIFF, ...), or origin: AggreFact-CNN and AggreFact-XSum"},
+    options={
+        "datasets": (
+            "source (default: FRANK, CLIFF, ...), or origin: AggreFact-CNN and AggreFact-XSum"
+        )
+    },
     marks=["summary model_name cut *_score", "summary model_name cut *_label"],
 )
-def convert_predicted(sources: Sequence[Path], *, datasets: Literal["source", "origin"] = "source") -> Conversion:
+def convert_predicted(
+    sources: Sequence[Path], *, datasets: Literal["source", "origin"] = "source"
+) -> Conversion:
     """A summary (or claim) is a claim, a metric an evaluator.
 
-    datasets: what they are: those that AggreFact was made of (``source``), or its two (``origin``), of which
-    LLM-AggreFact has a part.
+    datasets: what they are: those that AggreFact was made of (``source``), or its two (``origin``),
+    of which LLM-AggreFact has a part.
 
-    A metric's own label is its prediction (AggreFact tunes thresholds per data set); scores outside [0, 1] are left
-    out where it has one.
+    A metric's own label is its prediction (AggreFact tunes thresholds per data set); scores outside
+    [0, 1] are left out where it has one.
     """
     claims: list[dict[str, Any]] = []
     for path in sources:
         table = read_table(path).rename(columns=lambda name: _COLUMNS.get(str(name), str(name)))
         wanted = ["dataset", "doc", "claim", "label", *(["origin"] if datasets == "origin" else [])]
         if missing := [name for name in wanted if name not in table]:
-            raise InputError(str(path), [Problem(f"expected the column {name!r}") for name in missing])
+            raise InputError(
+                str(path), [Problem(f"expected the column {name!r}") for name in missing]
+            )
         columns = [name for name in table if _METRIC.fullmatch(str(name))]
         if not columns and datasets == "source":
-            raise InputError(str(path), [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")])
+            raise InputError(
+                str(path),
+                [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")],
+            )
         verdicts = _list_verdicts(table[columns])
         table = table.drop(columns=[*columns, "claim_id"], errors="ignore")
-        further = {name: table[name].tolist() for name in table.columns if name not in CLAIM_COLUMNS}
+        further = {
+            name: table[name].tolist() for name in table.columns if name not in CLAIM_COLUMNS
+        }
         leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
-        table["doc_id"] = path.stem + ":" + table.get("doc_id", table.groupby("doc").ngroup()).astype(str)
+        table["doc_id"] = (
+            path.stem + ":" + table.get("doc_id", table.groupby("doc").ngroup()).astype(str)
+        )
         if datasets == "origin":
             table["dataset"] = table["origin"].map(lambda text: _ORIGINS.get(str(text).lower()))
             problems = [
                 Problem(f"expected {' or '.join(_ORIGINS)}, found {text!r}", row, "origin")
-                for row, (text, name) in enumerate(zip(table["origin"], table["dataset"], strict=True), start=1)
+                for row, (text, name) in enumerate(
+                    zip(table["origin"], table["dataset"], strict=True), start=1
+                )
                 if name is None
             ]
             if problems:
                 raise InputError(str(path), problems)
             if "system" in table:
-                table["response_id"] = table["doc_id"] + "/" + table["system"].astype(str)  # a summary is one claim
-        claims += [row | {VERDICTS: said} for row, said in zip(list_plain_rows(table), verdicts, strict=True)]
+                # A summary is one claim.
+                table["response_id"] = table["doc_id"] + "/" + table["system"].astype(str)
+        claims += [
+            row | {VERDICTS: said}
+            for row, said in zip(list_plain_rows(table), verdicts, strict=True)
+        ]
     return Conversion.from_claims("predicted", claims)
 
 
@@ -78,7 +101,9 @@ def _list_verdicts(table: pd.DataFrame) -> list[list[dict[str, Any]]]:
     for column in table:
         name, _, kind = str(column).rpartition("_")
         kind = "score" if kind.lower() == "score" else "prediction"
-        said.setdefault(name, pd.DataFrame(index=table.index))[kind] = pd.to_numeric(table[column], errors="coerce")
+        said.setdefault(name, pd.DataFrame(index=table.index))[kind] = pd.to_numeric(
+            table[column], errors="coerce"
+        )
     rows: list[list[dict[str, Any]]] = [[] for _ in table.index]
     for name, own in said.items():
         if len(own.columns) == 2 and not own["score"].dropna().between(0, 1).all():

@@ -28,7 +28,8 @@ class FrameLike(Protocol):
 
 #: A table, or the path of a file with one.
 TableSource = pd.DataFrame | FrameLike | str | Path
-#: What says how tables of other people's columns are read: the keys of `ColumnMapping`, or the path of a YAML file.
+#: What says how tables of other people's columns are read: the keys of `ColumnMapping`, or the path
+#: of a YAML file.
 MappingSource = ColumnMapping | Mapping[str, object] | str | Path
 
 
@@ -57,16 +58,21 @@ def load_python_input_frames(
     columns: ClaimColumnNames | None = None,
     evaluators: Sequence[str] | None = None,
 ) -> LoadedTables:
-    """`load_input_tables` of frames or paths; validated frames stay as they are, and what is said goes to stderr.
+    """`load_input_tables` of frames or paths; validated frames stay as they are, and what is said
+    goes to stderr.
 
-    columns: columns of claims by what they are called here. evaluators: the columns that hold what one evaluator said
-    each; of a table of verdicts the evaluators to read. Raises `UsageError` for a column that is not there.
+    columns: columns of claims by what they are called here. evaluators: the columns that hold what
+    one evaluator said each; of a table of verdicts the evaluators to read. Raises `UsageError` for
+    a column that is not there.
     """
     frames, others = _list_python_input_frames(claims), _list_python_input_frames(verdicts)
     is_plain = mapping is None and not columns and len(frames) == 1 and len(others) <= 1
     ours = [(frames, CLAIM_COLUMNS), (others, VERDICT_COLUMNS)]
     validated = [
-        one for part, names in ours for one in part if isinstance(one, pd.DataFrame) and {*names} <= {*one.columns}
+        one
+        for part, names in ours
+        for one in part
+        if isinstance(one, pd.DataFrame) and {*names} <= {*one.columns}
     ]
     if not is_plain or len(validated) < len([*frames, *others]):
         named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
@@ -76,7 +82,9 @@ def load_python_input_frames(
         known = [*judged["evaluator"].unique()]
         for name in evaluators:
             if name not in known:
-                raise UsageError(f"evaluators: no verdict of {name!r}{suggest_known_name(name, known)}")
+                raise UsageError(
+                    f"evaluators: no verdict of {name!r}{suggest_known_name(name, known)}"
+                )
         judged = judged[judged["evaluator"].isin([*evaluators])].reset_index(drop=True)
     return LoadedTables(validated[0], judged)
 
@@ -85,15 +93,19 @@ def load_python_input_frames(
 def read_python_input_claims(
     *sources: TableSource, mapping: MappingSource | None = None, **columns: Unpack[ClaimColumnNames]
 ) -> pd.DataFrame:
-    """Read the claims of files or data frames of any shape, of known formats too; see `load_input_tables`.
+    """Read the claims of files or data frames of any shape, of known formats too; see
+    `load_input_tables`.
 
     columns: which columns of yours hold what (``label="human"``); ``mapping`` says everything else.
 
-    Returns a DataFrame with all columns of claims (missing optional ones null), then any others. Raises `InputError`
-    naming file, row and column, and `UsageError` where there are no claims, or two readings are possible.
+    Returns a DataFrame with all columns of claims (missing optional ones null), then any others.
+    Raises `InputError` naming file, row and column, and `UsageError` where there are no claims, or
+    two readings are possible.
     """
     frames = _list_python_input_frames(sources)
-    claims = load_input_tables(frames, _make_python_mapping(mapping, columns, None, frames), _print_reading).claims
+    claims = load_input_tables(
+        frames, _make_python_mapping(mapping, columns, None, frames), _print_reading
+    ).claims
     if claims is None:
         raise UsageError(f"{name_input_sources(sources)}: no claims in it: say claim='COLUMN'")
     return claims
@@ -109,7 +121,8 @@ def read_python_input_verdicts(
 ) -> pd.DataFrame:
     """Read the verdicts of files or data frames of any shape; against ``claims`` where given.
 
-    evaluators: columns with what an evaluator said, or names of evaluators. columns: as in `read_python_input_claims`.
+    evaluators: columns with what an evaluator said, or names of evaluators. columns: as in
+    `read_python_input_claims`.
 
     Returns a DataFrame with the columns of verdicts. Raises as `read_python_input_claims` does.
     """
@@ -117,7 +130,9 @@ def read_python_input_verdicts(
     named = _make_python_mapping(mapping, columns, evaluators, frames)
     verdicts = load_input_tables(frames, named, _print_reading).verdicts
     if verdicts is None:
-        raise UsageError(f"{name_input_sources(sources)}: no verdicts in it: say evaluators=['COLUMN']")
+        raise UsageError(
+            f"{name_input_sources(sources)}: no verdicts in it: say evaluators=['COLUMN']"
+        )
     return verdicts
 
 
@@ -125,9 +140,14 @@ def _print_reading(line: str) -> None:
     print(translate_error_text_to_python(line), file=sys.stderr)
 
 
-def _list_python_input_frames(sources: TableSource | Sequence[TableSource] | None) -> list[pd.DataFrame | str | Path]:
+def _list_python_input_frames(
+    sources: TableSource | Sequence[TableSource] | None,
+) -> list[pd.DataFrame | str | Path]:
     given = sources if isinstance(sources, list | tuple) else [] if sources is None else [sources]
-    return [one if isinstance(one, pd.DataFrame | str | Path) else load_pandas_frame(one) for one in given]
+    return [
+        one if isinstance(one, pd.DataFrame | str | Path) else load_pandas_frame(one)
+        for one in given
+    ]
 
 
 def _make_python_mapping(
@@ -142,11 +162,17 @@ def _make_python_mapping(
     for argument, name in columns.items():
         if not isinstance(name, str):
             raise UsageError(
-                f"{argument}: expected the name of a column, found {type(name).__name__}; labels in a table of their "
-                "own are given as annotations"
+                f"{argument}: expected the name of a column, found {type(name).__name__}; labels in"
+                " a table of their own are given as annotations"
             )
         if known and name not in known:
-            raise UsageError(f"{argument}={name!r}: no such column{suggest_known_name(name, known)}")
+            raise UsageError(
+                f"{argument}={name!r}: no such column{suggest_known_name(name, known)}"
+            )
     exact = [re.sub(r"([*?[])", r"[\1]", name) for name in evaluators or ()]
-    given = {} if mapping is None else ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
+    given = (
+        {}
+        if mapping is None
+        else ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
+    )
     return merge_mapping_data(given, {"columns": dict(columns), "evaluator": exact})

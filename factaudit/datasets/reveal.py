@@ -1,6 +1,7 @@
 """REVEAL: the steps of chains of thought, each against passages of Wikipedia (Jacovi et al. 2024).
 
-File: ``eval/reveal_eval.csv`` of google/reveal on the Hugging Face hub, whose conditions are to be accepted there.
+File: ``eval/reveal_eval.csv`` of google/reveal on the Hugging Face hub, whose conditions are to be
+accepted there.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class _Step(SourceRow):
     @property
     def label(self) -> int | None:
         words = normalise_vocabulary_words(self.attribution_label or "")
-        return next((value for start, value in _LABEL_STARTS.items() if words.startswith(start)), None)
+        return next(
+            (value for start, value in _LABEL_STARTS.items() if words.startswith(start)), None
+        )
 
 
 @reads(
@@ -41,10 +44,12 @@ class _Step(SourceRow):
     marks=["answer_id answer_model step_idx step evidence"],
 )
 def convert_reveal(sources: Sequence[Path]) -> Conversion:
-    """A step and one passage are a claim, a chain its response; the claim is the step that stands alone where told.
+    """A step and one passage are a claim, a chain its response; the claim is the step that stands
+    alone where told.
 
-    Fully attributable is 1; partly attributable, unsupported and contradictory are 0. A step without evidence, or
-    without such a label, has none. ``claim_as_written`` is the step within its chain.
+    Fully attributable is 1; partly attributable, unsupported and contradictory are 0. A step
+    without evidence, or without such a label, has none. ``claim_as_written`` is the step within its
+    chain.
     """
     claims = [
         {

@@ -1,4 +1,5 @@
-"""SAFE's results (Wei et al. 2024, google-deepmind/long-form-factuality): ``*-SAFE.json`` of ``eval.run_eval``."""
+"""SAFE's results (Wei et al. 2024, google-deepmind/long-form-factuality): ``*-SAFE.json`` of
+``eval.run_eval``."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ class _File(BaseModel):
 
 @reads(
     "safe-results",
-    "SAFE's *-SAFE.json of long-form-factuality: facts, search results and verdicts (Wei et al. 2024)",
+    "SAFE's *-SAFE.json of long-form-factuality: facts, search results and verdicts (Wei et al."
+    " 2024)",
     "factaudit convert safe-results results/ --out claims.parquet --verdicts verdicts.parquet",
     ["*-SAFE.json"],
     marks=[
@@ -76,10 +78,11 @@ class _File(BaseModel):
     ],
 )
 def convert_safe_results(sources: Sequence[Path]) -> Conversion:
-    """A fact in its self-contained form is a claim, a side is a system, search results are the document.
+    """A fact in its self-contained form is a claim, a side is a system, search results are the
+    document.
 
-    Irrelevant facts are left out, as SAFE's precision and F1@K leave them out, and counted; a fact that SAFE gave up on
-    is unscored.
+    Irrelevant facts are left out, as SAFE's precision and F1@K leave them out, and counted; a fact
+    that SAFE gave up on is unscored.
     """
     claims: list[dict[str, Any]] = []
     n_irrelevant = 0
@@ -94,20 +97,27 @@ def convert_safe_results(sources: Sequence[Path]) -> Conversion:
                 "response": found.response,
             }
             claims += make_fact_claims(response, "SAFE", _list_facts(found))
-    notes = [f"{format_count(n_irrelevant, 'irrelevant fact')} left out, as SAFE does"] if n_irrelevant else []
+    notes = (
+        [f"{format_count(n_irrelevant, 'irrelevant fact')} left out, as SAFE does"]
+        if n_irrelevant
+        else []
+    )
     return Conversion.from_claims("safe", claims, notes)
 
 
 def _read_evaluations(path: Path) -> Iterator[tuple[str, str, _Evaluation]]:
-    """The prompt, the system and the checked response of each evaluation of a file: of ``eval.run_eval``, or a list of
-    what SAFE returns for a response."""
+    """The prompt, the system and the checked response of each evaluation of a file: of
+    ``eval.run_eval``, or a list of what SAFE returns for a response."""
     if isinstance(read_json(path, Any), list):
         evaluations: list[_Evaluation] = read_json(path, list[_Evaluation])
         yield from ((one.prompt, path.stem, one) for one in evaluations)
         return
     content: _File = read_json(path, _File)
     for prompt in content.per_prompt_data:
-        sides = (content.side_1, prompt.side1_posthoc_eval_data), (content.side_2, prompt.side2_posthoc_eval_data)
+        sides = (
+            (content.side_1, prompt.side1_posthoc_eval_data),
+            (content.side_2, prompt.side2_posthoc_eval_data),
+        )
         for number, (name, found) in enumerate(sides, start=1):
             if found is not None:
                 yield prompt.prompt, name or f"side {number}", found
@@ -135,5 +145,10 @@ def _list_facts(evaluation: _Evaluation) -> Iterator[dict[str, Any]]:
             if seen[sentence.sentence, fact]:
                 seen[sentence.sentence, fact] -= 1
                 continue
-            given_up = {"claim": fact, "sentence": sentence.sentence, "prediction": None, "status": "error"}
+            given_up = {
+                "claim": fact,
+                "sentence": sentence.sentence,
+                "prediction": None,
+                "status": "error",
+            }
             yield given_up | {"raw": "SAFE gave up on this fact"}

@@ -1,7 +1,9 @@
-"""TofuEval: topic-focused dialogue summaries, labelled sentence by sentence (Tang et al. 2024; VC Tables 11 to 16).
+"""TofuEval: topic-focused dialogue summaries, labelled sentence by sentence (Tang et al. 2024; VC
+Tables 11 to 16).
 
-Files: ``factual_consistency/{mediasum,meetingbank}_factual_eval_{dev,test}.csv`` of amazon-science/tofueval. They have
-no dialogues; upstream's README says how to extract them, and ``docs`` takes the CSVs that its code writes.
+Files: ``factual_consistency/{mediasum,meetingbank}_factual_eval_{dev,test}.csv`` of
+amazon-science/tofueval. They have no dialogues; upstream's README says how to extract them, and
+``docs`` takes the CSVs that its code writes.
 """
 
 from __future__ import annotations
@@ -46,16 +48,21 @@ class _Document(SourceRow):
     },
     marks=["doc_id annotation_id topic model_name summ_sent sent_label"],
 )
-def convert_tofueval(sources: Sequence[Path], *, docs: PathsOption = (), dataset: str | None = None) -> Conversion:
-    """Summary sentences as claims; a response is one summary: (doc_id, annotation_id, topic, model_name).
+def convert_tofueval(
+    sources: Sequence[Path], *, docs: PathsOption = (), dataset: str | None = None
+) -> Conversion:
+    """Summary sentences as claims; a response is one summary: (doc_id, annotation_id, topic,
+    model_name).
 
-    System names are as in the papers' tables (``model_A`` is Model-A). ``error_type`` is kept as an extra column.
-    Documents are null unless ``docs`` has them.
+    System names are as in the papers' tables (``model_A`` is Model-A). ``error_type`` is kept as an
+    extra column. Documents are null unless ``docs`` has them.
     """
     documents = {row.doc_id: row.source for path in docs for row in read_rows(path, _Document)}
     claims = []
     for path in sources:
-        name = dataset or next((name for part, name in _DATASETS.items() if part in path.name.lower()), None)
+        name = dataset or next(
+            (name for part, name in _DATASETS.items() if part in path.name.lower()), None
+        )
         if name is None:
             message = "expected mediasum or meetingbank in the file's name, or the option dataset"
             raise InputError(str(path), [Problem(message)])
@@ -77,6 +84,8 @@ def convert_tofueval(sources: Sequence[Path], *, docs: PathsOption = (), dataset
             )
     notes = []
     if without := sum(row["doc"] is None for row in claims):
-        more = "they are not in docs" if documents else "audits that read text need them (option docs)"
+        more = (
+            "they are not in docs" if documents else "audits that read text need them (option docs)"
+        )
         notes = [f"{format_count(without, 'claim')} without a document: {more}"]
     return Conversion.from_claims("tofueval", claims, notes)

@@ -1,4 +1,5 @@
-"""VeriScore's results (Song et al. 2024, Yixiao-Song/VeriScore): ``model_output/verification_*.jsonl``."""
+"""VeriScore's results (Song et al. 2024, Yixiao-Song/VeriScore):
+``model_output/verification_*.jsonl``."""
 
 from __future__ import annotations
 
@@ -34,19 +35,24 @@ class _Response(SourceRow):
 
 @reads(
     "veriscore-results",
-    "VeriScore's model_output/verification_*.jsonl: claims, search results and verdicts (Song et al. 2024)",
-    "factaudit convert veriscore-results model_output/ --out claims.parquet --verdicts verdicts.parquet",
+    "VeriScore's model_output/verification_*.jsonl: claims, search results and verdicts (Song et"
+    " al. 2024)",
+    "factaudit convert veriscore-results model_output/ --out claims.parquet --verdicts"
+    " verdicts.parquet",
     ["verification_*.jsonl"],
     marks=["all_claims claim_list response claim_verification_result"],
 )
 def convert_veriscore_results(sources: Sequence[Path]) -> Conversion:
-    """A claim is a claim, ``prompt_source`` the data set, ``model`` the system, the search results the document.
+    """A claim is a claim, ``prompt_source`` the data set, ``model`` the system, the search results
+    the document.
 
     A claim without a verdict is unscored, and so is one whose verdict is none of VeriScore's words.
     """
     claims: list[dict[str, Any]] = []
     for one in (row for path in sources for row in read_rows(path, _Response)):
-        name = hash_texts(one.prompt_source or "", one.model or "", one.question or "", one.response)
+        name = hash_texts(
+            one.prompt_source or "", one.model or "", one.question or "", one.response
+        )
         response = {
             "dataset": one.prompt_source or "VeriScore",
             "system": one.model,

@@ -1,4 +1,5 @@
-"""WiCE: claims of Wikipedia articles and the web pages that they cite (Kamoi et al. 2023; VC Table 8).
+"""WiCE: claims of Wikipedia articles and the web pages that they cite (Kamoi et al. 2023; VC Table
+8).
 
 Files: ``data/entailment_retrieval/{claim,subclaim}/{train,dev,test}.jsonl`` of ryokamoi/wice.
 """
@@ -35,17 +36,23 @@ class _Claim(SourceRow):
     options={"level": "claim (default), or subclaim for the files of decomposed claims"},
     marks=["claim evidence label meta.id"],
 )
-def convert_wice(sources: Sequence[Path], *, level: Literal["claim", "subclaim"] = "claim") -> Conversion:
-    """Claims with the cited page as the document; "supported" is 1, partly supported 0 (as VC reads it).
+def convert_wice(
+    sources: Sequence[Path], *, level: Literal["claim", "subclaim"] = "claim"
+) -> Conversion:
+    """Claims with the cited page as the document; "supported" is 1, partly supported 0 (as VC reads
+    it).
 
-    People wrote the claims, so ``system`` is null. The topic is the article's title. With ``level="subclaim"``, for the
-    files of decomposed claims, the response is the claim that the subclaim is part of.
+    People wrote the claims, so ``system`` is null. The topic is the article's title. With
+    ``level="subclaim"``, for the files of decomposed claims, the response is the claim that the
+    subclaim is part of.
     """
     claims = []
     for path in sources:
         for one in read_rows(path, _Claim):
             # A subclaim's id is its claim's, a hyphen and a number.
-            whole = one.meta.id if level == "claim" else one.meta.id.rpartition("-")[0] or one.meta.id
+            whole = (
+                one.meta.id if level == "claim" else one.meta.id.rpartition("-")[0] or one.meta.id
+            )
             claims.append(
                 {
                     "claim_id": f"wice:{one.meta.id}",

@@ -36,17 +36,20 @@ _ENDS = ("_before", "_after", "", "_low", "_high")
 class RunDiff:
     """Two runs on the claims that they share.
 
-    n_claims: claims in both runs; n_labelled: those with a label before, which rates are of (where a data set has none,
-    PPR is of all); n_labels_changed and n_texts_changed: those with another label, or another text or document.
-    pairs: which evaluators are compared ({before, after}). alone_before, alone_after: those without a partner.
-    changes: a row per evaluator (by its name after) and dataset (``__macro__``: the mean over data sets): n claims,
-    n_both (judged in both runs), n_flips and flips (those of n_both whose prediction differs, and their share), lost
-    and gained (judged before only, and after only), to_right and to_wrong (labelled claims whose prediction became
-    right, and wrong), and per figure ``KEY_before``, ``KEY_after`` and ``KEY`` (= after - before) with ``KEY_low`` and
-    ``KEY_high``, of the paired difference; abs_bias: the mean of |bias|. All but unscored are of the claims judged in
-    both runs. Rates are means over repeats, counts are of the first one.
-    findings: those that are new, gone, or of another severity, of evaluators and audits of both runs. costs: US dollars
-    of the calls, where known.
+    n_claims: claims in both runs; n_labelled: those with a label before, which rates are of (where
+    a data set has none, PPR is of all); n_labels_changed and n_texts_changed: those with another
+    label, or another text or document.
+    pairs: which evaluators are compared ({before, after}). alone_before, alone_after: those without
+    a partner.
+    changes: a row per evaluator (by its name after) and dataset (``__macro__``: the mean over data
+    sets): n claims, n_both (judged in both runs), n_flips and flips (those of n_both whose
+    prediction differs, and their share), lost and gained (judged before only, and after only),
+    to_right and to_wrong (labelled claims whose prediction became right, and wrong), and per figure
+    ``KEY_before``, ``KEY_after`` and ``KEY`` (= after - before) with ``KEY_low`` and ``KEY_high``,
+    of the paired difference; abs_bias: the mean of |bias|. All but unscored are of the claims
+    judged in both runs. Rates are means over repeats, counts are of the first one.
+    findings: those that are new, gone, or of another severity, of evaluators and audits of both
+    runs. costs: US dollars of the calls, where known.
     """
 
     before: str
@@ -67,8 +70,8 @@ class RunDiff:
     costs: Row
 
     def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> GateVerdict:
-        """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below, ``warn_on`` where the
-        point is. Raises `UsageError` for a condition that is none.
+        """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below,
+        ``warn_on`` where the point is. Raises `UsageError` for a condition that is none.
         """
         told = []
         if self.alone_before and self.alone_after:
@@ -77,21 +80,26 @@ class RunDiff:
         return judge_changes(self.changes, fail_on, warn_on, told)
 
 
-def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str] | Sequence[str] = ()) -> RunDiff:
+def diff_runs(
+    before: str | Path, after: str | Path, *, pairs: Mapping[str, str] | Sequence[str] = ()
+) -> RunDiff:
     """Compare two run folders on the claims that both have (by claim_id).
 
-    pairs: from an evaluator's name before to its name after, where it changed, or texts ``OLD=NEW``. Others
-    are paired by name; where one evaluator is left on either side, these two are a pair. Raises `InputError`, and
-    `UsageError` where there is no evaluator to compare.
+    pairs: from an evaluator's name before to its name after, where it changed, or texts
+    ``OLD=NEW``. Others are paired by name; where one evaluator is left on either side, these two
+    are a pair. Raises `InputError`, and `UsageError` where there is no evaluator to compare.
     """
     runs = Results.load(before), Results.load(after)
     claims = [read_claims(Path(folder) / "claims.parquet") for folder in (before, after)]
     shared = claims[0][claims[0]["claim_id"].isin(claims[1]["claim_id"])].reset_index(drop=True)
     if shared.empty:
         raise InputError(
-            f"{before}, {after}", [Problem("the two runs have no claim_id in common; compare runs on the same claims")]
+            f"{before}, {after}",
+            [Problem("the two runs have no claim_id in common; compare runs on the same claims")],
         )
-    new_names = pair_evaluators(*runs, pairs if isinstance(pairs, Mapping) else parse_pairs(pairs, *runs))
+    new_names = pair_evaluators(
+        *runs, pairs if isinstance(pairs, Mapping) else parse_pairs(pairs, *runs)
+    )
     tables = [read_verdicts(Path(folder) / "verdicts.parquet") for folder in (before, after)]
     tables[0] = tables[0][tables[0]["evaluator"].isin([*new_names])]
     tables[0] = tables[0].assign(evaluator=tables[0]["evaluator"].map(new_names))
@@ -101,8 +109,8 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
     changes = [row for name in names for row in _compare_evaluator(judged, name)]
     if not any(row["n_both"] for row in changes):
         raise UsageError(
-            f"nothing to compare of {', '.join(new_names.values())}: no claim is judged in both runs (verdicts that are"
-            " made of a verifier's are not compared)"
+            f"nothing to compare of {', '.join(new_names.values())}: no claim is judged in both"
+            " runs (verdicts that are made of a verifier's are not compared)"
         )
     return RunDiff(
         before=str(before),
@@ -120,16 +128,20 @@ def diff_runs(before: str | Path, after: str | Path, *, pairs: Mapping[str, str]
     )
 
 
-# --- which evaluators are the same ones -----------------------------------------------------------------------------
+# --- which evaluators are the same ones
+# -----------------------------------------------------------------------------
 
 
 def parse_pairs(texts: Sequence[str], first: Results, second: Results) -> dict[str, str]:
-    """``OLD=NEW`` as {old: new}; a name may have ``=`` in it. Raises `UsageError` for a text without one."""
+    """``OLD=NEW`` as {old: new}; a name may have ``=`` in it. Raises `UsageError` for a text
+    without one."""
     found: dict[str, str] = {}
     for text in texts:
         parts = text.split("=")
         splits = [("=".join(parts[:at]), "=".join(parts[at:])) for at in range(1, len(parts))]
-        known = [pair for pair in splits if pair[0] in first.evaluators and pair[1] in second.evaluators]
+        known = [
+            pair for pair in splits if pair[0] in first.evaluators and pair[1] in second.evaluators
+        ]
         if not splits:
             raise UsageError(f"--pair: expected OLD=NEW, found {text!r}")
         old, new = (known or splits)[0]
@@ -138,26 +150,35 @@ def parse_pairs(texts: Sequence[str], first: Results, second: Results) -> dict[s
 
 
 def pair_evaluators(first: Results, second: Results, named: Mapping[str, str]) -> dict[str, str]:
-    """From each evaluator's name before to its name after: as ``named``, then by equal names, then, where one is left
-    on either side (floors apart), these two. Raises `UsageError` for a name that a run does not have, and where there
-    is nothing to compare but floors.
+    """From each evaluator's name before to its name after: as ``named``, then by equal names, then,
+    where one is left on either side (floors apart), these two. Raises `UsageError` for a name that
+    a run does not have, and where there is nothing to compare but floors.
     """
-    for results, side, names in ((first, "before", named.keys()), (second, "after", named.values())):
+    for results, side, names in (
+        (first, "before", named.keys()),
+        (second, "after", named.values()),
+    ):
         for name in names:
             if name not in results.evaluators:
-                raise UsageError(f"--pair: no evaluator {name!r} {side}{suggest_known_name(name, results.evaluators)}")
+                raise UsageError(
+                    f"--pair: no evaluator {name!r}"
+                    f" {side}{suggest_known_name(name, results.evaluators)}"
+                )
     taken = {*named, *named.values()}
     both = [name for name in first.evaluators if name in second.evaluators and name not in taken]
     pairs = {**named, **dict(zip(both, both, strict=True))}
     old, new = _list_judges(first), _list_judges(second)
-    left = [name for name in old if name not in pairs], [name for name in new if name not in pairs.values()]
+    left = (
+        [name for name in old if name not in pairs],
+        [name for name in new if name not in pairs.values()],
+    )
     if len(left[0]) == len(left[1]) == 1:
         pairs[left[0][0]] = left[1][0]
     if not pairs or ((old or new) and not any(name in old for name in pairs)):
         told = [", ".join(names) or "none" for names in (old, new)]
         raise UsageError(
-            f"nothing to compare: the evaluators are {told[0]} before and {told[1]} after. Name the pairs that are one "
-            "evaluator with --pair OLD=NEW"
+            f"nothing to compare: the evaluators are {told[0]} before and {told[1]} after. Name the"
+            " pairs that are one evaluator with --pair OLD=NEW"
         )
     return {name: pairs[name] for name in first.evaluators if name in pairs}
 
@@ -168,22 +189,35 @@ def _list_judges(results: Results) -> list[str]:
     return [name for name in results.evaluators if name not in floors]
 
 
-# --- what changed ---------------------------------------------------------------------------------------------------
+# --- what changed
+# ------------------------------------------------------------
 
 
 def _compare_claims(before: pd.DataFrame, after: pd.DataFrame) -> Row:
-    """The counts of `RunDiff` that are of claims. Rows of responses without any claim are no claims."""
-    first, second = (claims[claims["abstained"].isna()].set_index("claim_id", drop=False) for claims in (before, after))
+    """The counts of `RunDiff` that are of claims. Rows of responses without any claim are no
+    claims."""
+    first, second = (
+        claims[claims["abstained"].isna()].set_index("claim_id", drop=False)
+        for claims in (before, after)
+    )
     shared = first.index[first.index.isin(second.index)]
     old, new = first.loc[shared], second.loc[shared]
-    labels = [side["label"].astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan) for side in (old, new)]
+    labels = [
+        side["label"].astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+        for side in (old, new)
+    ]
     is_known = [~np.isnan(label) for label in labels]
     has_other_text = np.zeros(len(shared), dtype=bool)
     for column in ("claim", "doc"):
         texts = zip(old[column], new[column], strict=True)
-        has_other_text |= np.array([_is_text(a) and _is_text(b) and a != b for a, b in texts], dtype=bool)
+        has_other_text |= np.array(
+            [_is_text(a) and _is_text(b) and a != b for a, b in texts], dtype=bool
+        )
     names = _match_datasets(before, after)
-    datasets = [[names.get(name, name) for name in first["dataset"].unique()], list(second["dataset"].unique())]
+    datasets = [
+        [names.get(name, name) for name in first["dataset"].unique()],
+        list(second["dataset"].unique()),
+    ]
     return {
         "n_claims": len(shared),
         "only_before": len(first) - len(shared),
@@ -197,8 +231,8 @@ def _compare_claims(before: pd.DataFrame, after: pd.DataFrame) -> Row:
 
 
 def _match_datasets(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, str]:
-    """From each data set's name before to its name after, by the claims that they share: a data set may be called by
-    its file's name. Empty where they are not one to one.
+    """From each data set's name before to its name after, by the claims that they share: a data set
+    may be called by its file's name. Empty where they are not one to one.
     """
     names = before.set_index("claim_id")["dataset"], after.set_index("claim_id")["dataset"]
     pairs = pd.concat(names, axis=1, join="inner", keys=("old", "new")).drop_duplicates()
@@ -224,15 +258,23 @@ def _compare_evaluator(judgements: Sequence[Judgements], name: str) -> list[Row]
         for at, place in enumerate(places):
             row: Row = {"dataset": place, "evaluator": name}
             row |= _count_changed_predictions(label, before, after, groups == at)
-            row |= {f"flips{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS[2:], flips, strict=True)}
+            row |= {
+                f"flips{end}": none_if_undefined(one[at])
+                for end, one in zip(_ENDS[2:], flips, strict=True)
+            }
             for key, figures in changes.items():
-                row |= {f"{key}{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS, figures, strict=True)}
+                row |= {
+                    f"{key}{end}": none_if_undefined(one[at])
+                    for end, one in zip(_ENDS, figures, strict=True)
+                }
             rows.append(row)
     *of_datasets, mean = rows
     return [*of_datasets, mean | _average_over_datasets(of_datasets)]
 
 
-def _count_changed_predictions(label: np.ndarray, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> Row:
+def _count_changed_predictions(
+    label: np.ndarray, before: np.ndarray, after: np.ndarray, inside: np.ndarray
+) -> Row:
     a, b, label = before[inside], after[inside], label[inside]
     in_both = (a >= 0) & (b >= 0)
     changed = in_both & (a != b)
@@ -248,15 +290,21 @@ def _count_changed_predictions(label: np.ndarray, before: np.ndarray, after: np.
 
 
 def _average_over_datasets(rows: Sequence[Row]) -> Row:
-    """Of each figure the mean over the data sets on which both runs have it, which are independent."""
+    """Of each figure the mean over the data sets on which both runs have it, which are
+    independent."""
     mean: Row = {}
     for key in _FIGURES:
         known = [row for row in rows if row[key] is not None]
         mean |= dict.fromkeys(f"{key}{end}" for end in _ENDS)
         if known:
-            mean |= {f"{key}{end}": float(np.mean([row[f"{key}{end}"] for row in known])) for end in _ENDS[:3]}
+            mean |= {
+                f"{key}{end}": float(np.mean([row[f"{key}{end}"] for row in known]))
+                for end in _ENDS[:3]
+            }
         if known and all(row[f"{key}_low"] is not None for row in known):
-            point, low, high = (np.array([row[f"{key}{end}"] for row in known]) for end in _ENDS[2:])
+            point, low, high = (
+                np.array([row[f"{key}{end}"] for row in known]) for end in _ENDS[2:]
+            )
             _, limits = mover_weighted_sum(point, (low, high), np.full(len(known), 1 / len(known)))
             mean |= {f"{key}_low": float(limits[0]), f"{key}_high": float(limits[1])}
     return mean
@@ -265,10 +313,11 @@ def _average_over_datasets(rows: Sequence[Row]) -> Row:
 def _compare_findings(
     first: Results, second: Results, new_names: Mapping[str, str], new_datasets: Mapping[str, str]
 ) -> list[Row]:
-    """The findings that are new, gone or of another severity: of the same check, evaluators and data set.
+    """The findings that are new, gone or of another severity: of the same check, evaluators and
+    data set.
 
-    One that is gone is not reported now, which does not show that it was mended. Findings of an audit or an evaluator
-    that only one run has are left out.
+    One that is gone is not reported now, which does not show that it was mended. Findings of an
+    audit or an evaluator that only one run has are left out.
     """
     after = _key_findings(second, first, {name: name for name in new_names.values()}, {})
     left = _key_findings(first, second, new_names, new_datasets)
@@ -286,11 +335,18 @@ def _key_findings(
     run: Results, other: Results, names: Mapping[str, str], datasets: Mapping[str, str]
 ) -> dict[tuple[str, str, str], Row]:
     """A run's findings by check, evaluators and data set, as they are called after."""
-    audit_of = {check.id: name for name, audit in load_all_audits().items() for check in audit.checks}
+    audit_of = {
+        check.id: name for name, audit in load_all_audits().items() for check in audit.checks
+    }
     found = {}
     for finding in run.finding_rows:
         parts = (finding["evaluator"] or "").split(" / ") if finding["evaluator"] else []
-        if audit_of.get(finding["id"]) in {*other.audits, None} and all(part in names for part in parts):
-            named, dataset = " / ".join(sorted(names[part] for part in parts)), str(finding["dataset"])
+        if audit_of.get(finding["id"]) in {*other.audits, None} and all(
+            part in names for part in parts
+        ):
+            named, dataset = (
+                " / ".join(sorted(names[part] for part in parts)),
+                str(finding["dataset"]),
+            )
             found[finding["id"], named, datasets.get(dataset, dataset)] = finding
     return found

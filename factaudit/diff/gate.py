@@ -1,4 +1,5 @@
-"""Conditions on what changed between two runs: those that hold for sure fail a build, those of the point warn."""
+"""Conditions on what changed between two runs: those that hold for sure fail a build, those of the
+point warn."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ _PATTERN = re.compile(r"\s*([\w_]+)\s*(<=|>=|<|>)\s*([+-]?\d*\.?\d+)\s*")
 
 @dataclass(frozen=True)
 class GateCondition:
-    """``bacc<-0.02``: a figure's change (after - before) against a number; of ``bias`` the change of its size, of
-    ``flips`` the share itself.
+    """``bacc<-0.02``: a figure's change (after - before) against a number; of ``bias`` the change
+    of its size, of ``flips`` the share itself.
 
     >>> GateCondition.parse("bacc < -0.02", "--fail-on")
     GateCondition(figure='bacc', sign='<', limit=-0.02)
@@ -47,16 +48,26 @@ class GateCondition:
         """Raises `UsageError`, which names the option."""
         found = _PATTERN.fullmatch(text)
         if found is None or found[1] not in GATE_FIGURES:
-            known = suggest_known_name(found[1], [*GATE_FIGURES]) if found else f" (known: {', '.join(GATE_FIGURES)})"
-            raise UsageError(f"{option}: expected FIGURE<NUMBER or FIGURE>NUMBER, found {text!r}{known}")
+            known = (
+                suggest_known_name(found[1], [*GATE_FIGURES])
+                if found
+                else f" (known: {', '.join(GATE_FIGURES)})"
+            )
+            raise UsageError(
+                f"{option}: expected FIGURE<NUMBER or FIGURE>NUMBER, found {text!r}{known}"
+            )
         return cls(found[1], found[2], float(found[3]))
 
     def check(self, row: Row) -> tuple[bool | None, bool | None]:
-        """Whether the point of a change is beyond the limit, and whether its whole interval is; None: undefined."""
+        """Whether the point of a change is beyond the limit, and whether its whole interval is;
+        None: undefined."""
         key = GATE_FIGURES[self.figure][0]
         sure_end = f"{key}_high" if self.sign.startswith("<") else f"{key}_low"
         values = row[key], row.get(sure_end)
-        point, whole = (None if value is None else bool(_OPERATORS[self.sign](value, self.limit)) for value in values)
+        point, whole = (
+            None if value is None else bool(_OPERATORS[self.sign](value, self.limit))
+            for value in values
+        )
         return point, whole
 
     def __str__(self) -> str:
@@ -65,11 +76,11 @@ class GateCondition:
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What a gate says: ``word`` and sentences. failing: what fails it; undecided: what could not be checked; warnings:
-    what it warns of; others: what else it tells.
+    """What a gate says: ``word`` and sentences. failing: what fails it; undecided: what could not
+    be checked; warnings: what it warns of; others: what else it tells.
 
-    ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``; of two runs without conditions ``worse``, ``better``,
-    ``changed``, ``no significant change`` or ``cannot tell``.
+    ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``; of two runs without conditions
+    ``worse``, ``better``, ``changed``, ``no significant change`` or ``cannot tell``.
     """
 
     word: str
@@ -79,20 +90,32 @@ class GateVerdict:
     others: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The word and what it rests on; below, what it does not rest on, with a word of its own."""
+        """The word and what it rests on; below, what it does not rest on, with a word of its
+        own."""
         found = []
-        for word, sentences in (("fail", self.failing), ("cannot tell", self.undecided), ("warn", self.warnings)):
+        for word, sentences in (
+            ("fail", self.failing),
+            ("cannot tell", self.undecided),
+            ("warn", self.warnings),
+        ):
             head = "" if word == self.word else f"{word}: "
             found += [head + sentence for sentence in sentences]
         first, *more = [*found, *self.others] or [""]
-        return [": ".join(filter(None, [self.word.upper(), first])), *(f"{'':10}{sentence}" for sentence in more)]
+        return [
+            ": ".join(filter(None, [self.word.upper(), first])),
+            *(f"{'':10}{sentence}" for sentence in more),
+        ]
 
 
 def judge_changes(
-    changes: Sequence[Row], fail_on: Sequence[str], warn_on: Sequence[str], not_compared: Sequence[str] = ()
+    changes: Sequence[Row],
+    fail_on: Sequence[str],
+    warn_on: Sequence[str],
+    not_compared: Sequence[str] = (),
 ) -> GateVerdict:
-    """Judge the changes over all data sets. A condition of ``fail_on`` fails the gate where the interval of the paired
-    difference leaves no doubt, one of ``warn_on`` warns where the point is so, or is undefined.
+    """Judge the changes over all data sets. A condition of ``fail_on`` fails the gate where the
+    interval of the paired difference leaves no doubt, one of ``warn_on`` warns where the point is
+    so, or is undefined.
 
     not_compared: evaluators that could not be compared, as sentences. Raises `UsageError`.
     """
@@ -121,19 +144,33 @@ def judge_changes(
                 warnings.append(f"{format_change(row, condition.figure)}: {condition} holds")
     word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"
     figures = dict.fromkeys(condition.figure for condition in [*failures, *warned])
-    tested = [format_change(row, figure) for row in rows for figure in figures] if word == "pass" else []
-    return GateVerdict(word, failing, undecided, list(dict.fromkeys(warnings)), tested + _describe_missing(rows))
+    tested = (
+        [format_change(row, figure) for row in rows for figure in figures] if word == "pass" else []
+    )
+    return GateVerdict(
+        word, failing, undecided, list(dict.fromkeys(warnings)), tested + _describe_missing(rows)
+    )
 
 
 def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
-    """worse or better by BAcc, which must change significantly after Holm's correction over the evaluators whose
-    predictions changed; changed where an evaluator traded TPR for TNR, which its BAcc does not show.
+    """worse or better by BAcc, which must change significantly after Holm's correction over the
+    evaluators whose predictions changed; changed where an evaluator traded TPR for TNR, which its
+    BAcc does not show.
 
-    A run that lost significantly many verdicts counts neither as better nor as unchanged: those verdicts are unknown.
+    A run that lost significantly many verdicts counts neither as better nor as unchanged: those
+    verdicts are unknown.
     """
     moved = _find_significant_changes(rows, ("bacc",))
-    rates = [] if moved else [(row["evaluator"], key) for row, key in _find_significant_changes(rows, ("tpr", "tnr"))]
-    both = {name for name, key in rates if key == "tpr"} & {name for name, key in rates if key == "tnr"}
+    rates = (
+        []
+        if moved
+        else [
+            (row["evaluator"], key) for row, key in _find_significant_changes(rows, ("tpr", "tnr"))
+        ]
+    )
+    both = {name for name, key in rates if key == "tpr"} & {
+        name for name, key in rates if key == "tnr"
+    }
     traded = [row for row in rows if row["evaluator"] in both and row["tpr"] * row["tnr"] < 0]
     missing = _describe_missing(rows)
     if any(row["bacc"] < 0 for row, _ in moved):
@@ -182,8 +219,8 @@ def _describe_missing(rows: Sequence[Row]) -> list[str]:
             are = "is" if row["lost"] == 1 else "are"
             share = f"{100 * row['lost'] / n_before:.2g} %"
             told.append(
-                f"{row['evaluator']}: {row['lost']:,} of {n_before:,} verdicts ({share}) {are} missing after; the "
-                "figures leave these claims out"
+                f"{row['evaluator']}: {row['lost']:,} of {n_before:,} verdicts ({share}) {are}"
+                " missing after; the figures leave these claims out"
             )
     return told
 
@@ -194,21 +231,28 @@ def _compute_p_value(row: Row, key: str) -> float:
     if towards_0 <= 0:
         return 1.0
     many = np.array(1e6)  # degrees of freedom
-    return float(p_value_of_interval(np.array(size), np.array(size - towards_0), many, DEFAULT_CONFIDENCE))
+    return float(
+        p_value_of_interval(np.array(size), np.array(size - towards_0), many, DEFAULT_CONFIDENCE)
+    )
 
 
 def _format_insignificant_change(row: Row) -> str:
-    """What stands below a verdict that it had no part in; its interval, of one change alone, may leave out 0."""
+    """What stands below a verdict that it had no part in; its interval, of one change alone, may
+    leave out 0."""
     if row["n_both"] and not row["n_flips"]:
         return f"{row['evaluator']}: no prediction changed"
-    told = ", not significant after the correction for all evaluators" * (row["bacc_low"] is not None)
+    told = ", not significant after the correction for all evaluators" * (
+        row["bacc_low"] is not None
+    )
     return format_change(row, "bacc") + told
 
 
 def _format_unchecked(row: Row, condition: GateCondition) -> str:
     key, figure = GATE_FIGURES[condition.figure]
     lacks, why = (
-        ("is undefined", "are there labels?") if row[key] is None else ("has no interval", "too few documents?")
+        ("is undefined", "are there labels?")
+        if row[key] is None
+        else ("has no interval", "too few documents?")
     )
     return f"{row['evaluator']}: {figure} {lacks}, so that {condition} cannot be checked ({why})"
 
@@ -216,7 +260,8 @@ def _format_unchecked(row: Row, condition: GateCondition) -> str:
 def format_change(row: Row, figure: str) -> str:
     """A figure's change with its interval, in points.
 
-    >>> format_change({"evaluator": "judge", "bacc": -0.066, "bacc_low": -0.099, "bacc_high": -0.032}, "bacc")
+    >>> change = {"bacc": -0.066, "bacc_low": -0.099, "bacc_high": -0.032}
+    >>> format_change({"evaluator": "judge"} | change, "bacc")
     'judge: BAcc changed by −6.6 points (95 % CI −9.9 to −3.2)'
     """
     key, words = GATE_FIGURES[figure]
@@ -224,18 +269,31 @@ def format_change(row: Row, figure: str) -> str:
     if value is None:
         return f"{row['evaluator']}: the change of {words} is undefined"
     if figure == "flips":
-        told = "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+        told = (
+            "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+        )
         return f"{row['evaluator']}: {100 * value:.1f} % of predictions changed{told}"
-    told = "" if low is None or high is None else f" (95 % CI {format_points(low)} to {format_points(high)})"
+    told = (
+        ""
+        if low is None or high is None
+        else f" (95 % CI {format_points(low)} to {format_points(high)})"
+    )
     return f"{row['evaluator']}: {words} changed by {format_points(value)} points{told}"
 
 
 def format_points(value: float) -> str:
-    """A difference in points, with its sign; nothing has none, and what is nearly nothing keeps the side it is on.
+    """A difference in points, with its sign; nothing has none, and what is nearly nothing keeps the
+    side it is on.
 
     >>> format_points(-0.066), format_points(0.0), format_points(-0.0003)
     ('−6.6', '0.0', '−0.03')
     """
     points = 100 * value
-    text = f"{points:+.1f}" if abs(points) >= 0.05 else f"{points:+.1g}" if abs(points) >= 0.001 else "0.0"
+    text = (
+        f"{points:+.1f}"
+        if abs(points) >= 0.05
+        else f"{points:+.1g}"
+        if abs(points) >= 0.001
+        else "0.0"
+    )
     return text.replace("-", "−")

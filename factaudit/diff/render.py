@@ -1,4 +1,5 @@
-"""A diff in words: one list of lines, which the terminal prints and a pull request shows as Markdown."""
+"""A diff in words: one list of lines, which the terminal prints and a pull request shows as
+Markdown."""
 
 from __future__ import annotations
 
@@ -23,13 +24,19 @@ _MAX_LINES = 60
 
 def describe_run_diff(diff: RunDiff) -> Iterator[str]:
     """What changed, in lines: a heading of up to nine letters and a sentence."""
-    claims = f"{diff.n_claims:,} in both; {diff.only_before:,} only before, {diff.only_after:,} only after"
+    claims = (
+        f"{diff.n_claims:,} in both; {diff.only_before:,} only before, {diff.only_after:,} only"
+        " after"
+    )
     yield f"claims    {claims}"
     for names, side in ((diff.only_datasets_before, "before"), (diff.only_datasets_after, "after")):
         if names:
             yield f"data sets {', '.join(names)}: only {side}"
     if diff.n_texts_changed:
-        yield f"texts     {format_count(diff.n_texts_changed, 'claim')} in both with another text or document"
+        yield (
+            f"texts     {format_count(diff.n_texts_changed, 'claim')} in both with another text or"
+            " document"
+        )
     if 0 < diff.n_labelled < diff.n_claims:
         yield f"labelled  {diff.n_labelled:,} of {diff.n_claims:,} before: rates are of these"
     if diff.n_labels_changed:
@@ -40,7 +47,9 @@ def describe_run_diff(diff: RunDiff) -> Iterator[str]:
             yield f"pair      {pair['before']} → {pair['after']}, compared as one evaluator"
     for names, side in ((diff.alone_before, "before"), (diff.alone_after, "after")):
         if names:
-            yield f"alone     {', '.join(names)} ({side}): not compared (--pair OLD=NEW names a pair)"
+            yield (
+                f"alone     {', '.join(names)} ({side}): not compared (--pair OLD=NEW names a pair)"
+            )
     datasets = {row["dataset"] for row in diff.changes} - {MACRO_MEAN}
     for row in diff.changes:
         if row["dataset"] == MACRO_MEAN or len(datasets) > 1:
@@ -48,7 +57,9 @@ def describe_run_diff(diff: RunDiff) -> Iterator[str]:
             yield f"{row['evaluator']}, {place}: {'; '.join(_list_change_phrases(row))}"
     for row in diff.findings:
         before = (
-            f"{row['severity_before']} → " if row.get("severity_before", row["severity"]) != row["severity"] else ""
+            f"{row['severity_before']} → "
+            if row.get("severity_before", row["severity"]) != row["severity"]
+            else ""
         )
         yield f"{row['change']:<9} [{before}{row['severity']}] {row['statement']}"
     if None not in diff.costs.values():
@@ -67,8 +78,12 @@ def _list_change_phrases(row: Row) -> list[str]:
 
 
 def render_run_diff_markdown(diff: RunDiff, verdict: GateVerdict) -> str:
-    """A comment for a pull request; what it quotes stands in a block of code, where nothing is a link or a mention."""
+    """A comment for a pull request; what it quotes stands in a block of code, where nothing is a
+    link or a mention."""
     lines = [" ".join(line.split()) for line in (*verdict.lines(), *describe_run_diff(diff))]
     more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
     quoted = "\n".join([*lines[:_MAX_LINES], *more]).replace("`", "'")
-    return f"### {_SIGNS.get(verdict.word, '✅')} factaudit: {verdict.word}\n\n```text\n{quoted}\n```\n"
+    return (
+        f"### {_SIGNS.get(verdict.word, '✅')} factaudit:"
+        f" {verdict.word}\n\n```text\n{quoted}\n```\n"
+    )

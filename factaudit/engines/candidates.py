@@ -1,4 +1,5 @@
-"""Who could be meant? The pages whose title, or a redirect to them, is the name that was asked for (MF §4.1)."""
+"""Who could be meant? The pages whose title, or a redirect to them, is the name that was asked for
+(MF §4.1)."""
 
 from __future__ import annotations
 
@@ -17,22 +18,32 @@ MAX_CANDIDATES = 10
 
 
 def find_candidates(
-    responses: Sequence[Response], knowledge: TopicLookup | None, max_candidates: int = MAX_CANDIDATES
+    responses: Sequence[Response],
+    knowledge: TopicLookup | None,
+    max_candidates: int = MAX_CANDIDATES,
 ) -> tuple[list[Response], list[list[Candidate]], int]:
-    """The candidates of each response: those that it names, else the pages of its name; then its other documents.
+    """The candidates of each response: those that it names, else the pages of its name; then its
+    other documents.
 
-    Returns the responses, in which a fact's entity is the title of the page that its name leads to; their candidates;
-    and how many pages of a name there were beyond the limit.
+    Returns the responses, in which a fact's entity is the title of the page that its name leads to;
+    their candidates; and how many pages of a name there were beyond the limit.
 
-    Raises `UsageError` where names are to be looked for and there is no knowledge source, and, under the policy
-    ``error``, `InputError` for names that nobody has and candidates without a page.
+    Raises `UsageError` where names are to be looked for and there is no knowledge source, and,
+    under the policy ``error``, `InputError` for names that nobody has and candidates without a
+    page.
     """
     unknown = [one.topic for one in responses if one.candidates is None]
     titles: dict[str, list[str]] = {}
     if unknown and knowledge is None:
-        raise UsageError("candidates are to be found: that needs a knowledge source (or give them, or docs)")
+        raise UsageError(
+            "candidates are to be found: that needs a knowledge source (or give them, or docs)"
+        )
     if knowledge is not None:
-        titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects()) if unknown else {}
+        titles = (
+            find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
+            if unknown
+            else {}
+        )
         # Under the policy `error`, a name that no page has is as bad as a candidate without a page.
         lost = {name for name in unknown if not titles[name]}
         for one in responses:
@@ -48,7 +59,10 @@ def find_candidates(
         for title, text in one.docs:
             brought.setdefault(title, []).append(text)
         # Two names may lead to one page, by a redirect.
-        pages = {title: _find_page(title, brought.get(title, []), knowledge) for title in (*asked, *brought)}
+        pages = {
+            title: _find_page(title, brought.get(title, []), knowledge)
+            for title in (*asked, *brought)
+        }
         people: dict[str | None, Candidate] = {}
         for page in pages.values():
             people.setdefault(page.title, page)
@@ -57,7 +71,9 @@ def find_candidates(
         facts = one.facts
         if facts is not None:
             entities = {title: page.title for title, page in pages.items()}
-            facts = tuple(replace(fact, entity=entities.get(fact.entity or "", fact.entity)) for fact in facts)
+            facts = tuple(
+                replace(fact, entity=entities.get(fact.entity or "", fact.entity)) for fact in facts
+            )
         named.append(replace(one, facts=facts))
     return named, found, n_beyond
 

@@ -1,9 +1,11 @@
-"""Do the cited documents support a sentence? Any evaluator is the judge (MF App. D; Gao et al. 2023, §3).
+"""Do the cited documents support a sentence? Any evaluator is the judge (MF App. D; Gao et al.
+2023, §3).
 
-``[1]`` and ``[1][3]`` are citations, and so is ``[1, 3]`` (of which ALCE reads the first number only). What a citation
-cannot be read from (``[7]`` of five documents, ``[0]``, ``[Document 1]``) is reported as malformed. A sentence with a
-number that no document has is not judged and not recalled, as in ALCE (where ``[0]``, though, is the last document).
-Recall and precision are the audit `citations` (`factaudit.audit.citations`).
+``[1]`` and ``[1][3]`` are citations, and so is ``[1, 3]`` (of which ALCE reads the first number
+only). What a citation cannot be read from (``[7]`` of five documents, ``[0]``, ``[Document 1]``) is
+reported as malformed. A sentence with a number that no document has is not judged and not recalled,
+as in ALCE (where ``[0]``, though, is the last document). Recall and precision are the audit
+`citations` (`factaudit.audit.citations`).
 """
 
 from __future__ import annotations
@@ -41,8 +43,9 @@ _MALFORMED = re.compile(
 class CitedSentence:
     """A sentence with the documents that it cites.
 
-    text: without citations. doc_numbers: of the documents, from 0, each once, in order. malformed_citations: those that
-    name no document, as written. cites_absent_doc: whether one of them is the number of a document that is not there.
+    text: without citations. doc_numbers: of the documents, from 0, each once, in order.
+    malformed_citations: those that name no document, as written. cites_absent_doc: whether one of
+    them is the number of a document that is not there.
     """
 
     text: str
@@ -52,18 +55,28 @@ class CitedSentence:
 
 
 def parse_cited_sentences(output: str, n_docs: int) -> list[CitedSentence]:
-    """The sentences of an output with their citations ``[1]`` .. ``[n_docs]``; what is left of brackets is malformed.
+    """The sentences of an output with their citations ``[1]`` .. ``[n_docs]``; what is left of
+    brackets is malformed.
 
-    >>> parse_cited_sentences("He sang [1][9]. He died.", 2)[0]
-    CitedSentence(text='He sang.', doc_numbers=(0,), malformed_citations=('[9]',), cites_absent_doc=True)
+    >>> first = parse_cited_sentences("He sang [1][9]. He died.", 2)[0]
+    >>> first.text, first.doc_numbers, first.malformed_citations, first.cites_absent_doc
+    ('He sang.', (0,), ('[9]',), True)
     """
     found = []
     for sentence in split_sentences(output):
-        numbers = [int(number) for group in _CITATION.findall(sentence) for number in re.findall(r"\d+", group)]
+        numbers = [
+            int(number)
+            for group in _CITATION.findall(sentence)
+            for number in re.findall(r"\d+", group)
+        ]
         absent = [f"[{number}]" for number in numbers if not 1 <= number <= n_docs]
         wrong = [*absent, *(match.group() for match in _MALFORMED.finditer(sentence))]
-        cited = tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n_docs))[:MAX_CITATIONS]
-        found.append(CitedSentence(_CITATION.sub("", sentence).strip(), cited, tuple(wrong), bool(absent)))
+        cited = tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n_docs))[
+            :MAX_CITATIONS
+        ]
+        found.append(
+            CitedSentence(_CITATION.sub("", sentence).strip(), cited, tuple(wrong), bool(absent))
+        )
     return found
 
 
@@ -74,13 +87,15 @@ def judge_citations(
     journal: str | Path | None = None,
     progress: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Claims and verdicts for the audit `citations`, of the responses that have documents (one at least).
+    """Claims and verdicts for the audit `citations`, of the responses that have documents (one at
+    least).
 
-    Claims: a row per sentence and set of documents that was asked about; one (``cited`` null) for each sentence that
-    cites nothing, or a document that is not there. A response without a sentence is a row without a claim.
+    Claims: a row per sentence and set of documents that was asked about; one (``cited`` null) for
+    each sentence that cites nothing, or a document that is not there. A response without a sentence
+    is a row without a claim.
 
-    Judging goes in three steps, so that nothing is asked in vain: whole citation sets, the single documents of the
-    sets that passed, the sets without a document that does not suffice.
+    Judging goes in three steps, so that nothing is asked in vain: whole citation sets, the single
+    documents of the sets that passed, the sets without a document that does not suffice.
     """
     named = evaluator if isinstance(evaluator, NamedEvaluator) else make_named_evaluator(evaluator)
     rows, uncited = [], []
@@ -88,17 +103,26 @@ def judge_citations(
     for response in (one for one in responses if one.docs):
         sentences = parse_cited_sentences(response.output, len(response.docs))
         if not sentences:
-            rows.append(_name_response(response) | {"claim_id": f"{response.response_id}.-", "abstained": 1})
+            rows.append(
+                _name_response(response) | {"claim_id": f"{response.response_id}.-", "abstained": 1}
+            )
         for number, sentence in enumerate(sentences):
             one = _CitedSet(response, number, sentence, sentence.doc_numbers)
             if sentence.doc_numbers and not sentence.cites_absent_doc:
                 wholes.append(one)
             else:
                 uncited.append(replace(one, docs=()).make_claim())
-    # Not a judgement, but the evaluator's all the same: without any there would be nobody to have a recall of 0.
+    # Not a judgement, but the evaluator's all the same: without any there would be nobody to have a
+    # recall of 0.
     told = {"evaluator": named.name, "prediction": 0, "raw": "cites no document that there is"}
     tables = (
-        [validate_verdicts(pd.DataFrame([{"claim_id": row["claim_id"], **told} for row in uncited]))] if uncited else []
+        [
+            validate_verdicts(
+                pd.DataFrame([{"claim_id": row["claim_id"], **told} for row in uncited])
+            )
+        ]
+        if uncited
+        else []
     )
     rows += uncited
 
@@ -107,10 +131,16 @@ def judge_citations(
             return []
         asked = [one.make_claim() for one in sets]
         rows.extend(asked)
-        tables.append(judge(validate_claims(pd.DataFrame(asked)), [named], journal=journal, progress=progress))
+        tables.append(
+            judge(validate_claims(pd.DataFrame(asked)), [named], journal=journal, progress=progress)
+        )
         return [None if pd.isna(one) else int(one) for one in tables[-1]["prediction"]]
 
-    passed = [one for one, said in zip(wholes, ask(wholes), strict=True) if said == 1 and len(one.docs) > 1]
+    passed = [
+        one
+        for one, said in zip(wholes, ask(wholes), strict=True)
+        if said == 1 and len(one.docs) > 1
+    ]
     singles = [replace(one, docs=(doc,)) for one in passed for doc in one.docs]
     sufficient = dict(zip((one.key for one in singles), ask(singles), strict=True))
     rests = {}
@@ -123,9 +153,20 @@ def judge_citations(
     if not rows:
         raise UsageError("no response has documents (docs) by which its citations could be judged")
     columns = dict.fromkeys(
-        ["claim_id", "dataset", "claim", "cited", "malformed", *(key for row in rows for key in row)]
+        [
+            "claim_id",
+            "dataset",
+            "claim",
+            "cited",
+            "malformed",
+            *(key for row in rows for key in row),
+        ]
     )
-    verdicts = merge_verdict_tables(tables) if tables else validate_verdicts(pd.DataFrame([_NO_VERDICT])).iloc[:0]
+    verdicts = (
+        merge_verdict_tables(tables)
+        if tables
+        else validate_verdicts(pd.DataFrame([_NO_VERDICT])).iloc[:0]
+    )
     return validate_claims(pd.DataFrame(rows, columns=list(columns))), verdicts
 
 

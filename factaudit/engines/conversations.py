@@ -9,7 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from factaudit.engines.responses import Response, name_system_by_file, raise_problems, read_typed_lines
+from factaudit.engines.responses import (
+    Response,
+    name_system_by_file,
+    raise_problems,
+    read_typed_lines,
+)
 from factaudit.errors import Problem, UsageError
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatRequest
@@ -31,7 +36,8 @@ _Topic = Annotated[str, Field(pattern=r"\S")]
 
 
 class _Turn(BaseModel):
-    """content: a text, or a list of texts and of parts ``{type: text, text}`` (others hold no text)."""
+    """content: a text, or a list of texts and of parts ``{type: text, text}`` (others hold no
+    text)."""
 
     role: str
     content: str | list[str | dict[str, Any]] | None = None
@@ -47,19 +53,27 @@ class _Turn(BaseModel):
 class _Conversation(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    turns: list[_Turn] = Field(min_length=1, validation_alias=AliasChoices("turns", "messages", "conversation"))
-    id: str | None = Field(default=None, validation_alias=AliasChoices("id", "conversation_id", "response_id"))
+    turns: list[_Turn] = Field(
+        min_length=1, validation_alias=AliasChoices("turns", "messages", "conversation")
+    )
+    id: str | None = Field(
+        default=None, validation_alias=AliasChoices("id", "conversation_id", "response_id")
+    )
     topic: _Topic | None = None
     system: str | None = None
 
 
 def read_conversations(
-    paths: Sequence[Path], topic: str | None = None, system: str | None = None, limit: int | None = None
+    paths: Sequence[Path],
+    topic: str | None = None,
+    system: str | None = None,
+    limit: int | None = None,
 ) -> tuple[list[Response], list[str]]:
     """The assistant's turns of files of conversations, and what was left out, a line per file.
 
-    JSONL, a conversation per line: ``{messages or turns: [{role, content, [topic]}], [topic], [system], [id]}``. A
-    turn's topic is its own, else the conversation's, else ``topic``; where there is none it is to be asked for.
+    JSONL, a conversation per line: ``{messages or turns: [{role, content, [topic]}], [topic],
+    [system], [id]}``. A turn's topic is its own, else the conversation's, else ``topic``; where
+    there is none it is to be asked for.
 
     Raises `InputError` naming the lines that are wrong, or a file without a turn to score.
     """
@@ -82,19 +96,27 @@ def read_conversations(
                 found.append(replace(made, conversation_so_far=None if named else so_far))
         if len(found) == n_before:
             roles = " or ".join(SCORED_ROLES)
-            raise_problems(path, [Problem(f"no turn of {roles} with at least {MIN_TURN_WORDS} words")])
+            raise_problems(
+                path, [Problem(f"no turn of {roles} with at least {MIN_TURN_WORDS} words")]
+            )
         if n_short:
-            notes.append(f"{path.name}: {format_count(n_short, 'turn')} of fewer than {MIN_TURN_WORDS} words left out")
+            notes.append(
+                f"{path.name}: {format_count(n_short, 'turn')} of fewer than {MIN_TURN_WORDS} words"
+                " left out"
+            )
     return found, notes
 
 
 def ask_for_topics(responses: Sequence[Response], llm: LLMClient | None) -> list[Response]:
-    """The responses with the topics that the LLM names; one of which it names none has no page, and says so."""
+    """The responses with the topics that the LLM names; one of which it names none has no page, and
+    says so."""
     requests = []
     for at, one in enumerate(responses):
         if one.conversation_so_far:
             content = f"{_TOPIC_TASK}\n\n{one.conversation_so_far}\n\nTitle:"
-            requests.append((at, ChatRequest(({"role": "user", "content": content},), _TOPIC_PARAMETERS)))
+            requests.append(
+                (at, ChatRequest(({"role": "user", "content": content},), _TOPIC_PARAMETERS))
+            )
     if not requests:
         return list(responses)
     if llm is None:
@@ -103,7 +125,11 @@ def ask_for_topics(responses: Sequence[Response], llm: LLMClient | None) -> list
     for at, reply in ask_all(llm, requests):
         answer = extract_llm_answer(reply)
         first = answer.text.strip().partition("\n")[0]
-        title = first.strip().strip("\"'*.").removeprefix("Title:").strip() if answer.status == "ok" else ""
+        title = (
+            first.strip().strip("\"'*.").removeprefix("Title:").strip()
+            if answer.status == "ok"
+            else ""
+        )
         if not title:
             reasons.append(answer.error or answer.status)
         found[at] = replace(responses[at], topic=title, conversation_so_far=None)

@@ -1,7 +1,9 @@
-"""How does a text become atomic facts? Into sentences, then each into facts by a model (Min et al. 2023, §3.1 and A.2).
+"""How does a text become atomic facts? Into sentences, then each into facts by a model (Min et al.
+2023, §3.1 and A.2).
 
-The prompt shows a model seven fixed demonstrations, the one that BM25 finds nearest to the sentence, and the sentence.
-Repeated facts of a response are removed, and facts beyond `MAX_FACTS` cut.
+The prompt shows a model seven fixed demonstrations, the one that BM25 finds nearest to the
+sentence, and the sentence. Repeated facts of a response are removed, and facts beyond `MAX_FACTS`
+cut.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from factaudit.text.progress_lines import progress_bar
 from factaudit.text.sentences import split_sentences
 from factaudit.text.stated_verdicts import strip_thoughts
 
-#: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original, for biographies).
+#: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original,
+#: for biographies).
 N_FIXED_DEMONSTRATIONS = 7
 #: Facts of a response beyond this are cut.
 MAX_FACTS = 50
@@ -40,15 +43,18 @@ SAMPLING_PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 800}
 _DECOMPOSITION_TASK = "Please breakdown the following sentence into independent facts"
 #: What MF's code adds to the task, so that a fact can be read, and grouped, without its sentence.
 _DECONTEXTUALIZATION_TASK = (
-    ". When possible, decontextualize the fact such that the subject in the fact is a proper noun or noun instead of a "
-    "pronoun"
+    ". When possible, decontextualize the fact such that the subject in the fact is a proper noun"
+    " or noun instead of a pronoun"
 )
 #: What is left out of a response's sentences and facts, in the words of the run's notes.
-LAYOUT, BROKEN_OFF = "lines of layout or talk", "last facts of replies that were cut off at their limit of tokens"
+LAYOUT, BROKEN_OFF = (
+    "lines of layout or talk",
+    "last facts of replies that were cut off at their limit of tokens",
+)
 REPEATED, BEYOND_MAX = "repeated facts", "facts beyond max_facts"
 
 
-# ------------------------------------------------------------------------------------------------------- sentences
+# ---- sentences
 
 _ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
 _STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
@@ -57,14 +63,19 @@ _STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
 def split_for_decomposition(text: str) -> list[str]:
     """The sentences of a text, paragraph by paragraph (a paragraph is a line that isn't blank).
 
-    Punkt's splits are mended as in the original: "J." and "R. Tolkien" stay together, a single word belongs to the
-    sentence before it (the first one of a paragraph to the next), and so does what begins with a small letter.
+    Punkt's splits are mended as in the original: "J." and "R. Tolkien" stay together, a single word
+    belongs to the sentence before it (the first one of a paragraph to the next), and so does what
+    begins with a small letter.
     """
     found: list[str] = []
     for paragraph in text.split("\n"):
         joined: list[str] = []
         for sentence in split_sentences(paragraph.strip()):
-            if joined and _ENDS_WITH_INITIAL.search(joined[-1]) and _STARTS_WITH_INITIAL.match(sentence):
+            if (
+                joined
+                and _ENDS_WITH_INITIAL.search(joined[-1])
+                and _STARTS_WITH_INITIAL.match(sentence)
+            ):
                 joined[-1] += f" {sentence}"
             else:
                 joined.append(sentence)
@@ -85,40 +96,53 @@ def _is_single_word(sentence: str) -> bool:
 
 
 def split_response(text: str) -> tuple[list[str], int]:
-    """The sentences of a response that may state something, and the number of lines and sentences that are left out.
+    """The sentences of a response that may state something, and the number of lines and sentences
+    that are left out.
 
-    Left out is what only lays the text out, or talks to the user; what a model only thought is no part of the text. A
-    list item or a row of a table begins a sentence of its own.
+    Left out is what only lays the text out, or talks to the user; what a model only thought is no
+    part of the text. A list item or a row of a table begins a sentence of its own.
     """
     answer = strip_thoughts(text)
     if not answer.strip():
         return [], 0
     lines = split_markdown_lines(answer)
     n_left_out = sum(not line.is_text for line in lines)
-    every = [sentence for line in lines if line.is_text for sentence in split_for_decomposition(line.text)]
+    every = [
+        sentence
+        for line in lines
+        if line.is_text
+        for sentence in split_for_decomposition(line.text)
+    ]
     # An opening ("Sure, here is ...") is one only at the very beginning.
-    kept = [one for at, one in enumerate(every) if not is_boilerplate_reply_sentence(one, is_first_sentence=at == 0)]
+    kept = [
+        one
+        for at, one in enumerate(every)
+        if not is_boilerplate_reply_sentence(one, is_first_sentence=at == 0)
+    ]
     return kept, n_left_out + len(every) - len(kept)
 
 
-# -------------------------------------------------------------------------------------------------- the prompt
+# ---- the prompt
 
 
 @dataclass(frozen=True)
 class DecompositionPrompt:
     """The prompt that decomposes a sentence.
 
-    facts: demonstrations, sentences with their facts, in order. decontextualize: ask for facts whose subjects are
-    nouns, not pronouns, in the words of MF's code; the model sees one sentence at a time, as in the original, so that a
-    "he" whose name is in another sentence may stay.
+    facts: demonstrations, sentences with their facts, in order. decontextualize: ask for facts
+    whose subjects are nouns, not pronouns, in the words of MF's code; the model sees one sentence
+    at a time, as in the original, so that a "he" whose name is in another sentence may stay.
     """
 
     facts: Mapping[str, Sequence[str]]
     decontextualize: bool = False
 
     @classmethod
-    def load(cls, path: str | Path | None = None, decontextualize: bool = False) -> DecompositionPrompt:
-        """With the demonstrations of a file (`read_fact_demonstrations`), by default our own; raises `InputError`."""
+    def load(
+        cls, path: str | Path | None = None, decontextualize: bool = False
+    ) -> DecompositionPrompt:
+        """With the demonstrations of a file (`read_fact_demonstrations`), by default our own;
+        raises `InputError`."""
         return cls(read_fact_demonstrations(path), decontextualize)
 
     @property
@@ -133,16 +157,18 @@ class DecompositionPrompt:
     def find_nearest(self, sentence: str) -> str:
         """The demonstration nearest to a sentence: BM25Okapi over words between white space.
 
-        Of equals the last one, as rank_bm25's own ``get_top_n`` has it: a sentence that shares no word with any gets
-        the last demonstration, which is not among the fixed ones.
+        Of equals the last one, as rank_bm25's own ``get_top_n`` has it: a sentence that shares no
+        word with any gets the last demonstration, which is not among the fixed ones.
         """
         scores = self._index.get_scores(sentence.split())
         return list(self.facts)[int(np.argsort(scores, kind="stable")[-1])]
 
     def make_text(self, sentence: str) -> str:
-        """The original's prompt: the fixed demonstrations, then the nearest (it may be among them), then the sentence.
+        """The original's prompt: the fixed demonstrations, then the nearest (it may be among them),
+        then the sentence.
 
-        It ends in a new line, which the original strips before it asks; otherwise it is the same byte for byte.
+        It ends in a new line, which the original strips before it asks; otherwise it is the same
+        byte for byte.
         """
         blocks = []
         for shown in [*list(self.facts)[:N_FIXED_DEMONSTRATIONS], self.find_nearest(sentence)]:
@@ -152,14 +178,16 @@ class DecompositionPrompt:
 
     def make_request(self, sentence: str) -> ChatRequest:
         """The prompt as one user message, with the sampling parameters."""
-        return ChatRequest(({"role": "user", "content": self.make_text(sentence)},), SAMPLING_PARAMETERS)
+        return ChatRequest(
+            ({"role": "user", "content": self.make_text(sentence)},), SAMPLING_PARAMETERS
+        )
 
     @cached_property
     def _index(self) -> Bm25Index:
         return Bm25Index([one.split() for one in self.facts])
 
 
-# ------------------------------------------------------------------------------------------------ asking, and facts
+# ---- asking, and facts
 
 
 def decompose(
@@ -171,18 +199,26 @@ def decompose(
     unique_by_sentence: bool = False,
     progress: bool = False,
 ) -> tuple[list[Response], Counter[str]]:
-    """The responses with their sentences and facts, one call for each sentence; and what was left out.
+    """The responses with their sentences and facts, one call for each sentence; and what was left
+    out.
 
     A sentence whose call failed, or whose reply could not be read, stands for its facts itself
-    (`AtomicFact.failure`). Of equal facts the first stays: of a response, or with ``unique_by_sentence`` of a sentence
-    only, since equal facts of two sentences may be of two people.
+    (`AtomicFact.failure`). Of equal facts the first stays: of a response, or with
+    ``unique_by_sentence`` of a sentence only, since equal facts of two sentences may be of two
+    people.
     """
     split = [split_response(one.output) for one in responses]
     left_out = Counter({LAYOUT: sum(n for _, n in split)})
-    sentences = {(at, s): text for at, (texts, _) in enumerate(split) for s, text in enumerate(texts)}
+    sentences = {
+        (at, s): text for at, (texts, _) in enumerate(split) for s, text in enumerate(texts)
+    }
     found: dict[tuple[int, int], list[AtomicFact]] = {}
-    replies = ask_all(llm, ((place, prompt.make_request(text)) for place, text in sentences.items()))
-    for place, reply in progress_bar("sentences decomposed", "call", len(sentences), of=replies, shown=progress):
+    replies = ask_all(
+        llm, ((place, prompt.make_request(text)) for place, text in sentences.items())
+    )
+    for place, reply in progress_bar(
+        "sentences decomposed", "call", len(sentences), of=replies, shown=progress
+    ):
         found[place] = read_decomposition(sentences[place], place[1], reply)
         left_out[BROKEN_OFF] += reply.finish_reason in CUT_OFF_FINISH_REASONS
     made = []
@@ -194,9 +230,13 @@ def decompose(
 
 
 def _select_facts(
-    by_sentence: Sequence[Sequence[AtomicFact]], max_facts: int, unique_by_sentence: bool, left_out: Counter[str]
+    by_sentence: Sequence[Sequence[AtomicFact]],
+    max_facts: int,
+    unique_by_sentence: bool,
+    left_out: Counter[str],
 ) -> Iterator[AtomicFact]:
-    """The facts of a response without repeated ones and those beyond the cap, which ``left_out`` counts."""
+    """The facts of a response without repeated ones and those beyond the cap, which ``left_out``
+    counts."""
     seen: set[str] = set()
     n_facts = 0
     for facts in by_sentence:
@@ -208,7 +248,8 @@ def _select_facts(
             elif fact.text in seen:
                 left_out[REPEATED] += 1
             elif n_facts >= max_facts:
-                # It is not put among the seen, so that a second one beyond the cap counts as cut too.
+                # It is not put among the seen, so that a second one beyond the cap counts as cut
+                # too.
                 left_out[BEYOND_MAX] += 1
             else:
                 seen.add(fact.text)
@@ -225,7 +266,9 @@ def read_decomposition(sentence: str, number: int, reply: ChatReply) -> list[Ato
     status, reason = answer.status, answer.error or reply.text
     if status == "ok":
         is_cut = reply.finish_reason in CUT_OFF_FINISH_REASONS
-        facts, says_none = parse_reply_facts(answer.text.rpartition("\n")[0] if is_cut else answer.text)
+        facts, says_none = parse_reply_facts(
+            answer.text.rpartition("\n")[0] if is_cut else answer.text
+        )
         if facts or says_none:
             return [AtomicFact(fact, sentence=number) for fact in facts]
         status, reason = "unparsed", "no facts, and no word that there are none"

@@ -1,23 +1,31 @@
 """D-FActScore: FActScore that notices when a text merges several people (Chiang & Lee 2024, "MF")
 
-A text about "Ann Lee" may take facts of two people of this name for those of one. Each fact is then true of somebody,
-and FActScore is high, but what the reader is told is not. `dfactscore` goes through MF §4.1 and §5.1:
+A text about "Ann Lee" may take facts of two people of this name for those of one. Each fact is then
+true of somebody, and FActScore is high, but what the reader is told is not. `dfactscore` goes
+through MF §4.1 and §5.1:
 
-1. *Atomic facts*, as in FActScore (`decontextualize` adds the words of MF's code). Equal facts of two sentences stay:
+1. *Atomic facts*, as in FActScore (`decontextualize` adds the words of MF's code). Equal facts of
+  two sentences stay:
    they may be of two people.
-2. *Fact groups.* A model is given the paragraph and its facts, with four demonstrations, and says which facts a reader
-   takes to be about one person (`factaudit.engines.grouping`; App. C, Table 8). Of equal facts in a group one is left.
-3. *Candidates.* Everybody who is meant, maybe: the pages of the name (`factaudit.engines.candidates`). From here on
+2. *Fact groups.* A model is given the paragraph and its facts, with four demonstrations, and says
+  which facts a reader
+   takes to be about one person (`factaudit.engines.grouping`; App. C, Table 8). Of equal facts in a
+   group one is left.
+3. *Candidates.* Everybody who is meant, maybe: the pages of the name
+  (`factaudit.engines.candidates`). From here on
    there is a table of claims with a row per fact and person.
 4. *Verification.* Each fact is put to the page of each candidate, by the verifiers of FActScore.
-5. *Entity linking* (App. C.1). A group is linked to e* = argmax over the candidates e of 1/|A_i| Σ [e supports a] over
-   the facts a of the group A_i (Eq. 1; `factaudit.arrays.support_matrix`). The Hungarian algorithm, by which no entity
-   has two groups, is the rule ``hungarian``.
-6. *Score* (§4.1). D-FS(y) = 1/|A| Σ_i Σ_{a in A_i} [e*_i supports a]: the share of a response's facts that the entity
+5. *Entity linking* (App. C.1). A group is linked to e* = argmax over the candidates e of 1/|A_i| Σ
+  [e supports a] over
+   the facts a of the group A_i (Eq. 1; `factaudit.arrays.support_matrix`). The Hungarian algorithm,
+   by which no entity has two groups, is the rule ``hungarian``.
+6. *Score* (§4.1). D-FS(y) = 1/|A| Σ_i Σ_{a in A_i} [e*_i supports a]: the share of a response's
+  facts that the entity
    of their group supports. Where any entity may support a fact it is FActScore
    (`factaudit.arrays.biography_scores`). Of all responses it is the mean.
 
-Steps 5 and 6 are arithmetic on the tables of claims and verdicts: the audits of `factaudit.audit.dfactscore`.
+Steps 5 and 6 are arithmetic on the tables of claims and verdicts: the audits of
+`factaudit.audit.dfactscore`.
 """
 
 from __future__ import annotations
@@ -41,12 +49,17 @@ _CITATION = re.compile(r"\s*\[\d+\]")
 
 
 def dfactscore(
-    responses: Sequence[Response], models: Pipeline, *, journal: str | Path | None = None, progress: bool = False
+    responses: Sequence[Response],
+    models: Pipeline,
+    *,
+    journal: str | Path | None = None,
+    progress: bool = False,
 ) -> ScoredFacts:
-    """The facts of biographies with their groups, and the verdict of each on each person whom it may be about.
+    """The facts of biographies with their groups, and the verdict of each on each person whom it
+    may be about.
 
-    A response's topic is the name. Without a knowledge source, each biography brings its documents. Arguments and
-    errors are those of `factaudit.engines.factscore.factscore`.
+    A response's topic is the name. Without a knowledge source, each biography brings its documents.
+    Arguments and errors are those of `factaudit.engines.factscore.factscore`.
     """
     settings = models.settings
     models.check_can_decompose(responses)
@@ -77,12 +90,16 @@ def dfactscore(
     if n_beyond:
         claims.notes.append(f"left out: {n_beyond:,} pages of a name beyond max_candidates")
     if n := sum(one.groups is None for one in kept):
-        claims.notes.append(f"not grouped: the facts of {n:,} responses, as the model's replies could not be read")
+        claims.notes.append(
+            f"not grouped: the facts of {n:,} responses, as the model's replies could not be read"
+        )
     # 4. Verification; linking (5.) and score (6.) are arithmetic on these tables
     return ScoredFacts(claims.table, verify(claims, models, journal, progress), claims.notes)
 
 
-def group_facts(responses: Sequence[Response], models: Pipeline, progress: bool = False) -> list[Response]:
+def group_facts(
+    responses: Sequence[Response], models: Pipeline, progress: bool = False
+) -> list[Response]:
     """The responses with the group of each fact: as the LLM says, as given, or all in one."""
     facts = [[fact.text for fact in one.facts or ()] for one in responses]
     groups: Sequence[tuple[int, ...] | None]
@@ -109,15 +126,19 @@ def _remove_repeated_facts(response: Response, left_out: Counter[str]) -> Respon
             kept.append(number)
         seen.add(place)
     left_out[REPEATED] += len(facts) - len(kept)
-    return replace(response, facts=tuple(facts[n] for n in kept), groups=tuple(groups[n] for n in kept))
+    return replace(
+        response, facts=tuple(facts[n] for n in kept), groups=tuple(groups[n] for n in kept)
+    )
 
 
-def _check_given_entities(responses: Sequence[Response], people: Sequence[Sequence[Candidate]]) -> None:
+def _check_given_entities(
+    responses: Sequence[Response], people: Sequence[Sequence[Candidate]]
+) -> None:
     for response, candidates in zip(responses, people, strict=True):
         titles = [one.title for one in candidates if one.title]
         for fact in response.facts or ():
             if fact.entity is not None and fact.entity not in titles:
                 raise UsageError(
-                    f"response {response.response_id!r}: the given entity {fact.entity!r} is not among its candidates "
-                    f"({', '.join(titles) or 'none'})"
+                    f"response {response.response_id!r}: the given entity {fact.entity!r} is not"
+                    f" among its candidates ({', '.join(titles) or 'none'})"
                 )

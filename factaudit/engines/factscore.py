@@ -2,22 +2,29 @@
 
 `factscore` goes through the steps of the paper:
 
-1. *Atomic facts* (§3.1, A.2). A response is split into sentences, and a model splits each into short sentences that
-   state one thing each; its prompt shows seven fixed demonstrations and the one that BM25 finds nearest. Facts of up to
-   three characters and repeated ones are left out, those beyond 50 cut (`factaudit.engines.decompose`). A response that
-   declines to answer has no facts (`factaudit.engines.abstention`; §4.3).
-2. *Passages* (§4.1). Of the topic's page in the knowledge source, cut into passages of 256 tokens, BM25 takes the k = 5
-   nearest to "TOPIC FACT" (`factaudit.engines.passages`, `factaudit.knowledge.retrieval`). After this step there is an
+1. *Atomic facts* (§3.1, A.2). A response is split into sentences, and a model splits each into
+  short sentences that
+   state one thing each; its prompt shows seven fixed demonstrations and the one that BM25 finds
+   nearest. Facts of up to three characters and repeated ones are left out, those beyond 50 cut
+   (`factaudit.engines.decompose`). A response that declines to answer has no facts
+   (`factaudit.engines.abstention`; §4.3).
+2. *Passages* (§4.1). Of the topic's page in the knowledge source, cut into passages of 256 tokens,
+  BM25 takes the k = 5
+   nearest to "TOPIC FACT" (`factaudit.engines.passages`, `factaudit.knowledge.retrieval`). After
+   this step there is an
    ordinary table of claims: a fact is a claim, and its passages are the document.
-3. *Verification* (§4.1). Each fact is put to an evaluator LM: with its passages ("Retrieve→LM"), alone ("No-context
-   LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which may also check what the LM
-   finds true ("Retrieve→LM+NP"). Any other evaluator may verify as well. The LM is asked "Answer the question
-   about TOPIC based on the given context", then its passages, then "Input: FACT True or False?"
-   (`factaudit.engines.verifier`).
-4. *Score* (§3.1). f(y) of a response is the share of its facts that are supported, times exp(1 - γ/n) where it has
-   fewer than γ = 10 facts (the paper's code). FActScore is the mean of f(y) over the responses that did not abstain.
-   This is arithmetic on the tables of claims and verdicts: `factaudit.arrays.response_facts.score_response_facts` for
-   a response, and the audit `factscore` (`factaudit.audit.factscore`) over responses, with intervals.
+3. *Verification* (§4.1). Each fact is put to an evaluator LM: with its passages ("Retrieve→LM"),
+  alone ("No-context
+   LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which may also check what
+   the LM finds true ("Retrieve→LM+NP"). Any other evaluator may verify as well. The LM is asked
+   "Answer the question about TOPIC based on the given context", then its passages, then "Input:
+   FACT True or False?" (`factaudit.engines.verifier`).
+4. *Score* (§3.1). f(y) of a response is the share of its facts that are supported, times exp(1 -
+  γ/n) where it has
+   fewer than γ = 10 facts (the paper's code). FActScore is the mean of f(y) over the responses that
+   did not abstain. This is arithmetic on the tables of claims and verdicts:
+   `factaudit.arrays.response_facts.score_response_facts` for a response, and the audit `factscore`
+   (`factaudit.audit.factscore`) over responses, with intervals.
 """
 
 from __future__ import annotations
@@ -30,8 +37,19 @@ from pathlib import Path
 import pandas as pd
 
 from factaudit.engines.conversations import ask_for_topics
-from factaudit.engines.decompose import decompose, leave_undecomposed, split_for_decomposition, split_response
-from factaudit.engines.passages import Candidate, FactClaims, ScoredFacts, build_claims, find_topic_pages
+from factaudit.engines.decompose import (
+    decompose,
+    leave_undecomposed,
+    split_for_decomposition,
+    split_response,
+)
+from factaudit.engines.passages import (
+    Candidate,
+    FactClaims,
+    ScoredFacts,
+    build_claims,
+    find_topic_pages,
+)
 from factaudit.engines.pipeline import Pipeline
 from factaudit.engines.responses import Response
 from factaudit.engines.verifier import AskedWherePossible, reads_pages
@@ -40,16 +58,21 @@ from factaudit.tables import validate_verdicts
 
 
 def factscore(
-    responses: Sequence[Response], models: Pipeline, *, journal: str | Path | None = None, progress: bool = False
+    responses: Sequence[Response],
+    models: Pipeline,
+    *,
+    journal: str | Path | None = None,
+    progress: bool = False,
 ) -> ScoredFacts:
     """The facts of responses with the verifiers' verdicts, each step for all responses at once.
 
-    journal: a folder where verdicts are written down, so that a run that was killed and is started again does not
-    repeat them. (Replies of a language model are in its client's cache.) progress: show progress bars (on a terminal
-    only).
+    journal: a folder where verdicts are written down, so that a run that was killed and is started
+    again does not repeat them. (Replies of a language model are in its client's cache.) progress:
+    show progress bars (on a terminal only).
 
-    Raises `UsageError` where something is to be had from an LLM or a knowledge source that is not there, and
-    `InputError` for topics without a page under the policy ``error``, both before any call.
+    Raises `UsageError` where something is to be had from an LLM or a knowledge source that is not
+    there, and `InputError` for topics without a page under the policy ``error``, both before any
+    call.
     """
     models.check_can_decompose(responses)
     responses = ask_for_topics(responses, models.llm)
@@ -85,10 +108,11 @@ def find_facts(
     unique_by_sentence: bool = False,
     progress: bool = False,
 ) -> tuple[list[Response], Counter[str]]:
-    """The responses with their facts: given ones, or a model's; none where a response abstains. And what was left out.
+    """The responses with their facts: given ones, or a model's; none where a response abstains. And
+    what was left out.
 
-    pages: of the topics. Where there is none, and all verifiers would read it, finding facts would be paid for in vain:
-    each sentence stands for its facts, unscored.
+    pages: of the topics. Where there is none, and all verifiers would read it, finding facts would
+    be paid for in vain: each sentence stands for its facts, unscored.
     """
     found = list(responses)
     asked: dict[int, Response] = {}
@@ -101,7 +125,9 @@ def find_facts(
         elif pages is not None and pages[at].page is None and models.needs_pages:
             sentences = tuple(split_response(one.output)[0])
             _, _, status, reason = pages[at]
-            facts = tuple(leave_undecomposed(text, n, status, reason) for n, text in enumerate(sentences))
+            facts = tuple(
+                leave_undecomposed(text, n, status, reason) for n, text in enumerate(sentences)
+            )
             found[at] = replace(one, facts=facts, sentences=sentences)
         else:
             asked[at] = one
@@ -121,12 +147,15 @@ def find_facts(
 
 
 def _place_given_facts(response: Response) -> Response:
-    """A response with its facts' sentences: those of its file, the whole text where no fact names one, else its own."""
+    """A response with its facts' sentences: those of its file, the whole text where no fact names
+    one, else its own."""
     facts = response.facts or ()
     sentences = response.sentences
     if not sentences:
         is_whole = all(fact.sentence is None for fact in facts)
-        sentences = (response.output,) if is_whole else tuple(split_for_decomposition(response.output))
+        sentences = (
+            (response.output,) if is_whole else tuple(split_for_decomposition(response.output))
+        )
     if len(sentences) == 1:
         facts = tuple(replace(fact, sentence=0) for fact in facts)
     return replace(response, facts=facts, sentences=sentences)
@@ -137,11 +166,14 @@ def verify(
 ) -> pd.DataFrame:
     """A verdict per fact and verifier.
 
-    A fact without a page, or whose sentence was not decomposed, is put to nobody: it is unscored, with the reason.
+    A fact without a page, or whose sentence was not decomposed, is put to nobody: it is unscored,
+    with the reason.
     """
     facts = claims.table[claims.table["claim"].notna()]
     if facts.empty:
-        return validate_verdicts(pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])).iloc[:0]
+        return validate_verdicts(
+            pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])
+        ).iloc[:0]
     verifiers = []
     for one in models.verifiers:
         unasked = claims.undecomposed | (claims.without_page if reads_pages(one.evaluator) else {})

@@ -1,7 +1,8 @@
 """Which facts of a paragraph are about one person? (MF §5.1, App. C, Table 8)
 
-A model is shown four paragraphs with their facts and repeats the facts of this one, with a line of "=" between the
-facts of two people. Its reply is reconciled with the facts, so that each fact is in exactly one group.
+A model is shown four paragraphs with their facts and repeats the facts of this one, with a line of
+"=" between the facts of two people. Its reply is reconciled with the facts, so that each fact is in
+exactly one group.
 """
 
 from __future__ import annotations
@@ -33,26 +34,29 @@ GROUPERS: Mapping[str, str] = {
     "given": "The groups that come with the biographies' facts.",
     "one-group": "All facts are about one person: what FActScore supposes.",
 }
-#: No fact list is repeated in fewer tokens than this; a long one needs more (`GroupingPrompt.make_request`).
+#: No fact list is repeated in fewer tokens than this; a long one needs more
+#: (`GroupingPrompt.make_request`).
 MIN_GROUPING_TOKENS = 512
-#: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at least this.
+#: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at
+#: least this.
 MIN_FACT_SIMILARITY = 0.75
 
 #: MF's words, as Table 8 prints them.
 _PARAGRAPH_TASK = "Please breakdown the following sentence into independent facts: "
 _GROUPING_TASK = (
-    "Next, refer to the paragraph again and see if it explicitly states that it contains the biographies of multiple "
-    "individuals. If there are multiple biographies, split the independent facts from different biography using "
-    '"====". If the paragraph does not contain multiple biographies from different individuals, repeat the independent '
-    "facts.\n"
+    "Next, refer to the paragraph again and see if it explicitly states that it contains the"
+    " biographies of multiple individuals. If there are multiple biographies, split the independent"
+    ' facts from different biography using "====". If the paragraph does not contain multiple'
+    " biographies from different individuals, repeat the independent facts.\n"
 )
 #: What stands between two people in the demonstrations that Table 8 prints.
 _GROUP_SEPARATOR = "====="
 #: Said to a model whose reply could not be read, once.
 _RETRY_MESSAGE = (
-    "Your reply could not be read. Write the same facts again, unchanged, each on a line of its own that begins with "
-    '"- ", and between the facts of one person and those of the next a line "- ===" and nothing else: no headings, no '
-    "numbers, no comments. If the paragraph does not say that it tells of several people, write no such line."
+    "Your reply could not be read. Write the same facts again, unchanged, each on a line of its own"
+    ' that begins with "- ", and between the facts of one person and those of the next a line "-'
+    ' ===" and nothing else: no headings, no numbers, no comments. If the paragraph does not say'
+    " that it tells of several people, write no such line."
 )
 _SEPARATOR_LINE = re.compile(r"(?:- ?)?={3,}")
 
@@ -67,7 +71,7 @@ def number_groups(marks: Sequence[Any]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(mark, len(numbers)) for mark in marks)
 
 
-# ------------------------------------------------------------------------------------------------------- the prompt
+# ---- the prompt
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ class GroupingPrompt:
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> GroupingPrompt:
-        """Read a JSON object {paragraph: [[fact, ...], [fact, ..., "===", fact, ...]]}, MF's form; by default our own.
+        """Read a JSON object {paragraph: [[fact, ...], [fact, ..., "===", fact, ...]]}, MF's form;
+        by default our own.
 
         Raises `InputError` where the file is missing or of another form.
         """
@@ -86,15 +91,26 @@ class GroupingPrompt:
         check_no_pipe(str(source))
         examples = []
         try:
-            for text, (facts, lines) in parse_json_file_text(source.read_text(encoding="utf-8")).items():
-                groups = [list(group) for is_group, group in groupby(lines, lambda line: "===" not in line) if is_group]
-                if not facts or Counter(facts) != Counter(fact for group in groups for fact in group):
+            for text, (facts, lines) in parse_json_file_text(
+                source.read_text(encoding="utf-8")
+            ).items():
+                groups = [
+                    list(group)
+                    for is_group, group in groupby(lines, lambda line: "===" not in line)
+                    if is_group
+                ]
+                if not facts or Counter(facts) != Counter(
+                    fact for group in groups for fact in group
+                ):
                     raise ValueError("the grouped facts are not the facts")
                 examples.append((text, tuple(facts), tuple(map(tuple, groups))))
             if not examples:
                 raise ValueError("there is no demonstration")
         except (OSError, ValueError, TypeError, AttributeError) as error:
-            message = f'expected an object {{paragraph: [[fact, ...], [fact, ..., "===", ...]]}} ({error})'
+            message = (
+                'expected an object {paragraph: [[fact, ...], [fact, ..., "===", ...]]}'
+                f" ({error})"
+            )
             raise InputError(str(source), [Problem(message)]) from None
         return cls(tuple(examples))
 
@@ -116,7 +132,9 @@ class GroupingPrompt:
         # A token is at least two characters of an English text, nearly always more.
         room = max(MIN_GROUPING_TOKENS, sum(map(len, facts)) // 2 + 8 * len(facts))
         content = self.make_text(paragraph, facts)
-        return ChatRequest(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": room})
+        return ChatRequest(
+            ({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": room}
+        )
 
 
 def _format_facts(facts: Sequence[str]) -> str:
@@ -127,7 +145,7 @@ def _format_task(paragraph: str, facts: Sequence[str]) -> str:
     return f"{_PARAGRAPH_TASK}{paragraph.strip()}\n{_format_facts(facts)}{_GROUPING_TASK}"
 
 
-# ----------------------------------------------------------------------------------------------- asking, and replies
+# ---- asking, and replies
 
 
 def ask_for_groups(
@@ -136,20 +154,29 @@ def ask_for_groups(
     paragraphs: Sequence[tuple[str, Sequence[str]]],
     progress: bool = False,
 ) -> list[tuple[int, ...] | None]:
-    """The group of each fact of each paragraph, with one call, or a second one where the first reply cannot be read.
+    """The group of each fact of each paragraph, with one call, or a second one where the first
+    reply cannot be read.
 
-    What cannot be read twice, or whose call fails, leaves the facts without groups (None): one group would be a claim
-    about the text that nobody made. Where there is no fact, the model is not asked.
+    What cannot be read twice, or whose call fails, leaves the facts without groups (None): one
+    group would be a claim about the text that nobody made. Where there is no fact, the model is not
+    asked.
     """
     found: list[tuple[int, ...] | None] = [() for _ in paragraphs]
-    requests = {at: prompt.make_request(text, facts) for at, (text, facts) in enumerate(paragraphs) if facts}
+    requests = {
+        at: prompt.make_request(text, facts) for at, (text, facts) in enumerate(paragraphs) if facts
+    }
     for _ in range(2):
         again = {}
         replies = ask_all(llm, requests.items())
-        for at, reply in progress_bar("facts grouped", "call", len(requests), of=replies, shown=progress):
+        for at, reply in progress_bar(
+            "facts grouped", "call", len(requests), of=replies, shown=progress
+        ):
             found[at] = read_groups(reply, paragraphs[at][1])
             if found[at] is None and reply.status == "ok":
-                said = ({"role": "assistant", "content": reply.text}, {"role": "user", "content": _RETRY_MESSAGE})
+                said = (
+                    {"role": "assistant", "content": reply.text},
+                    {"role": "user", "content": _RETRY_MESSAGE},
+                )
                 again[at] = ChatRequest((*requests[at].messages, *said), requests[at].params)
         requests = again
         if not again:
@@ -158,11 +185,13 @@ def ask_for_groups(
 
 
 def read_groups(reply: ChatReply, facts: Sequence[str]) -> tuple[int, ...] | None:
-    """The group of each fact by a reply, numbered by first appearance; None where it cannot be read.
+    """The group of each fact by a reply, numbered by first appearance; None where it cannot be
+    read.
 
-    It cannot where it is in another layout, lacks more than half of the facts, broke off before some of them, or has
-    lines besides the facts and no separator: these may be headings that tell people apart. A fact that it lacks goes
-    where the fact before it went.
+    It cannot where it is in another layout, lacks more than half of the facts, broke off before
+    some of them, or has
+    lines besides the facts and no separator: these may be headings that tell people apart. A fact
+    that it lacks goes where the fact before it went.
     """
 
     def has_all_facts(text: str) -> bool:
@@ -183,8 +212,9 @@ def read_groups(reply: ChatReply, facts: Sequence[str]) -> tuple[int, ...] | Non
 
 
 def split_groups(reply: str) -> list[list[str]] | None:
-    """The lines of each group of a reply in the layout of MF's prompt: "- " before each fact, and a line of "=" between
-    two people. A reply with any other line is in another layout, and not read: None.
+    """The lines of each group of a reply in the layout of MF's prompt: "- " before each fact, and a
+    line of "=" between two people. A reply with any other line is in another layout, and not read:
+    None.
 
     >>> split_groups("- He sang.\\n- =====\\n- He swam.")
     [['He sang.'], ['He swam.']]
@@ -202,11 +232,15 @@ def split_groups(reply: str) -> list[list[str]] | None:
     return [group for group in groups if group] or None
 
 
-def match_facts(facts: Sequence[str], groups: Sequence[Sequence[str]]) -> tuple[list[int | None], int]:
-    """The group in which a reply has each fact, None where it lacks it; and how many of its lines are no fact.
+def match_facts(
+    facts: Sequence[str], groups: Sequence[Sequence[str]]
+) -> tuple[list[int | None], int]:
+    """The group in which a reply has each fact, None where it lacks it; and how many of its lines
+    are no fact.
 
-    Lines are matched with facts one to one: first where the texts are equal (white space, case and closing punctuation
-    apart), in order; then with the most similar fact that is left, down to `MIN_FACT_SIMILARITY`.
+    Lines are matched with facts one to one: first where the texts are equal (white space, case and
+    closing punctuation apart), in order; then with the most similar fact that is left, down to
+    `MIN_FACT_SIMILARITY`.
     """
     found: list[int | None] = [None] * len(facts)
     texts = list(map(_normalise, facts))

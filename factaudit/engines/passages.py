@@ -1,7 +1,8 @@
 """Which passages is each fact checked against, and how does that become a table of claims?
 
-A fact is put to the page of the topic (FActScore), or to the page of each person of the name (D-FActScore). Of a page,
-BM25 takes the k = 5 passages that are nearest to "TOPIC FACT" (Min et al. 2023, §4.1).
+A fact is put to the page of the topic (FActScore), or to the page of each person of the name
+(D-FActScore). Of a page, BM25 takes the k = 5 passages that are nearest to "TOPIC FACT" (Min et al.
+2023, §4.1).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.signature import hash_texts
 from factaudit.tables import validate_claims
 
-#: What stands between two passages of a claim's document, the nearest first; a passage holds no blank line.
+#: What stands between two passages of a claim's document, the nearest first; a passage holds no
+#: blank line.
 PASSAGE_BREAK = "\n\n"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 #: Topics without a page that a run names.
@@ -31,7 +33,8 @@ MAX_TOLD_TOPICS = 3
 
 
 class Candidate(NamedTuple):
-    """Whom, or what, a response may be about. status, reason: of a fact's verdict where there is no page."""
+    """Whom, or what, a response may be about. status, reason: of a fact's verdict where there is no
+    page."""
 
     title: str | None
     page: KnowledgePage | None = None
@@ -41,8 +44,9 @@ class Candidate(NamedTuple):
 
 @dataclass
 class FactClaims:
-    """The facts as a table of claims. undecomposed, without_page: by claim id the verdict where there is no fact to ask
-    about, or nothing to check it against. notes: what was left out, a line each."""
+    """The facts as a table of claims. undecomposed, without_page: by claim id the verdict where
+    there is no fact to ask about, or nothing to check it against. notes: what was left out, a line
+    each."""
 
     table: pd.DataFrame
     undecomposed: dict[str, Verdict] = field(default_factory=dict)
@@ -81,14 +85,16 @@ def build_claims(
 ) -> FactClaims:
     """A row per fact and candidate, with the candidate's nearest passages as the document.
 
-    A response that abstained, or in which no fact was found, is one row without a claim (``abstained``). Besides the
-    standard's columns: ``sentence``, the fact's; ``response``, all sentences that facts are asked of;
-    ``human_supported``, ``human_not_supported``, ``human_irrelevant``: how many facts of the response people labelled
-    so, where they did; ``undecomposed``, 1 where it is a sentence that was not decomposed, and stands for its facts;
-    ``given_entity``, the title of whom the fact's group is about, where somebody has said. Of a fact with several
-    candidates, only the row of the one that its group is about has the label.
+    A response that abstained, or in which no fact was found, is one row without a claim
+    (``abstained``). Besides the standard's columns: ``sentence``, the fact's; ``response``, all
+    sentences that facts are asked of; ``human_supported``, ``human_not_supported``,
+    ``human_irrelevant``: how many facts of the response people labelled so, where they did;
+    ``undecomposed``, 1 where it is a sentence that was not decomposed, and stands for its facts;
+    ``given_entity``, the title of whom the fact's group is about, where somebody has said. Of a
+    fact with several candidates, only the row of the one that its group is about has the label.
 
-    candidates: of each response; in FActScore one, the topic's page. by_person: with columns for groups and people.
+    candidates: of each response; in FActScore one, the topic's page. by_person: with columns for
+    groups and people.
     """
     rows: list[dict[str, Any]] = []
     made = FactClaims(pd.DataFrame())
@@ -103,35 +109,48 @@ def build_claims(
         }
         facts = response.facts or ()
         if not facts:
-            empty = {"claim_id": f"{response.response_id}.-", "abstained": int(response.abstained or False)}
+            empty = {
+                "claim_id": f"{response.response_id}.-",
+                "abstained": int(response.abstained or False),
+            }
             rows.append(shared | empty)
         given = _list_given_entities(facts)
         for number, fact in enumerate(facts):
             fact_id = f"{response.response_id}.{number}"
             shared["fact_id"], shared["claim"] = fact_id, fact.text
-            shared["sentence"] = None if fact.sentence is None else (response.sentences or ())[fact.sentence]
+            shared["sentence"] = (
+                None if fact.sentence is None else (response.sentences or ())[fact.sentence]
+            )
             for candidate in people:
                 row = shared | {"claim_id": fact_id, "doc_id": candidate.title}
                 row["label"] = fact.as_claim_label(irrelevant)
                 if by_person:
                     row |= {"entity": candidate.title, "given_entity": fact.entity}
-                    row["group"] = None if response.groups is None else str(response.groups[number] + 1)
+                    row["group"] = (
+                        None if response.groups is None else str(response.groups[number] + 1)
+                    )
                     if candidate.title is not None:
                         row["claim_id"] += f".{hash_texts(candidate.title, length=8)}"
                     if len(people) > 1 and candidate.title != given[number]:
                         row["label"] = None
                 if fact.failure is not None:
                     row["undecomposed"] = 1
-                    made.undecomposed[row["claim_id"]] = Verdict(row["claim_id"], status=fact.failure, raw=fact.reason)
+                    made.undecomposed[row["claim_id"]] = Verdict(
+                        row["claim_id"], status=fact.failure, raw=fact.reason
+                    )
                 elif candidate.page is None:
-                    no_page = Verdict(row["claim_id"], status=candidate.status, raw=candidate.reason)
+                    no_page = Verdict(
+                        row["claim_id"], status=candidate.status, raw=candidate.reason
+                    )
                     made.without_page[row["claim_id"]] = no_page
                 else:
                     passages = retriever.retrieve(candidate.page, response.topic, fact.text)
                     row["doc"] = PASSAGE_BREAK.join(_BLANK_LINES.sub("\n", one) for one in passages)
                 rows.append(row)
     # A column that no row has is one of nulls all the same.
-    columns = dict.fromkeys(["claim_id", "dataset", "claim", "sentence", "doc", *(key for row in rows for key in row)])
+    columns = dict.fromkeys(
+        ["claim_id", "dataset", "claim", "sentence", "doc", *(key for row in rows for key in row)]
+    )
     made.table = validate_claims(pd.DataFrame(rows, columns=list(columns)))
     made.notes = [f"left out: {n:,} {what}" for what, n in left_out.items() if n]
     made.notes += _list_missing_pages(responses, candidates)
@@ -147,11 +166,19 @@ def _list_given_entities(facts: Sequence[AtomicFact]) -> list[str | None]:
     return [most[fact.group] for fact in facts]
 
 
-def _list_missing_pages(responses: Sequence[Response], candidates: Sequence[Sequence[Candidate]]) -> list[str]:
+def _list_missing_pages(
+    responses: Sequence[Response], candidates: Sequence[Sequence[Candidate]]
+) -> list[str]:
     reasons: dict[str, None] = {}
     for response, people in zip(responses, candidates, strict=True):
         if response.facts:
-            reasons |= dict.fromkeys(one.reason for one in people if one.page is None and one.reason)
+            reasons |= dict.fromkeys(
+                one.reason for one in people if one.page is None and one.reason
+            )
     missing = list(reasons)
-    more = [f"no page for {len(missing) - MAX_TOLD_TOPICS:,} more topics"] if len(missing) > MAX_TOLD_TOPICS else []
+    more = (
+        [f"no page for {len(missing) - MAX_TOLD_TOPICS:,} more topics"]
+        if len(missing) > MAX_TOLD_TOPICS
+        else []
+    )
     return [*missing[:MAX_TOLD_TOPICS], *more]

@@ -10,29 +10,38 @@ MIN_FACT_CHARACTERS = 3
 
 _BULLET = re.compile(r"^(?:\(?\d{1,3}[.):]\s+)?(?:[-*•‣▪–—](?:\s+|(?=[^\W\d_])))?")
 _LABEL = re.compile(
-    r"^\**(?:(?:independent|atomic)\s+)?(?:fact|statement|claim)(?:\s*#?\d+)?\**\s*[:.)–—-]+\**\s+", re.IGNORECASE
+    r"^\**(?:(?:independent|atomic)\s+)?(?:fact|statement|claim)(?:\s*#?\d+)?\**\s*[:.)–—-]+\**\s+",
+    re.IGNORECASE,
 )
 _QUOTED = re.compile(r'^["“](.*)["”],?$', re.DOTALL)
 _FACT_TAG = re.compile(r"</?(?:fact|claim|li)>", re.IGNORECASE)
 _FACT_ADJECTIVES = (
-    r"(?:(?:independent|atomic|verifiable|factual|checkable|objective|specific|additional|other|separate)\s+)*"
+    r"(?:(?:independent|atomic|verifiable|factual|checkable|objective|specific|additional|other"
+    r"|separate)\s+)*"
 )
 _IN_THIS_SENTENCE = (
     r"(?:(?:in|from|within|about|of)\s+)?(?:the|this|that|your)\s+(?:\w+\s+){0,2}"
     r"(?:sentence|statement|text|input|passage)"
 )
-#: "There are no independent facts in this sentence.", "No facts.", "N/A", "The sentence does not contain any facts."
+#: "There are no independent facts in this sentence.", "No facts.", "N/A", "The sentence does not
+#: contain any facts."
 _NO_FACTS_STATEMENT = re.compile(
     rf"""^\W*(?:
-      (?:(?:there\s+(?:are|is|were)|i\s+(?:see|find|found)|it\s+(?:contains|has)|{_IN_THIS_SENTENCE}\s+(?:contains|has|holds|presents))\s+)?
+      (?:(?:there\s+(?:are|is|were)|i\s+(?:see|find|found)|it\s+(?:contains|has)
+        |{_IN_THIS_SENTENCE}\s+(?:contains|has|holds|presents))\s+)?
         no\s+{_FACT_ADJECTIVES}(?:facts?|claims?|statements?|information|content)
-        (?:\s+(?:(?:that\s+)?can\s+be\s+\w+|to\s+(?:be\s+)?\w+(?:\s+down)?|found|present|stated|available|contained|given
-          |provided|here|identified|extracted|mentioned|{_IN_THIS_SENTENCE}|into\s+which\b.*|beyond\b.*|as\s+it\b.*))*
-      |none(?:\s+(?:found|available|present|\w+\s+{_IN_THIS_SENTENCE}))?|nothing|n/?a|not\s+applicable|null|empty
-      |{_IN_THIS_SENTENCE}\s+(?:does\s+not|doesn['’]t|do\s+not|cannot|can['’]t|can\s+not|is\s+(?:not|a\s+question|incomplete|a\s+fragment
+        (?:\s+(?:(?:that\s+)?can\s+be\s+\w+|to\s+(?:be\s+)?\w+(?:\s+down)?|found|present|stated
+          |available|contained|given
+          |provided|here|identified|extracted|mentioned|{_IN_THIS_SENTENCE}|into\s+which\b.*
+          |beyond\b.*|as\s+it\b.*))*
+      |none(?:\s+(?:found|available|present|\w+\s+{_IN_THIS_SENTENCE}))?|nothing|n/?a
+      |not\s+applicable|null|empty
+      |{_IN_THIS_SENTENCE}\s+(?:does\s+not|doesn['’]t|do\s+not|cannot|can['’]t|can\s+not
+        |is\s+(?:not|a\s+question|incomplete|a\s+fragment
         |too\s+\w+|an?\s+(?:incomplete|heading|title|greeting|opinion|instruction)))\b.*
       |this\s+sentence\s+does\s+not\s+contain\s+any\s+facts.*
-      |it\s+(?:does\s+not|doesn['’]t)\s+contain\s+(?:any\s+)?{_FACT_ADJECTIVES}(?:facts?|information|claims?)\b.*
+      |it\s+(?:does\s+not|doesn['’]t)\s+contain\s+(?:any\s+)?{_FACT_ADJECTIVES}(?:facts?|information
+        |claims?)\b.*
     )\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -40,40 +49,55 @@ _NO_FACTS_STATEMENT = re.compile(
 _NEVER_A_FACT = re.compile(
     r"""^[\W_]*(?:
       (?:sure|certainly|of\s+course|absolutely|okay|ok|alright|great)(?:\s+thing)?[\s\W]*$|
-      note(?:\s+that\b|\s*:)|n\.\s?b\.|disclaimer\s*:|explanation\s*:|reasoning\s*:|clarification\s*:
-      |(?:i['’]?m|i\s+am|we['’]re)\s+(?:\w+\s+)?(?:sorry|afraid)\b|sorry,|(?:i|my)\s+apolog|as\s+an\s+ai\b
-      |i\s+(?:cannot|can['’]?t|could\s+not|couldn['’]t)\s+(?:\w+\s+){0,2}(?:break|find|identify|extract|assist|help|provide)
+      note(?:\s+that\b|\s*:)|n\.\s?b\.|disclaimer\s*:|explanation\s*:|reasoning\s*:
+      |clarification\s*:
+      |(?:i['’]?m|i\s+am|we['’]re)\s+(?:\w+\s+)?(?:sorry|afraid)\b|sorry,|(?:i|my)\s+apolog
+      |as\s+an\s+ai\b
+      |i\s+(?:cannot|can['’]?t|could\s+not|couldn['’]t)\s+(?:\w+\s+){0,2}(?:break|find|identify
+        |extract|assist|help|provide)
       |i(?:\s+am|['’]m)\s+(?:unable|not\s+able)\b
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-#: What stands around a list; a bulleted line may begin so and be a fact ("Please Please Me is an album.").
+#: What stands around a list; a bulleted line may begin so and be a fact ("Please Please Me is an
+#: album.").
 _CHATTER_AROUND_FACTS = re.compile(
     r"""^[\W_]*(?:
-      (?:sure|certainly|of\s+course|absolutely|okay|ok|alright|great)(?:\s+thing)?\s*[!,.:–—-]+\s*(?:here|i\b|let\b|the\s+following|below)
-      |here(?:['’]s|\s+is|\s+are)\b.*\b(?:facts?|breakdown|lists?|statements?|sentences?|information|claims?|points?|parts?)\b
-      |please\s+(?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult|verify|ask|see|remember|be\s+aware|keep)\b
-      |let\s+me\s+know\b|let['’]s\s+break\b|feel\s+free\b|(?:i\s+)?hope\s+(?:this|that|these)\b|is\s+there\s+anything\b
+      (?:sure|certainly|of\s+course|absolutely|okay|ok|alright
+        |great)(?:\s+thing)?\s*[!,.:–—-]+\s*(?:here|i\b|let\b|the\s+following|below)
+      |here(?:['’]s|\s+is|\s+are)\b.*\b(?:facts?|breakdown|lists?|statements?|sentences?|information
+        |claims?|points?|parts?)\b
+      |please\s+(?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult
+        |verify|ask|see|remember|be\s+aware|keep)\b
+      |let\s+me\s+know\b|let['’]s\s+break\b|feel\s+free\b|(?:i\s+)?hope\s+(?:this|that|these)\b
+      |is\s+there\s+anything\b
       |would\s+you\s+like\b|do\s+you\s+(?:want|need)\b|if\s+you\s+(?:need|have|want|would|['’]d)\b
-      |i(?:\s+have|['’]ve|\s+will|['’]ll|\s+would|['’]d)\s+(?:\w+\s+)?(?:broken|break|listed|list|extracted|extract|split|separated|be\s+happy)\b
+      |i(?:\s+have|['’]ve|\s+will|['’]ll|\s+would|['’]d)\s+(?:\w+\s+)?(?:broken|break|listed|list
+        |extracted|extract|split|separated|be\s+happy)\b
       |(?:these|those|the\s+above)\s+(?:are|were)\s+(?:\w+\s+){0,3}(?:facts?|statements?)\b
-      |(?:the\s+)?(?:\w+\s+){0,2}facts\s+(?:above|below|are\s+as\s+follows|in\s+this\s+sentence\s+are)\b
-      |(?:the|this|your)\s+(?:\w+\s+)?(?:sentence|statement)\s+(?:can|could|may)\s+be\s+(?:broken|split|divided|decomposed)\b
+      |(?:the\s+)?(?:\w+\s+){0,2}facts\s+(?:above|below|are\s+as\s+follows
+        |in\s+this\s+sentence\s+are)\b
+      |(?:the|this|your)\s+(?:\w+\s+)?(?:sentence|statement)\s+(?:can|could|may)\s+be\s+(?:broken
+        |split|divided|decomposed)\b
       |(?:original\s+|input\s+)?(?:sentence|input|statement)\s*:
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_LINE_WITHOUT_TEXT = re.compile(r"^(?:[\W_]*|```\w*|</?\w+>|#{1,6}\s.*|\*\*[^*]*\*\*:?|\|.*\||\|.*\|.*)$", re.DOTALL)
+_LINE_WITHOUT_TEXT = re.compile(
+    r"^(?:[\W_]*|```\w*|</?\w+>|#{1,6}\s.*|\*\*[^*]*\*\*:?|\|.*\||\|.*\|.*)$", re.DOTALL
+)
 #: A base model goes on with another sentence of its own.
 _NEXT_TASK = re.compile(r"^\W*please\s+break\s?down\s+the\s+following\b", re.IGNORECASE)
 
 #: What follows a title that begins like talk: "Let me know is a song", "I'm Sorry" was a hit.
 _NAMES_A_WORK = (
-    r"[^\w.!?]*\s(?:is|was|are|were|became|has|had|reached|appears|appeared|won|sold|peaked|stars|features)\b"
+    r"[^\w.!?]*\s(?:is|was|are|were|became|has|had|reached|appears|appeared|won|sold|peaked|stars"
+    r"|features)\b"
 )
 _GREETING = r"(?:Sure|Certainly|Of course|Absolutely|Okay|OK|Alright|Great)(?: thing)?"
 _OPENING_CHATTER = re.compile(
-    rf"^(?:{_GREETING}\W*$|{_GREETING}\s*[!.,:–—-]+\s*(?:[Hh]ere\b|I\b|[Ll]et\b|[Bb]elow\b|[Tt]he following\b)"
+    rf"^(?:{_GREETING}\W*$|{_GREETING}\s*[!.,:–—-]+\s*"
+    r"(?:[Hh]ere\b|I\b|[Ll]et\b|[Bb]elow\b|[Tt]he following\b)"
     r"|Here(?:['’]s| is| are)\b"
     r"(?!.*\b(?:is|was|are|were) (?:a|an|the|one)\b)"
     r".*\b(?:biograph\w*|overview|summary|facts?|information|details|profile|introduction"
@@ -82,8 +106,9 @@ _OPENING_CHATTER = re.compile(
 )
 _CHATTER_ANYWHERE = re.compile(
     r"^(?:This sentence does not contain any facts|(?:"
-    r"Please (?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult|verify|ask|see|refer"
-    r"|remember|be aware|keep|do not hesitate|don['’]t hesitate|visit|contact|try)\b"
+    r"Please"
+    r" (?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult|verify|ask"
+    r"|see|refer|remember|be aware|keep|do not hesitate|don['’]t hesitate|visit|contact|try)\b"
     r"|Let me know|Feel free|Is there anything else)\b"
     rf"(?!{_NAMES_A_WORK})"
     r"|I hope (?:this|that|these)\b"
@@ -95,8 +120,9 @@ _CHATTER_ANYWHERE = re.compile(
 def is_boilerplate_reply_sentence(sentence: str, is_first_sentence: bool = True) -> bool:
     """Whether a sentence of a response is talk to the user and so holds no facts.
 
-    is_first_sentence: it is the response's first. Only there is "Sure, here is a biography." an opening; further down,
-    and where more is said ("Certainly one of the best-known physicists, ..."), it is a sentence like any other.
+    is_first_sentence: it is the response's first. Only there is "Sure, here is a biography." an
+    opening; further down, and where more is said ("Certainly one of the best-known physicists,
+    ..."), it is a sentence like any other.
     """
     return _CHATTER_ANYWHERE.match(sentence) is not None or (
         is_first_sentence and _OPENING_CHATTER.match(sentence) is not None
@@ -104,16 +130,20 @@ def is_boilerplate_reply_sentence(sentence: str, is_first_sentence: bool = True)
 
 
 def parse_reply_facts(reply: str) -> tuple[list[str], bool]:
-    """The facts of a reply, and whether it says that there are none; a reply that does neither could not be read.
+    """The facts of a reply, and whether it says that there are none; a reply that does neither
+    could not be read.
 
-    Facts are its lines without numbering, bullets and labels, if longer than `MIN_FACT_CHARACTERS`. What stands around
-    the list ("Here are the facts:", "Note: ..."), headings, tables and statements that there are no facts are no facts.
-    A list in JSON is read as such. Duplicates are kept: they are removed over the whole response.
+    Facts are its lines without numbering, bullets and labels, if longer than `MIN_FACT_CHARACTERS`.
+    What stands around the list ("Here are the facts:", "Note: ..."), headings, tables and
+    statements that there are no facts are no facts. A list in JSON is read as such. Duplicates are
+    kept: they are removed over the whole response.
     """
     lines = _parse_json_reply_facts(reply)
     facts: list[str] = []
     says_none = lines == []
-    for line in map(str.strip, reply.split("\n") if lines is None else [f"- {one}" for one in lines]):
+    for line in map(
+        str.strip, reply.split("\n") if lines is None else [f"- {one}" for one in lines]
+    ):
         fact = _BULLET.sub("", line, count=1)
         bulleted = fact != line
         if _NEXT_TASK.match(line):
@@ -124,8 +154,12 @@ def parse_reply_facts(reply: str) -> tuple[list[str], bool]:
             says_none = True
             continue
         fact = _remove_fact_markup(fact)
-        talk = not bulleted and (_is_talk(_CHATTER_AROUND_FACTS, line) or _LINE_WITHOUT_TEXT.match(line))
-        if len(fact) > MIN_FACT_CHARACTERS and not (talk or _is_talk(_NEVER_A_FACT, fact) or fact.endswith(":")):
+        talk = not bulleted and (
+            _is_talk(_CHATTER_AROUND_FACTS, line) or _LINE_WITHOUT_TEXT.match(line)
+        )
+        if len(fact) > MIN_FACT_CHARACTERS and not (
+            talk or _is_talk(_NEVER_A_FACT, fact) or fact.endswith(":")
+        ):
             facts.append(fact)
     return facts, says_none and not facts
 

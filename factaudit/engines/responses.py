@@ -28,7 +28,9 @@ from factaudit.signature import hash_texts
 #: What the original's annotators wrote of a fact (supported, not supported, irrelevant), as labels.
 FACT_LABELS = {"S": 1, "NS": 0, "IR": None}
 
-_BIOGRAPHY_QUESTION = re.compile(r"^\s*(?:tell me (?:a |the )?bio(?:graphy)? of|who is|who was)\s+", re.IGNORECASE)
+_BIOGRAPHY_QUESTION = re.compile(
+    r"^\s*(?:tell me (?:a |the )?bio(?:graphy)? of|who is|who was)\s+", re.IGNORECASE
+)
 
 
 def _convert_fact_label(value: Any) -> Any:
@@ -37,11 +39,14 @@ def _convert_fact_label(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class AtomicFact:
-    """An atomic fact, and where known: what a person said of it, its sentence, and whom it is about.
+    """An atomic fact, and where known: what a person said of it, its sentence, and whom it is
+    about.
 
-    label: S, NS or IR. sentence: its number, from 0. group: any mark of the biography that it is part of. entity: the
-    title of the page of the person that the group is about. failure, reason: the status of the call that should have
-    taken the facts from a sentence, and why: the text is then the sentence, which stands for its facts.
+    label: S, NS or IR. sentence: its number, from 0. group: any mark of the biography that it is
+    part of. entity: the title of the page of the person that the group is about. failure, reason:
+    the status of the call that should have
+    taken the facts from a sentence, and why: the text is then the sentence, which stands for its
+    facts.
     """
 
     __pydantic_config__ = ConfigDict(coerce_numbers_to_str=True)
@@ -65,12 +70,15 @@ class AtomicFact:
 class Response:
     """One text about one topic (for D-FActScore: about a name).
 
-    facts: None where a model is still to find them; sentences: those that they are of, None where nobody has said.
-    groups: in D-FActScore the group of each fact, None where nobody could group them. abstained: whether it declined to
-    answer, None where nobody has said. human: the number of facts that people labelled S, NS and IR over its relevant
-    sentences. candidates: titles of the pages that it may be about; None: still to be found. docs: (title, text) of
-    passages that came with it, as citations number them. conversation_so_far: the conversation up to it, where its
-    topic is still to be asked for.
+    facts: None where a model is still to find them; sentences: those that they are of, None where
+    nobody has said.
+    groups: in D-FActScore the group of each fact, None where nobody could group them. abstained:
+    whether it declined to
+    answer, None where nobody has said. human: the number of facts that people labelled S, NS and IR
+    over its relevant
+    sentences. candidates: titles of the pages that it may be about; None: still to be found. docs:
+    (title, text) of passages that came with it, as citations number them. conversation_so_far: the
+    conversation up to it, where its topic is still to be asked for.
     """
 
     response_id: str
@@ -87,12 +95,14 @@ class Response:
     conversation_so_far: str | None = None
 
 
-def make_response(topic: str, output: str, system: str | None = None, position: int = 0) -> Response:
+def make_response(
+    topic: str, output: str, system: str | None = None, position: int = 0
+) -> Response:
     """A response with an id made of (system, topic, output, position among equals)."""
     return Response(hash_texts(system, topic, output, str(position)), topic, output, system)
 
 
-# -------------------------------------------------------------------------------------------------------- reading
+# ---- reading
 
 
 def _wrap_fact_text(value: Any) -> Any:
@@ -140,17 +150,23 @@ class _AlceFile(BaseModel):
 
 
 def read_responses(
-    paths: Iterable[str | Path], *, facts: str | None = None, system: str | None = None, limit: int | None = None
+    paths: Iterable[str | Path],
+    *,
+    facts: str | None = None,
+    system: str | None = None,
+    limit: int | None = None,
 ) -> list[Response]:
     """Read responses from files: JSONL (also ``.gz``), or an output file of ALCE (``.json``).
 
-    A line is ``{topic or name, output, [system], [response_id], [facts], [annotations], [candidates] or [docs]}``; a
-    fact is a text or ``{text, [label], [sentence], [group], [entity]}``, its label S, NS, IR, 1 or 0. ALCE's
-    ``{"data": [{question, output, docs}]}`` gives the name from the question; the candidates of a line with ``docs``
-    alone are the titles of these.
+    A line is ``{topic or name, output, [system], [response_id], [facts], [annotations],
+    [candidates] or [docs]}``; a fact is a text or ``{text, [label], [sentence], [group],
+    [entity]}``, its label S, NS, IR, 1 or 0. ALCE's ``{"data": [{question, output, docs}]}`` gives
+    the name from the question; the candidates of a line with ``docs`` alone are the titles of
+    these.
 
     Args:
-        facts: ``model`` or ``human``: take those of the original's ``annotations``, where null means that the response
+        facts: ``model`` or ``human``: take those of the original's ``annotations``, where null
+        means that the response
             abstained. None: use the ``facts`` of a line; a line without them is split by a model.
         system: for lines that name none; by default the file's name without its suffix.
         limit: only the first so many of each file.
@@ -160,15 +176,21 @@ def read_responses(
     responses = [one for path in paths for one in _read_file(Path(path), facts, system, limit)]
     for response_id, n in Counter(one.response_id for one in responses).items():
         if n > 1:
-            raise UsageError(f"the response_id {response_id!r} stands {n} times: each response needs its own")
+            raise UsageError(
+                f"the response_id {response_id!r} stands {n} times: each response needs its own"
+            )
     return responses
 
 
-def _read_file(path: Path, annotators: str | None, system: str | None, limit: int | None) -> list[Response]:
+def _read_file(
+    path: Path, annotators: str | None, system: str | None, limit: int | None
+) -> list[Response]:
     named = system if system is not None else name_system_by_file(path)
     if path.suffix == ".json":
         alce: _AlceFile = read_json(path, _AlceFile)
-        rows = [{**one.model_dump(), "name": _parse_name(one.question)} for one in alce.data[:limit]]
+        rows = [
+            {**one.model_dump(), "name": _parse_name(one.question)} for one in alce.data[:limit]
+        ]
         lines = parse_typed_rows(path, _ResponseLine, list(enumerate(rows, start=1)))
     else:
         lines = read_typed_lines(path, _ResponseLine, limit)
@@ -180,8 +202,12 @@ def _read_file(path: Path, annotators: str | None, system: str | None, limit: in
     return [_make_response(line, annotators, line.system or named, seen) for _, line in lines]
 
 
-def _make_response(line: _ResponseLine, annotators: str | None, system: str, seen: Counter[str]) -> Response:
-    titles = [doc.title for doc in line.docs] or None if line.candidates is None else line.candidates
+def _make_response(
+    line: _ResponseLine, annotators: str | None, system: str, seen: Counter[str]
+) -> Response:
+    titles = (
+        [doc.title for doc in line.docs] or None if line.candidates is None else line.candidates
+    )
     key = hash_texts(system, line.topic, line.output)
     made = replace(
         make_response(line.topic, line.output, system, seen[key]),
@@ -194,11 +220,17 @@ def _make_response(line: _ResponseLine, annotators: str | None, system: str, see
         made = replace(made, response_id=line.response_id)
     sentences = line.annotations or []
     if line.annotations is not None:
-        labels = Counter(fact.label for one in sentences if one.relevant for fact in one.human or ())
+        labels = Counter(
+            fact.label for one in sentences if one.relevant for fact in one.human or ()
+        )
         made = replace(made, human=(labels["S"], labels["NS"], labels["IR"]))
     if annotators is None:
         return made
-    facts = [replace(fact, sentence=at) for at, one in enumerate(sentences) for fact in getattr(one, annotators) or ()]
+    facts = [
+        replace(fact, sentence=at)
+        for at, one in enumerate(sentences)
+        for fact in getattr(one, annotators) or ()
+    ]
     texts = tuple(one.text for one in sentences)
     return replace(made, abstained=line.annotations is None, sentences=texts, facts=tuple(facts))
 
@@ -213,7 +245,9 @@ def name_system_by_file(path: Path) -> str:
     return path.name.removesuffix(".gz").rsplit(".", 1)[0]
 
 
-def read_typed_lines(path: Path, model: type[Any], limit: int | None = None) -> list[tuple[int, Any]]:
+def read_typed_lines(
+    path: Path, model: type[Any], limit: int | None = None
+) -> list[tuple[int, Any]]:
     """The first lines of a JSONL file as ``model``, with their numbers.
 
     Raises `InputError` where the file is empty, and naming all lines that are wrong.
@@ -221,7 +255,9 @@ def read_typed_lines(path: Path, model: type[Any], limit: int | None = None) -> 
     return parse_typed_rows(path, model, list(islice(read_json_lines(path), limit)))
 
 
-def parse_typed_rows(path: Path, model: type[Any], rows: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
+def parse_typed_rows(
+    path: Path, model: type[Any], rows: Sequence[tuple[int, Any]]
+) -> list[tuple[int, Any]]:
     """`read_typed_lines` of lines that were read already."""
     raise_problems(path, [] if rows else [Problem("the file is empty")])
     found, problems = [], []
@@ -229,7 +265,9 @@ def parse_typed_rows(path: Path, model: type[Any], rows: Sequence[tuple[int, Any
         try:
             found.append((number, model.model_validate(row)))
         except ValidationError as error:
-            problems += [describe_invalid_row(one, "line", number) for one in error.errors(include_url=False)]
+            problems += [
+                describe_invalid_row(one, "line", number) for one in error.errors(include_url=False)
+            ]
     raise_problems(path, problems)
     return found
 

@@ -1,4 +1,5 @@
-"""How do files of responses become a run folder? Tables, summary, audits and the report, for both engines."""
+"""How do files of responses become a run folder? Tables, summary, audits and the report, for both
+engines."""
 
 from __future__ import annotations
 
@@ -13,7 +14,11 @@ from factaudit.audit import list_computable_audits
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.audit.citations import compute_citation_audit
 from factaudit.audit.core.audit_declaration import Column
-from factaudit.audit.core.figure_formatting import format_figure_range, format_percent, format_percentage_points
+from factaudit.audit.core.figure_formatting import (
+    format_figure_range,
+    format_percent,
+    format_percentage_points,
+)
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
@@ -27,7 +32,13 @@ from factaudit.engines.decompose import split_response
 from factaudit.engines.dfactscore import dfactscore
 from factaudit.engines.factscore import factscore
 from factaudit.engines.passages import ScoredFacts
-from factaudit.engines.pipeline import DFactScoreSettings, FactScoreSettings, Pipeline, Say, ScoreSettings
+from factaudit.engines.pipeline import (
+    DFactScoreSettings,
+    FactScoreSettings,
+    Pipeline,
+    Say,
+    ScoreSettings,
+)
 from factaudit.engines.responses import Response, read_responses
 from factaudit.engines.score_rows import (
     format_dfactscore,
@@ -70,17 +81,25 @@ class FactScoreExperiment(RunSettings):
         """See `RunSettings.run_into`."""
         block = self.factscore
         responses, inputs, models = _prepare(self, block, out, say)
-        variants = {name: Pipeline.open(one, out) for name, one in list_score_variants(block).items()}
+        variants = {
+            name: Pipeline.open(one, out) for name, one in list_score_variants(block).items()
+        }
         callers = models.callers
         for name, one in variants.items():
             if any(client and client.cache is None for client in (one.llm, one.decomposer)):
-                raise UsageError("variants share what they ask through the cache of replies: leave llm.cache as it is")
+                raise UsageError(
+                    "variants share what they ask through the cache of replies: leave llm.cache as"
+                    " it is"
+                )
             callers += [(f"{name}: {who}", client) for who, client in one.callers]
         with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
             with count_run_llm_calls(callers, run.work / "calls.json", self.max_cost) as calls:
                 asked: dict[str, Any] = {"journal": run.work / "journal", "progress": progress}
                 scored = factscore(responses, models, **asked)
-                varied = {name: (one.names[0], factscore(responses, one, **asked)) for name, one in variants.items()}
+                varied = {
+                    name: (one.names[0], factscore(responses, one, **asked))
+                    for name, one in variants.items()
+                }
             judged = _write_facts(scored, models, run)
             _write_responses(out, responses, list_factscore_responses(judged, block.gamma))
             gamma = {"gamma": block.gamma}
@@ -91,7 +110,9 @@ class FactScoreExperiment(RunSettings):
                 "decomposition": {"demonstrations": str(block.demos)} if block.demos else {},
             }
             results = _compare(self, models, scored, judged, audits, inputs, self.audits)
-            rows = [row for row in results.audits.get("factscore", []) if row["system"] != ALL_TOGETHER]
+            rows = [
+                row for row in results.audits.get("factscore", []) if row["system"] != ALL_TOGETHER
+            ]
             lines = [format_factscore(row, self.confidence) for row in rows]
             if variants:
                 every = {BASE_VARIANT: (models.names[0], scored), **varied}
@@ -104,8 +125,8 @@ class FactScoreExperiment(RunSettings):
 
 
 class DFactScoreExperiment(RunSettings):
-    """An experiment YAML with a ``dfactscore:`` block. Other audits than its own would take each fact and person for a
-    claim."""
+    """An experiment YAML with a ``dfactscore:`` block. Other audits than its own would take each
+    fact and person for a claim."""
 
     title: str = "D-FActScore"
     dfactscore: DFactScoreSettings
@@ -123,8 +144,8 @@ class DFactScoreExperiment(RunSettings):
         }
         if others := set(read_audit_names_and_options(self.audits or ())) - set(audits):
             raise UsageError(
-                f"audits: D-FActScore has its own ({', '.join(audits)}), and {sorted(others)[0]!r} is none of them;"
-                " leave it out"
+                f"audits: D-FActScore has its own ({', '.join(audits)}), and {sorted(others)[0]!r}"
+                " is none of them; leave it out"
             )
         responses, inputs, models = _prepare(self, block, out, say)
         judge = None if block.citation_judge is None else make_named_evaluator(block.citation_judge)
@@ -142,25 +163,35 @@ class DFactScoreExperiment(RunSettings):
             rows: list[Row] = []
             if models.names[0] in judged.evaluators:
                 first = judged.evaluators.index(models.names[0])
-                rows = list_dfactscore_responses(judged, first, block.rule, block.gamma, block.narrow)
+                rows = list_dfactscore_responses(
+                    judged, first, block.rule, block.gamma, block.narrow
+                )
             _write_responses(out, responses, rows)
             results = _compare(self, models, scored, judged, audits, inputs, self.audits or [])
             if section := make_merged_section(rows):
                 results.sections.append(section)
             intervals = None
             if self.replicates:
-                intervals = ClusterBootstrap(**self.model_dump(include={"replicates", "seed", "confidence"}))
+                intervals = ClusterBootstrap(
+                    **self.model_dump(include={"replicates", "seed", "confidence"})
+                )
             if cited is not None:
                 claims, verdicts = cited
                 told = claims.drop(columns="doc").merge(verdicts, on="claim_id", how="left")
                 write_jsonl(out / "citations.jsonl", list_plain_rows(told))
-                results.audits["citations"] = compute_citation_audit(Judgements.join(*cited), intervals=intervals)
+                results.audits["citations"] = compute_citation_audit(
+                    Judgements.join(*cited), intervals=intervals
+                )
             if block.annotations is not None:
                 people = read_biography_fact_annotations(block.annotations)
                 results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
                     compute_human_dfactscores(people), rows, intervals=intervals
                 )
-            by_first = [row for row in results.audits.get("dfactscore", []) if row["evaluator"] == models.names[0]]
+            by_first = [
+                row
+                for row in results.audits.get("dfactscore", [])
+                if row["evaluator"] == models.names[0]
+            ]
             lines = [format_dfactscore(row) for row in by_first if row["system"] != ALL_TOGETHER]
             return _finish(run, self, models, results, calls, "dfactscore", lines)
 
@@ -170,12 +201,15 @@ class DFactScoreExperiment(RunSettings):
 
 
 def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperiment:
-    """The experiment of a YAML with the block of an engine, all paths absolute, for `read_experiment`.
+    """The experiment of a YAML with the block of an engine, all paths absolute, for
+    `read_experiment`.
 
     Raises `InputError` naming the line of everything that is wrong.
     """
     name, model = (
-        ("factscore", FactScoreExperiment) if "factscore" in file.data else ("dfactscore", DFactScoreExperiment)
+        ("factscore", FactScoreExperiment)
+        if "factscore" in file.data
+        else ("dfactscore", DFactScoreExperiment)
     )
     own = file.data.get(name)
     file.wrap_in_lists(own, "responses", "verifiers")
@@ -187,7 +221,9 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
         """The value of a key, or of its variant, with absolute paths."""
         if key in block.PATHS:
             return paths.resolve_path(value, place)
-        is_evaluator = key in ("verifier", "verifiers", "citation_judge") and value not in OWN_VERIFIERS
+        is_evaluator = (
+            key in ("verifier", "verifiers", "citation_judge") and value not in OWN_VERIFIERS
+        )
         return resolve_evaluator_paths(paths, value, *place) if is_evaluator else value
 
     changed: dict[str, Any] = {}
@@ -195,10 +231,13 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
         if (value := getattr(block, key, None)) is not None:
             changed[key] = resolve(key, value, name, key)
     changed["responses"] = [
-        paths.resolve_path(*one) for one in paths.expand_patterns(block.responses, name, "responses")
+        paths.resolve_path(*one)
+        for one in paths.expand_patterns(block.responses, name, "responses")
     ]
     key = "verifier" if "verifier" in own else "verifiers"
-    changed["verifiers"] = [resolve(key, one, name, key, at) for at, one in enumerate(block.verifiers)]
+    changed["verifiers"] = [
+        resolve(key, one, name, key, at) for at, one in enumerate(block.verifiers)
+    ]
     if variants := getattr(block, "variants", None):
         changed["variants"] = {
             key: [resolve(key, value, name, "variants", key, at) for at, value in enumerate(values)]
@@ -209,7 +248,7 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
     return experiment.model_copy(update={name: block.model_copy(update=changed)})
 
 
-# ------------------------------------------------------------------------------------- the steps that both runs share
+# ---- the steps that both runs share
 
 
 def _prepare(
@@ -226,7 +265,9 @@ def _prepare(
     for line in (*notes, f"responses {len(responses):>9,} of {systems}"):
         say(line)
     # A knowledge source may have gigabytes: the signature tells it.
-    named = [path for path in inputs if path != block.knowledge or path.endswith((".jsonl", ".jsonl.gz"))]
+    named = [
+        path for path in inputs if path != block.knowledge or path.endswith((".jsonl", ".jsonl.gz"))
+    ]
     return responses, named, Pipeline.open(block, out, say)
 
 
@@ -260,7 +301,8 @@ def _compare(
     inputs: Sequence[str],
     audits: Sequence[Any] | None,
 ) -> Results:
-    """The engine's own audits, then the others of ``audits``: by default all, or without labels those that need none.
+    """The engine's own audits, then the others of ``audits``: by default all, or without labels
+    those that need none.
 
     There may be no label, or no fact at all: audits that do not apply are left out.
     """
@@ -300,7 +342,8 @@ def _finish(
     audit: str,
     lines: Sequence[str],
 ) -> Results:
-    """Say the scores, and write ``summary.json`` (the first verifier's), ``results.json`` and the report."""
+    """Say the scores, and write ``summary.json`` (the first verifier's), ``results.json`` and the
+    report."""
     for line in lines or ["no score: no response states a fact"]:
         run.say(line)
     results.calls.extend(calls)
@@ -326,12 +369,17 @@ def _compare_variants(
     more = compare(
         claims,
         verdicts,
-        audits=[{"sensitivity": {"gamma": experiment.factscore.gamma, "gammas": gammas}}, "retrieval"],
+        audits=[
+            {"sensitivity": {"gamma": experiment.factscore.gamma, "gammas": gammas}},
+            "retrieval",
+        ],
         **experiment.model_dump(include={"replicates", "seed", "confidence"}),
     )
     results.audits.update({name: rows for name, rows in more.audits.items() if rows})
     results.finding_rows.extend(more.finding_rows)
-    results.about["variants"] = {name: one.signatures[one.names[0]] for name, one in variants.items()}
+    results.about["variants"] = {
+        name: one.signatures[one.names[0]] for name, one in variants.items()
+    }
     # The first row of a variant is of all systems.
     first = {row["variant"]: row for row in reversed(results.audits.get("sensitivity", []))}
     return [_format_variant(first[name]) for name in every if name in first]
@@ -346,7 +394,9 @@ def _format_variant(row: Row) -> str:
     return f"{row['variant']:<28} {score or '–':<22} {change}".rstrip()
 
 
-def _format_with_interval(row: Row, key: str, column: Column, format_figure: Callable[[float], str]) -> str:
+def _format_with_interval(
+    row: Row, key: str, column: Column, format_figure: Callable[[float], str]
+) -> str:
     if row[key] is None:
         return ""
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
@@ -357,19 +407,28 @@ def _format_with_interval(row: Row, key: str, column: Column, format_figure: Cal
 def read_block_responses(block: ScoreSettings) -> tuple[list[Response], list[str]]:
     """The responses that a block of settings names, and what was left out of them."""
     if isinstance(block, FactScoreSettings) and block.conversation:
-        return read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)
-    return read_responses(block.responses, facts=block.facts, system=block.system, limit=block.limit), []
+        return read_conversations(
+            list(map(Path, block.responses)), block.topic, block.system, block.limit
+        )
+    return (
+        read_responses(block.responses, facts=block.facts, system=block.system, limit=block.limit),
+        [],
+    )
 
 
 def count_scoring_calls(block: ScoreSettings) -> list[Row]:
-    """A row per step that asks a language model: ``evaluator`` (the step), ``model``, ``calls`` (at most; None: not
-    known before the facts are) and ``reason``; what a row of `factaudit.llm.cost.estimate_llm_judging_cost` has besides
-    is None. Each variant is counted as if it asked everything anew."""
+    """A row per step that asks a language model: ``evaluator`` (the step), ``model``, ``calls`` (at
+    most; None: not known before the facts are) and ``reason``; what a row of
+    `factaudit.llm.cost.estimate_llm_judging_cost` has besides is None. Each variant is counted as
+    if it asked everything anew."""
     if not (block.llm or block.decomposer):
         return []
     responses, _ = read_block_responses(block)
     n_runs = 1 + len(list_score_variants(block)) if isinstance(block, FactScoreSettings) else 1
-    decomposer, limit = block.decomposer or block.llm, "the cost is not known before the facts are; max_cost limits it"
+    decomposer, limit = (
+        block.decomposer or block.llm,
+        "the cost is not known before the facts are; max_cost limits it",
+    )
     steps: list[tuple[str, Any, int | None, str]] = []
     if texts := [one.output for one in responses if one.facts is None]:
         n_sentences = sum(len(split_response(text)[0]) for text in texts)
@@ -377,9 +436,22 @@ def count_scoring_calls(block: ScoreSettings) -> list[Row]:
     if getattr(block, "grouper", None) == "llm":  # once more where the reply cannot be read
         steps.append(("group", block.llm, 2 * len(responses), limit))
     if any(spec in OWN_VERIFIERS for spec in block.verifiers):
-        steps.append(("verify", block.llm, None, f"one call for each fact and each page that it is put to; {limit}"))
+        steps.append(
+            (
+                "verify",
+                block.llm,
+                None,
+                f"one call for each fact and each page that it is put to; {limit}",
+            )
+        )
     unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
     return [
-        {**unknown, "evaluator": step, "model": llm and llm.client_key()[0], "calls": n_calls, "reason": reason}
+        {
+            **unknown,
+            "evaluator": step,
+            "model": llm and llm.client_key()[0],
+            "calls": n_calls,
+            "reason": reason,
+        }
         for step, llm, n_calls, reason in steps
     ]

@@ -1,6 +1,7 @@
 """What are the scores with one setting of the pipeline changed? The audit `sensitivity` reads this.
 
-All variants share the cache of replies and the journals of the run, so that what two have in common is asked once.
+All variants share the cache of replies and the journals of the run, so that what two have in common
+is asked once.
 """
 
 from __future__ import annotations
@@ -23,26 +24,34 @@ VARIED_SETTINGS = (
     *("knowledge", "retrieval", "retrieval_model", "k"),
     *("llm", "verifier", "verifiers", "parser", "npm", "gamma"),
 )
-#: The score's name among the evaluators of the tables of variants: what is varied is the whole pipeline.
+#: The score's name among the evaluators of the tables of variants: what is varied is the whole
+#: pipeline.
 METRIC_NAME = "FActScore"
 
 
 def list_score_variants(block: Any) -> dict[str, Any]:
-    """The variants that a block of settings names, without those that are as the base is: by its name ("k=1") the
-    settings of the whole pipeline with one setting another.
+    """The variants that a block of settings names, without those that are as the base is: by its
+    name ("k=1") the settings of the whole pipeline with one setting another.
 
-    Raises `UsageError` for settings that cannot be varied, values that they do not take, and two of one name.
+    Raises `UsageError` for settings that cannot be varied, values that they do not take, and two of
+    one name.
     """
     found: dict[str, Any] = {}
     for key, values in block.variants.items():
         if key not in VARIED_SETTINGS:
-            raise UsageError(f"variants: {key!r} cannot be varied{suggest_known_name(key, VARIED_SETTINGS)}")
+            raise UsageError(
+                f"variants: {key!r} cannot be varied{suggest_known_name(key, VARIED_SETTINGS)}"
+            )
         field = "verifiers" if key == "verifier" else key
         for value in values:
             try:
-                chosen = getattr(type(block).model_validate({"responses": block.responses, key: value}), field)
+                chosen = getattr(
+                    type(block).model_validate({"responses": block.responses, key: value}), field
+                )
             except ValidationError as error:
-                raise UsageError(f"variants: {key}: {error.errors()[0]['msg']}, found {value!r}") from None
+                raise UsageError(
+                    f"variants: {key}: {error.errors()[0]['msg']}, found {value!r}"
+                ) from None
             if chosen == getattr(block, field):
                 continue
             name = f"{key}={Path(chosen).name if key in block.PATHS else _format_setting(chosen)}"
@@ -62,16 +71,32 @@ def _format_setting(value: Any) -> str:
     if isinstance(value, Mapping):
         name, options = next(iter(value.items()))
         return f"{name}({', '.join(f'{key}={each}' for key, each in (options or {}).items())})"
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
-def stack_variants(scored: Mapping[str, tuple[str, ScoredFacts]]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All facts by variant, and what each variant's own verifier (its name stands before its facts) says of them."""
+def stack_variants(
+    scored: Mapping[str, tuple[str, ScoredFacts]],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All facts by variant, and what each variant's own verifier (its name stands before its facts)
+    says of them."""
     claims, verdicts = [], []
     for name, (verifier, facts) in scored.items():
-        ids = {key: facts.claims[key] + f"@{name}" for key in ("claim_id", "fact_id") if key in facts.claims}
+        ids = {
+            key: facts.claims[key] + f"@{name}"
+            for key in ("claim_id", "fact_id")
+            if key in facts.claims
+        }
         claims.append(facts.claims.assign(**ids, doc=None, variant=name))
         mine = facts.verdicts[facts.verdicts["evaluator"] == verifier]
         verdicts.append(mine.assign(claim_id=mine["claim_id"] + f"@{name}", evaluator=METRIC_NAME))
-    tables = [pd.concat(parts, ignore_index=True).astype({"claim_id": object}) for parts in (claims, verdicts)]
+    tables = [
+        pd.concat(parts, ignore_index=True).astype({"claim_id": object})
+        for parts in (claims, verdicts)
+    ]
     return validate_claims(tables[0]), validate_verdicts(tables[1])

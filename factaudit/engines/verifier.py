@@ -1,4 +1,5 @@
-"""Who verifies a fact? The evaluator LM of FActScore, asked and read as its authors do; or any other evaluator."""
+"""Who verifies a fact? The evaluator LM of FActScore, asked and read as its authors do; or any
+other evaluator."""
 
 from __future__ import annotations
 
@@ -22,15 +23,19 @@ RETRIEVAL, NO_CONTEXT = "retrieval", "no-context"
 OWN_VERIFIERS = (RETRIEVAL, NO_CONTEXT)
 
 
-# --------------------------------------------------------------------------------------------------------- the prompt
+# ---- the prompt
 
 
 def make_retrieval_prompt(topic: str, title: str, passages: Sequence[str], fact: str) -> str:
-    """The prompt with retrieved passages, best first in ``passages``, last in the prompt: byte for byte the original's.
+    """The prompt with retrieved passages, best first in ``passages``, last in the prompt: byte for
+    byte the original's.
 
-    ``passages`` come without ``<s>`` and ``</s>`` (`factaudit.knowledge.retrieval.remove_special_tokens`).
+    ``passages`` come without ``<s>`` and ``</s>``
+    (`factaudit.knowledge.retrieval.remove_special_tokens`).
     """
-    context = "".join(f"Title: {title}\nText: {passage}\n\n" for passage in reversed(passages)).strip()
+    context = "".join(
+        f"Title: {title}\nText: {passage}\n\n" for passage in reversed(passages)
+    ).strip()
     definition = f"Answer the question about {topic} based on the given context.\n\n{context}"
     if definition[-1] not in string.punctuation:
         definition += "."
@@ -42,7 +47,7 @@ def make_no_context_prompt(fact: str) -> str:
     return f"{fact.strip()} True or False?"
 
 
-# ------------------------------------------------------------------------------------------- reading its replies
+# ---- reading its replies
 
 _parse_true_or_false = make_answer_parser(["true"], ["false"])
 
@@ -50,8 +55,8 @@ _parse_true_or_false = make_answer_parser(["true"], ["false"])
 def parse_as_original(reply: str) -> int:
     """The original's reading, which finds a verdict in every reply.
 
-    One of the words "true" and "false": that one. Both: the one whose *first* occurrence is later. Neither: 0 if not,
-    cannot, unknown or information is among the words, else 1.
+    One of the words "true" and "false": that one. Both: the one whose *first* occurrence is later.
+    Neither: 0 if not, cannot, unknown or information is among the words, else 1.
     """
     answer = reply.lower()
     true, false = answer.find("true"), answer.find("false")
@@ -64,10 +69,11 @@ def parse_as_original(reply: str) -> int:
 def read_verification(reply: ChatReply, parser: str = "strict", claim_id: str = "") -> Verdict:
     """The verdict that a reply states.
 
-    ``strict`` takes the answer that it states; where it states none, or contradicts itself, the fact is unscored. Where
-    ``original`` reads a reply otherwise it is a guess: its verdict has a prediction *and* the status ``unparsed``, is
-    scored as published, and is within the bounds. A reply that has no answer (refused, error, skipped, empty, cut off)
-    leaves the fact unscored under its own status, whatever the parser.
+    ``strict`` takes the answer that it states; where it states none, or contradicts itself, the
+    fact is unscored. Where ``original`` reads a reply otherwise it is a guess: its verdict has a
+    prediction *and* the status ``unparsed``, is scored as published, and is within the bounds. A
+    reply that has no answer (refused, error, skipped, empty, cut off) leaves the fact unscored
+    under its own status, whatever the parser.
     """
     answer = extract_llm_answer(reply)
     if answer.status != "ok":
@@ -77,14 +83,19 @@ def read_verification(reply: ChatReply, parser: str = "strict", claim_id: str = 
     prediction = parse_as_original(answer.text) if parser == "original" else stated
     if prediction is None or prediction != stated:
         return Verdict(claim_id, None, prediction, "unparsed", reply.text)
-    return Verdict(claim_id, compute_true_probability(answer.tokens, prediction), prediction, "ok", reply.text)
+    return Verdict(
+        claim_id, compute_true_probability(answer.tokens, prediction), prediction, "ok", reply.text
+    )
 
 
-def compute_true_probability(tokens: Sequence[ChatReplyToken] | None, prediction: int) -> float | None:
+def compute_true_probability(
+    tokens: Sequence[ChatReplyToken] | None, prediction: int
+) -> float | None:
     """P(True) / (P(True) + P(False)) at the first token that says what was predicted.
 
-    None where the server gave none, and where it would say the opposite of the prediction (a token that was drawn
-    though it was the less likely): a score never contradicts the prediction that stands beside it.
+    None where the server gave none, and where it would say the opposite of the prediction (a token
+    that was drawn though it was the less likely): a score never contradicts the prediction that
+    stands beside it.
     """
     token = next((one for one in tokens or () if _parse_token(one.text) == prediction), None)
     if token is None:
@@ -101,15 +112,16 @@ def _parse_token(token: str) -> int | None:
     return {"true": 1, "false": 0}.get(token.strip(string.punctuation + string.whitespace).lower())
 
 
-# ------------------------------------------------------------------------------------------------------ the evaluator
+# ---- the evaluator
 
 
 @dataclass(frozen=True)
 class FactVerifier:
-    """The evaluator LM, with passages ("Retrieve→LM") or alone; it judges facts as any evaluator judges claims.
+    """The evaluator LM, with passages ("Retrieve→LM") or alone; it judges facts as any evaluator
+    judges claims.
 
-    npm: an evaluator that judges the facts that the LM finds true; its verdict then replaces the LM's
-    ("Retrieve→LM+NP").
+    npm: an evaluator that judges the facts that the LM finds true; its verdict then replaces the
+    LM's ("Retrieve→LM+NP").
     """
 
     llm: LLMClient
@@ -125,7 +137,11 @@ class FactVerifier:
 
     @property
     def signature(self) -> str:
-        settings: dict[str, Any] = {"llm": self.llm.signature, "parser": self.parser, "logprobs": self.logprobs}
+        settings: dict[str, Any] = {
+            "llm": self.llm.signature,
+            "parser": self.parser,
+            "logprobs": self.logprobs,
+        }
         settings |= {"npm": self.npm.signature} if self.npm else {}
         return make_signature(self._kind, settings)
 
@@ -142,14 +158,20 @@ class FactVerifier:
         requests = ((claim, self.make_request(claim)) for claim in claims)
         for claim, reply in ask_all(self.llm, requests):
             verdict = read_verification(reply, self.parser, claim.claim_id)
-            yield verdict if self.npm is None or verdict.prediction != 1 else self._ask_npm(claim, verdict)
+            yield (
+                verdict
+                if self.npm is None or verdict.prediction != 1
+                else self._ask_npm(claim, verdict)
+            )
 
     def make_request(self, claim: Claim) -> ChatRequest:
         """The prompt as one user message, with the original's sampling parameters."""
         prompt = make_no_context_prompt(claim.claim)
         if self.with_passages:
             passages = (claim.doc or "").split(PASSAGE_BREAK)
-            prompt = make_retrieval_prompt(claim.topic or "", claim.doc_id or "", passages, claim.claim)
+            prompt = make_retrieval_prompt(
+                claim.topic or "", claim.doc_id or "", passages, claim.claim
+            )
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 50}
         if self.logprobs:
             params |= {"logprobs": True, "top_logprobs": 5}
@@ -163,7 +185,12 @@ class FactVerifier:
             return replace(verdict, raw=f"{verdict.raw}\n[npm undefined]")
         # P(True) is no score for a fact that was found unsupported in spite of it.
         score = verdict.score if said.prediction == 1 else None
-        return replace(verdict, prediction=said.prediction, score=score, raw=f"{verdict.raw}\n[npm {said.score:.4f}]")
+        return replace(
+            verdict,
+            prediction=said.prediction,
+            score=score,
+            raw=f"{verdict.raw}\n[npm {said.score:.4f}]",
+        )
 
 
 def reads_pages(verifier: Evaluator) -> bool:

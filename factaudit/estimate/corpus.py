@@ -1,4 +1,5 @@
-"""What is estimated? The claims or responses of one data set by system, their scores, and the labels so far."""
+"""What is estimated? The claims or responses of one data set by system, their scores, and the
+labels so far."""
 
 from __future__ import annotations
 
@@ -8,7 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column, group_claims_by_columns
+from factaudit.arrays.claim_groups import (
+    ALL_TOGETHER,
+    encode_claim_group_column,
+    group_claims_by_columns,
+)
 from factaudit.arrays.judgements import Judgements, check_evaluators
 
 
@@ -16,15 +21,17 @@ from factaudit.arrays.judgements import Judgements, check_evaluators
 class Corpus:
     """N claims or responses of one dataset, sorted by their ids, and S systems that wrote them.
 
-    Errors are the positive class: ``error`` (N,) is 1 for unattributable, 0 for attributable, NaN for not labelled.
+    Errors are the positive class: ``error`` (N,) is 1 for unattributable, 0 for attributable, NaN
+    for not labelled.
 
-    system: int (N,); score (E, N), support (the prediction where an evaluator gives no score), NaN where missing;
-    prediction (E, N), -1 where missing (the first evaluator is the main one); document (N,) and response (N,): codes
-    from 0; stratum (N,): codes of the user's columns, or None; unit_of_claim: int (n,), of every claim of the
-    `Judgements` its place among the N, -1 where it has none (empty where there is no `Judgements`). n_left_out: claims
-    without a system or (among responses) without a response_id. n_partial: responses with labels for only some of their
-    claims, which count as not labelled. undecided (N,): bool, which of those without a label people looked at and could
-    not decide.
+    system: int (N,); score (E, N), support (the prediction where an evaluator gives no score), NaN
+    where missing; prediction (E, N), -1 where missing (the first evaluator is the main one);
+    document (N,) and response (N,): codes from 0; stratum (N,): codes of the user's columns, or
+    None; unit_of_claim: int (n,), of every claim of the `Judgements` its place among the N, -1
+    where it has none (empty where there is no `Judgements`). n_left_out: claims without a system or
+    (among responses) without a response_id. n_partial: responses with labels for only some of their
+    claims, which count as not labelled. undecided (N,): bool, which of those without a label people
+    looked at and could not decide.
     """
 
     dataset: str
@@ -65,11 +72,13 @@ def build_corpora(
     strata: Sequence[str] = (),
     undecided: np.ndarray | None = None,
 ) -> Iterator[Corpus]:
-    """The corpus of every dataset. ``evaluators``: the main one first, then covariates; none other is read.
+    """The corpus of every dataset. ``evaluators``: the main one first, then covariates; none other
+    is read.
 
-    Claims without a system are left out where others have one; where none has, all are one system, ``__all__``.
-    undecided: bool (n,), the claims that people looked at and could not decide. A response with an undecided claim is
-    unattributable where another of its claims is, else undecided.
+    Claims without a system are left out where others have one; where none has, all are one system,
+    ``__all__``.
+    undecided: bool (n,), the claims that people looked at and could not decide. A response with an
+    undecided claim is unattributable where another of its claims is, else undecided.
     """
     check_evaluators(evaluators, judgements.evaluators)
     units = judgements.at_level(level)

@@ -1,4 +1,5 @@
-"""How can the error rates of systems be estimated from few labels? Four methods, on one data set at one level."""
+"""How can the error rates of systems be estimated from few labels? Four methods, on one data set at
+one level."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ MIN_LABELS = 8
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """The error rate of one system: a share and its interval, NaN where refused; ``reason`` says why, or flags.
+    """The error rate of one system: a share and its interval, NaN where refused; ``reason`` says
+    why, or flags.
 
-    least, greatest: of the rates were none of the undecided claims an error, and were all; of predicted rates the same
-    of the unscored claims; None: as the rate.
+    least, greatest: of the rates were none of the undecided claims an error, and were all; of
+    predicted rates the same of the unscored claims; None: as the rate.
     """
 
     rate: float = np.nan
@@ -44,10 +46,12 @@ class RateEstimate:
 
 @dataclass(frozen=True)
 class Estimation:
-    """A corpus and the draw that its labels came from; what is fitted to the labels is computed once.
+    """A corpus and the draw that its labels came from; what is fitted to the labels is computed
+    once.
 
-    ``draw`` may hold claims that got no label. All arrays are over the corpus's rows, in its order. target: ``corpus``
-    (the claims at hand) or ``population`` (what they were drawn from, documents at random).
+    ``draw`` may hold claims that got no label. All arrays are over the corpus's rows, in its order.
+    target: ``corpus`` (the claims at hand) or ``population`` (what they were drawn from, documents
+    at random).
     """
 
     corpus: Corpus
@@ -57,7 +61,8 @@ class Estimation:
     seed: int = 0
 
     def random_generator(self, purpose: str) -> np.random.Generator:
-        """A generator of its own for each purpose: what one method draws changes no other's figures."""
+        """A generator of its own for each purpose: what one method draws changes no other's
+        figures."""
         names = hash_texts(self.corpus.dataset, self.corpus.level, purpose)
         return np.random.default_rng([self.seed, int(names, 16)])
 
@@ -73,13 +78,16 @@ class Estimation:
 
     @cached_property
     def n_undecided(self) -> np.ndarray:
-        """int (S,): the claims or responses of each system that people looked at and could not decide."""
+        """int (S,): the claims or responses of each system that people looked at and could not
+        decide."""
         return self.corpus.count_by_system(self.corpus.undecided)
 
     @cached_property
     def covariates(self) -> regression.Covariates:
         corpus = self.corpus
-        return regression.make_covariates(corpus.score, corpus.evaluators, corpus.stratum, corpus.system)
+        return regression.make_covariates(
+            corpus.score, corpus.evaluators, corpus.stratum, corpus.system
+        )
 
     @cached_property
     def model(self) -> regression.HierarchicalRegression:
@@ -89,7 +97,9 @@ class Estimation:
             self.covariates, corpus.system, rows, corpus.error[rows], len(corpus.systems)
         )
         p = equal.error_probabilities(equal.find_mode(1.0))[rows]
-        effect = cluster_design_effect((equal.error - p) / np.sqrt(p * (1 - p)), corpus.response[rows])
+        effect = cluster_design_effect(
+            (equal.error - p) / np.sqrt(p * (1 - p)), corpus.response[rows]
+        )
         return replace(equal, label_weight=1 / effect)
 
     @cached_property
@@ -99,7 +109,9 @@ class Estimation:
     @cached_property
     def error_probabilities(self) -> np.ndarray:
         """float64 (N,): P(error) of each claim or response by the model."""
-        return regression.posterior_error_probabilities(self.posterior, self.covariates, self.corpus.system)
+        return regression.posterior_error_probabilities(
+            self.posterior, self.covariates, self.corpus.system
+        )
 
     @cached_property
     def effect_scale(self) -> float:
@@ -111,7 +123,9 @@ class Estimation:
         """float64 (D, S): draws of each system's error rate."""
         corpus, random = self.corpus, self.random_generator("rates")
         documents = corpus.document if self.target == "population" else None
-        return regression.poststratify(self.posterior, self.covariates, corpus.system, corpus.error, random, documents)
+        return regression.poststratify(
+            self.posterior, self.covariates, corpus.system, corpus.error, random, documents
+        )
 
     @cached_property
     def system_draws(self) -> Mapping[int, StratifiedDraw]:
@@ -121,17 +135,23 @@ class Estimation:
 
     @cached_property
     def population_variance(self) -> np.ndarray:
-        """float64 (S,): how much a system's rate varies from one set of documents to the next; 0 for the corpus."""
+        """float64 (S,): how much a system's rate varies from one set of documents to the next; 0
+        for the corpus."""
         corpus = self.corpus
         if self.target == "corpus":
             return np.zeros(len(corpus.systems))
         p = self.model.error_probabilities(self.model.find_mode(self.effect_scale))
-        return regression.superpopulation_variance(p, corpus.system, corpus.document, len(corpus.systems))
+        return regression.superpopulation_variance(
+            p, corpus.system, corpus.document, len(corpus.systems)
+        )
 
     def fill_undecided(self, error: float) -> Estimation:
         """The same in which all undecided claims are errors (1), or none is (0)."""
         filled = np.where(self.corpus.undecided, error, self.corpus.error)
-        return replace(self, corpus=replace(self.corpus, error=filled, undecided=np.zeros(len(filled), dtype=bool)))
+        return replace(
+            self,
+            corpus=replace(self.corpus, error=filled, undecided=np.zeros(len(filled), dtype=bool)),
+        )
 
 
 def estimate_hierarchical(estimation: Estimation) -> list[RateEstimate]:
@@ -151,10 +171,14 @@ def estimate_by_regression_ppi(estimation: Estimation) -> list[RateEstimate]:
     corpus = estimation.corpus
     if len(estimation.labelled_rows) < 2:
         return _refuse_all(estimation)
-    everywhere, held_out = estimation.model.cross_fit(estimation.effect_scale, estimation.random_generator("folds"))
+    everywhere, held_out = estimation.model.cross_fit(
+        estimation.effect_scale, estimation.random_generator("folds")
+    )
     guess = everywhere.copy()
     guess[estimation.labelled_rows] = held_out
-    means = np.bincount(corpus.system, everywhere, minlength=len(corpus.systems)) / np.maximum(corpus.system_sizes, 1)
+    means = np.bincount(corpus.system, everywhere, minlength=len(corpus.systems)) / np.maximum(
+        corpus.system_sizes, 1
+    )
     return _estimate_by_design(
         estimation,
         lambda at, draw, *design: difference_estimate(
@@ -165,11 +189,14 @@ def estimate_by_regression_ppi(estimation: Estimation) -> list[RateEstimate]:
 
 def estimate_by_labels_alone(estimation: Estimation) -> list[RateEstimate]:
     """The labels alone."""
-    return _estimate_by_design(estimation, lambda at, draw, *design: stratified_wilson_interval(draw, *design))
+    return _estimate_by_design(
+        estimation, lambda at, draw, *design: stratified_wilson_interval(draw, *design)
+    )
 
 
 def estimate_by_raw_predictions(estimation: Estimation) -> list[RateEstimate]:
-    """What the main evaluator predicts; bounds: were none of the unscored claims an error, and were all."""
+    """What the main evaluator predicts; bounds: were none of the unscored claims an error, and were
+    all."""
     corpus = estimation.corpus
     sizes, scored = corpus.system_sizes, corpus.count_by_system(corpus.prediction[0] >= 0)
     errors = corpus.count_by_system(corpus.prediction[0] == 0)
@@ -177,12 +204,18 @@ def estimate_by_raw_predictions(estimation: Estimation) -> list[RateEstimate]:
     found = []
     for rate, size, n in zip(rates.tolist(), sizes.tolist(), scored.tolist(), strict=True):
         if not n:
-            found.append(RateEstimate(reason=f"{corpus.evaluators[0]} scored none of its {corpus.level}s"))
+            found.append(
+                RateEstimate(reason=f"{corpus.evaluators[0]} scored none of its {corpus.level}s")
+            )
             continue
         unscored = f"{format_count(size - n, corpus.level)} unscored" if size > n else ""
-        reason = join_reasons(["as predicted; no interval: how far off it is is not known", unscored])
+        reason = join_reasons(
+            ["as predicted; no interval: how far off it is is not known", unscored]
+        )
         least = rate * (n / size)  # exactly the rate where all are scored
-        found.append(RateEstimate(rate, reason=reason, least=least, greatest=least + (1 - n / size)))
+        found.append(
+            RateEstimate(rate, reason=reason, least=least, greatest=least + (1 - n / size))
+        )
     return found
 
 
@@ -195,8 +228,8 @@ ESTIMATION_METHODS: dict[str, Callable[[Estimation], list[RateEstimate]]] = {
 
 
 def estimate_by_method(name: str, estimation: Estimation) -> list[RateEstimate]:
-    """The estimates of a method. Claims that people could not decide count as unlabelled; they widen the bounds, from
-    the rate if none of them were an error to the rate if all were."""
+    """The estimates of a method. Claims that people could not decide count as unlabelled; they
+    widen the bounds, from the rate if none of them were an error to the rate if all were."""
     method = ESTIMATION_METHODS[name]
     found = method(estimation)
     if name == "raw" or not estimation.corpus.undecided.any() or not len(estimation.labelled_rows):
@@ -220,7 +253,8 @@ def _estimate_by_design(
 ) -> list[RateEstimate]:
     """Rate, low and high of each system with labels, by the design that its labels were drawn by.
 
-    estimate: of a system's place and draw, its labels, number of claims, clusters, confidence, population variance.
+    estimate: of a system's place and draw, its labels, number of claims, clusters, confidence,
+    population variance.
     """
     found, corpus = _refuse_all(estimation), estimation.corpus
     for at, draw in estimation.system_draws.items():

@@ -1,4 +1,5 @@
-"""What is the error rate of every system, by few labels? Rows for each data set, level, system and method."""
+"""What is the error rate of every system, by few labels? Rows for each data set, level, system and
+method."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ import scipy
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import LEVELS, MISSING, Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
-from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
+from factaudit.datasets.python_input import (
+    ClaimColumnNames,
+    MappingSource,
+    TableSource,
+    load_python_input_frames,
+)
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import (
@@ -56,10 +62,11 @@ EstimatesByMethod = Callable[[str], list[RateEstimate]]
 class EstimationResults:
     """What `estimate_rates` found, as flat rows.
 
-    rates: dataset, level, system, method, n, n_unpredicted, n_labels, n_undecided, rate, rate_low, rate_high, rate_min
-    and rate_max (the rate were none of the undecided claims an error, and were all; of predicted rates of the unscored
-    ones), reason; differences, ranks: of the systems by the hierarchical model; summary: per dataset and level
-    headroom, the share of pairs resolved, the widths with and without scores, which method to quote and why.
+    rates: dataset, level, system, method, n, n_unpredicted, n_labels, n_undecided, rate, rate_low,
+    rate_high, rate_min and rate_max (the rate were none of the undecided claims an error, and were
+    all; of predicted rates of the unscored ones), reason; differences, ranks: of the systems by the
+    hierarchical model; summary: per dataset and level headroom, the share of pairs resolved, the
+    widths with and without scores, which method to quote and why.
     """
 
     rates: list[Row]
@@ -103,15 +110,21 @@ def estimate_rates(
     evaluators: Sequence[str] | None = None,
     **columns: Unpack[ClaimColumnNames],
 ) -> EstimationResults:
-    """Estimate the error rate of every system from a few labels and the scores of evaluators on all claims.
+    """Estimate the error rate of every system from a few labels and the scores of evaluators on all
+    claims.
 
     Args:
-        claims, verdicts: tables, frames or paths of any shape, as `factaudit.results.compare` takes them, read by
+        claims, verdicts: tables, frames or paths of any shape, as `factaudit.results.compare` takes
+        them, read by
             ``mapping``, ``columns`` and ``evaluators``; the verdicts are of all claims. The
-            claims' labels count where no annotations are given. Or `Judgements`, which are both in one.
-        annotations: a validated third table, made labels by ``rule`` and ``grades`` (`factaudit.tables.annotations`).
-        sample: the file that the labels were drawn by; without it they are taken as drawn at random in each system.
-        main: the evaluator that leads (by default the one that drew the sample, else the first in ``verdicts``).
+            claims' labels count where no annotations are given. Or `Judgements`, which are both in
+            one.
+        annotations: a validated third table, made labels by ``rule`` and ``grades``
+        (`factaudit.tables.annotations`).
+        sample: the file that the labels were drawn by; without it they are taken as drawn at random
+        in each system.
+        main: the evaluator that leads (by default the one that drew the sample, else the first in
+        ``verdicts``).
         covariates: the other evaluators to use (by default all).
         methods: of `factaudit.estimate.methods.ESTIMATION_METHODS`.
         strata: columns of the claims that the model may use.
@@ -126,7 +139,8 @@ def estimate_rates(
         judgements, order = claims, list(claims.evaluators)
         if main is None and len(order) > 1 and sample is None:
             raise UsageError(
-                f"estimate: expected main, one of {', '.join(order)}: these tables have no first evaluator"
+                f"estimate: expected main, one of {', '.join(order)}: these tables have no first"
+                " evaluator"
             )
         if annotations is not None:
             labelled = _relabel(judgements.claims, annotations, rule, grades)
@@ -136,7 +150,8 @@ def estimate_rates(
         loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
         if loaded.claims is None or loaded.verdicts is None:
             raise UsageError(
-                f"estimate_rates: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given"
+                f"estimate_rates: there are no {'claims' if loaded.claims is None else 'verdicts'}"
+                " in what was given"
             )
         annotations = loaded.annotations if annotations is None else annotations
         judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule, grades)
@@ -157,7 +172,8 @@ def estimate_rates(
     for level in dict.fromkeys(levels):
         for corpus in build_corpora(judgements, level, names, present, undecided):
             n = len(corpus.error)
-            # Where each response is a single claim, its rates would be those of the claims, drawn again.
+            # Where each response is a single claim, its rates would be those of the claims, drawn
+            # again.
             if n and (level == "claim" or n_claims.get(corpus.dataset) != n):
                 estimation, refused = _make_estimation(corpus, judgements, sample, methods)
                 estimation = replace(estimation, target=target, confidence=confidence, seed=seed)
@@ -187,25 +203,32 @@ def join_claims(
     rule: str = "majority",
     grades: Mapping[str, int | None] | None = None,
 ) -> Judgements:
-    """Claims and verdicts joined, with the labels that a rule makes of annotations where there are any."""
+    """Claims and verdicts joined, with the labels that a rule makes of annotations where there are
+    any."""
     if annotations is not None:
         claims = _relabel(claims, annotations, rule, grades)
     return Judgements.join(claims, verdicts)
 
 
 def _relabel(
-    claims: pd.DataFrame, annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None
+    claims: pd.DataFrame,
+    annotations: pd.DataFrame,
+    rule: str,
+    grades: Mapping[str, int | None] | None,
 ) -> pd.DataFrame:
     """The claims with the labels that a rule makes of annotations, and no others."""
     if rule == "mean":
         raise UsageError(
-            "the label rule 'mean' gives numbers between 0 and 1, from which no rate can be estimated; choose "
-            "majority or another rule"
+            "the label rule 'mean' gives numbers between 0 and 1, from which no rate can be"
+            " estimated; choose majority or another rule"
         )
     labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations, grades))
     at = find_claim_positions_in_table(claims, pd.Series(labels.index))
     if (at < 0).any():
-        raise UsageError(f"{(at < 0).sum()} annotated claims are not in the claims table ({labels.index[at < 0][0]!r})")
+        raise UsageError(
+            f"{(at < 0).sum()} annotated claims are not in the claims table"
+            f" ({labels.index[at < 0][0]!r})"
+        )
     label = pd.Series(pd.NA, index=claims.index, dtype="Int8")
     label.iloc[at] = labels.to_numpy()
     return claims.assign(label=label)
@@ -225,7 +248,8 @@ def order_evaluators(
 def _make_estimation(
     corpus: Corpus, judgements: Judgements, sample: LabelSample | None, methods: Sequence[str]
 ) -> tuple[Estimation, str]:
-    """The corpus with the draw of its labels; without labels where they cannot be used, and then why."""
+    """The corpus with the draw of its labels; without labels where they cannot be used, and then
+    why."""
     refused = ""
     draw = simple_random_draw(corpus.is_labelled | corpus.undecided, corpus.system)
     if sample is not None:
@@ -235,18 +259,29 @@ def _make_estimation(
             refused = str(error)
     elif corpus.n_partial > 0.1 * max(1, corpus.is_labelled.sum()):
         partial = format_count(corpus.n_partial, "response")
-        of_all = " of all systems" * (len(corpus.systems) > 1)  # the reason stands in the row of each system
-        refused = f"{partial}{of_all} with labels for some of their claims only: sample with --level response"
+        of_all = " of all systems" * (
+            len(corpus.systems) > 1
+        )  # the reason stands in the row of each system
+        refused = (
+            f"{partial}{of_all} with labels for some of their claims only: sample with --level"
+            " response"
+        )
     if refused or set(methods) == {"raw"}:  # predicted rates need no label, and nothing is fitted
         nothing = np.zeros(len(corpus.error), dtype=bool)
         n_partial = 0 if refused else corpus.n_partial
-        corpus = replace(corpus, error=np.full(len(nothing), np.nan), undecided=nothing, n_partial=n_partial)
+        corpus = replace(
+            corpus, error=np.full(len(nothing), np.nan), undecided=nothing, n_partial=n_partial
+        )
         draw = simple_random_draw(nothing, corpus.system)
     return Estimation(corpus, draw), refused
 
 
 def _append_estimates(
-    results: EstimationResults, estimation: Estimation, refused: str, methods: Sequence[str], has_sample: bool
+    results: EstimationResults,
+    estimation: Estimation,
+    refused: str,
+    methods: Sequence[str],
+    has_sample: bool,
 ) -> None:
     corpus = estimation.corpus
     about: Row = {"dataset": corpus.dataset, "level": corpus.level}
@@ -263,15 +298,23 @@ def _append_estimates(
                 flags.append("no interval: it would be a single point")
             if name in ("hierarchical", "regression-ppi") and at in contradicting:
                 flags.append(
-                    f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} of regression-ppi's standard "
-                    "errors apart"
+                    f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} of"
+                    " regression-ppi's standard errors apart"
                 )
             row = about | {"system": system, "method": name, "n": int(corpus.system_sizes[at])}
-            row |= {"n_unpredicted": int(n_unpredicted[at]), "n_labels": int(estimation.n_labels[at])}
-            row |= {"n_undecided": int(estimation.n_undecided[at]), "rate": none_if_undefined(one.rate)}
+            row |= {
+                "n_unpredicted": int(n_unpredicted[at]),
+                "n_labels": int(estimation.n_labels[at]),
+            }
+            row |= {
+                "n_undecided": int(estimation.n_undecided[at]),
+                "rate": none_if_undefined(one.rate),
+            }
             row |= name_ends("rate", (one.low, one.high))
             ends = [one.rate if end is None else end for end in (one.least, one.greatest)]
-            results.rates.append(row | name_ends("rate", ends, ("min", "max")) | {"reason": join_reasons(flags)})
+            results.rates.append(
+                row | name_ends("rate", ends, ("min", "max")) | {"reason": join_reasons(flags)}
+            )
     pairs = compare_pairs(estimation)
     results.differences.extend(about | row for row in pairs)
     results.ranks.extend(about | row for row in rank_systems(estimation))
@@ -290,11 +333,13 @@ def _append_estimates(
         "n_undecided": int(estimation.n_undecided.sum()),
     }
     results.summary.append(
-        about | summary | {"reason": join_reasons([refused, *_list_caveats(estimation, has_sample)])}
+        about
+        | summary
+        | {"reason": join_reasons([refused, *_list_caveats(estimation, has_sample)])}
     )
 
 
-# ------------------------------------------------------------------------------------------------ systems side by side
+# ---- systems side by side
 
 
 def _list_compared_systems(estimation: Estimation) -> list[int]:
@@ -303,10 +348,11 @@ def _list_compared_systems(estimation: Estimation) -> list[int]:
 
 
 def compare_pairs(estimation: Estimation) -> list[Row]:
-    """A row per pair of systems: difference = the error rate of system_a minus that of system_b, with its interval.
+    """A row per pair of systems: difference = the error rate of system_a minus that of system_b,
+    with its interval.
 
-    p_wrong: the probability that the difference has the other sign. ``order`` is ``<`` or ``>`` of the pairs that this
-    alone tells apart (`MAX_WRONG_PAIR_SHARE`), else ``?``.
+    p_wrong: the probability that the difference has the other sign. ``order`` is ``<`` or ``>`` of
+    the pairs that this alone tells apart (`MAX_WRONG_PAIR_SHARE`), else ``?``.
     """
     pairs = list(combinations(_list_compared_systems(estimation), 2))
     if not pairs:
@@ -315,7 +361,9 @@ def compare_pairs(estimation: Estimation) -> list[Row]:
     differences = estimation.rate_draws[:, a] - estimation.rate_draws[:, b]
     means, lows, highs = posterior.posterior_interval(differences, estimation.confidence)
     p_wrong = posterior.wrong_direction_probabilities(differences)
-    apart = posterior.select_directed_pairs(p_wrong, MAX_WRONG_PAIR_SHARE, (1 - estimation.confidence) / 2)
+    apart = posterior.select_directed_pairs(
+        p_wrong, MAX_WRONG_PAIR_SHARE, (1 - estimation.confidence) / 2
+    )
     systems = estimation.corpus.systems
     return [
         {
@@ -331,11 +379,14 @@ def compare_pairs(estimation: Estimation) -> list[Row]:
 
 
 def rank_systems(estimation: Estimation) -> list[Row]:
-    """A row per system: p_best, the probability of the lowest error rate, and its rank (1 is best) with an interval."""
+    """A row per system: p_best, the probability of the lowest error rate, and its rank (1 is best)
+    with an interval."""
     members = _list_compared_systems(estimation)
     if len(members) < 2:
         return []
-    p_best, (rank, low, high) = posterior.rank_posterior_draws(estimation.rate_draws[:, members], estimation.confidence)
+    p_best, (rank, low, high) = posterior.rank_posterior_draws(
+        estimation.rate_draws[:, members], estimation.confidence
+    )
     return [
         {
             "system": estimation.corpus.systems[at],
@@ -348,22 +399,27 @@ def rank_systems(estimation: Estimation) -> list[Row]:
 
 
 def find_lowest_rate(estimation: Estimation) -> Row:
-    """The lowest error rate among the systems (headroom), with its interval; null without labels."""
+    """The lowest error rate among the systems (headroom), with its interval; null without
+    labels."""
     members = _list_compared_systems(estimation)
     point, low, high = (np.nan,) * 3
     if members:
-        point, low, high = posterior.lowest_rate_interval(estimation.rate_draws[:, members], estimation.confidence)
+        point, low, high = posterior.lowest_rate_interval(
+            estimation.rate_draws[:, members], estimation.confidence
+        )
     return {"headroom": none_if_undefined(point), **name_ends("headroom", (low, high))}
 
 
-# ------------------------------------------------------------------------------------------------ what to make of them
+# ---- what to make of them
 
 
 def find_contradictions(estimates_by_method: EstimatesByMethod, confidence: float) -> list[int]:
     """The systems whose hierarchical and regression-PPI rates contradict each other."""
     z = scipy.special.ndtri((1 + confidence) / 2)
     found = []
-    both = zip(estimates_by_method("hierarchical"), estimates_by_method("regression-ppi"), strict=True)
+    both = zip(
+        estimates_by_method("hierarchical"), estimates_by_method("regression-ppi"), strict=True
+    )
     for at, (model, design) in enumerate(both):
         # Where an interval is cut off at 0 or 1, the other side has its standard error.
         error = max(design.high - design.rate, design.rate - design.low) / z
@@ -373,12 +429,17 @@ def find_contradictions(estimates_by_method: EstimatesByMethod, confidence: floa
 
 
 def _compare_widths(estimates_by_method: EstimatesByMethod) -> Row:
-    """Mean widths of the intervals with the scores and by labels alone, over the systems that have both.
+    """Mean widths of the intervals with the scores and by labels alone, over the systems that have
+    both.
 
-    worth: the squared ratio of widths, labels alone to with scores, which is how many labels one label is worth.
+    worth: the squared ratio of widths, labels alone to with scores, which is how many labels one
+    label is worth.
     """
     widths = np.array(
-        [[one.high - one.low for one in estimates_by_method(name)] for name in ("hierarchical", "labels")]
+        [
+            [one.high - one.low for one in estimates_by_method(name)]
+            for name in ("hierarchical", "labels")
+        ]
     )
     widths = widths[:, (widths > 0).all(0)]
     width, alone = widths.mean(1) if widths.size else (np.nan, np.nan)
@@ -386,8 +447,11 @@ def _compare_widths(estimates_by_method: EstimatesByMethod) -> Row:
     return {key: none_if_undefined(value) for key, value in figures.items()}
 
 
-def _recommend_method(estimation: Estimation, n_contradicting: int, refused: str, methods: Sequence[str]) -> Row:
-    """``quote``: the method to quote, or None; ``why``: the sentence that says why; methods: those asked for."""
+def _recommend_method(
+    estimation: Estimation, n_contradicting: int, refused: str, methods: Sequence[str]
+) -> Row:
+    """``quote``: the method to quote, or None; ``why``: the sentence that says why; methods: those
+    asked for."""
     if set(methods) == {"raw"}:
         return {"quote": None, "why": "only the predicted rates were asked for (--method)"}
     method, why = _choose_method(estimation, n_contradicting, refused)
@@ -396,25 +460,45 @@ def _recommend_method(estimation: Estimation, n_contradicting: int, refused: str
     return {"quote": method, "why": why}
 
 
-def _choose_method(estimation: Estimation, n_contradicting: int, refused: str) -> tuple[str | None, str]:
+def _choose_method(
+    estimation: Estimation, n_contradicting: int, refused: str
+) -> tuple[str | None, str]:
     labelled = estimation.n_labels[estimation.n_labels > 0]
     if refused:
         return None, "no rate can be quoted: the labels that there are cannot be used"
     if not len(labelled):
         return None, "no rate can be quoted: there is no label to correct the predictions by"
     if estimation.corpus.is_labelled.all() and estimation.target == "corpus":
-        return "labels", "quote the labels: everything is labelled, so that the rates are counts and no estimates"
+        return (
+            "labels",
+            (
+                "quote the labels: everything is labelled, so that the rates are counts and no"
+                " estimates"
+            ),
+        )
     if n_contradicting > MAX_CONTRADICTING_SHARE * len(labelled):
         systems = f"{n_contradicting} of {len(labelled)} systems"
-        why = f"quote the labels: for {systems} the model and the design-based estimate contradict each other"
+        why = (
+            f"quote the labels: for {systems} the model and the design-based estimate contradict"
+            " each other"
+        )
         return "labels", why
     if not _scores_tell_errors(estimation) and labelled.min() >= MIN_INTERVAL_LABELS:
-        why = "quote the labels: they do not show that the scores tell errors from correct claims, so that scores add "
+        why = (
+            "quote the labels: they do not show that the scores tell errors from correct claims, so"
+            " that scores add "
+        )
         return "labels", why + "nothing that can be relied on"
     if np.median(labelled) < MIN_LABELS:
-        why = f"quote hierarchical for its interval, though fewer than {MIN_LABELS} labels a system say little"
+        why = (
+            f"quote hierarchical for its interval, though fewer than {MIN_LABELS} labels a system"
+            " say little"
+        )
         return "hierarchical", why
-    why = "quote hierarchical: it uses the scores and all systems' labels, and its intervals are calibrated"
+    why = (
+        "quote hierarchical: it uses the scores and all systems' labels, and its intervals are"
+        " calibrated"
+    )
     return "hierarchical", why
 
 
@@ -426,7 +510,8 @@ def _scores_tell_errors(estimation: Estimation) -> bool:
 
 
 def _list_caveats(estimation: Estimation, has_sample: bool) -> Iterator[str]:
-    """What a reader of one corpus's estimates should know about its labels and scores, and what was left out."""
+    """What a reader of one corpus's estimates should know about its labels and scores, and what was
+    left out."""
     corpus, n_labels = estimation.corpus, estimation.n_labels[estimation.n_labels > 0]
     few = int((n_labels < MIN_LABELS).sum())
     if few and np.median(n_labels) >= MIN_LABELS:
@@ -434,15 +519,21 @@ def _list_caveats(estimation: Estimation, has_sample: bool) -> Iterator[str]:
     if len(n_labels) and not has_sample and not corpus.is_labelled.all():
         yield "no sample file: the labels are taken as drawn at random within each system"
     if missing := int(np.isnan(corpus.score[0]).sum()):
-        yield f"{corpus.evaluators[0]} did not score {missing:,} of {format_count(len(corpus.error), corpus.level)}"
+        yield (
+            f"{corpus.evaluators[0]} did not score {missing:,} of"
+            f" {format_count(len(corpus.error), corpus.level)}"
+        )
     if corpus.n_left_out:
         what = "without a system" if corpus.level == "claim" else "without a response_id"
         yield f"{format_count(corpus.n_left_out, 'claim')} {what} left out"
     if corpus.n_partial:
-        yield f"{format_count(corpus.n_partial, 'response')} with labels for only some claims count as not labelled"
+        yield (
+            f"{format_count(corpus.n_partial, 'response')} with labels for only some claims count"
+            " as not labelled"
+        )
     if undecided := int(estimation.n_undecided.sum()):
         seen = format_count(undecided + len(estimation.labelled_rows), corpus.level)
         yield (
-            f"people could not decide {undecided} of {seen} that they looked at: they count as unlabelled, and the "
-            "bounds as right and as wrong"
+            f"people could not decide {undecided} of {seen} that they looked at: they count as"
+            " unlabelled, and the bounds as right and as wrong"
         )

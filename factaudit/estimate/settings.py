@@ -1,4 +1,5 @@
-"""Which settings does an estimate have? The block ``estimate:`` of an experiment YAML, or the command's options."""
+"""Which settings does an estimate have? The block ``estimate:`` of an experiment YAML, or the
+command's options."""
 
 from __future__ import annotations
 
@@ -23,9 +24,11 @@ _NO_ARGUMENTS = {"labels", "sample"}
 
 
 class EstimateSettings(BaseModel):
-    """How error rates are estimated; `factaudit.estimate.rates.estimate_rates` says what each means.
+    """How error rates are estimated; `factaudit.estimate.rates.estimate_rates` says what each
+    means.
 
-    labels: annotation files (without them the labels are the claims' own); sample: the file that they were drawn by.
+    labels: annotation files (without them the labels are the claims' own); sample: the file that
+    they were drawn by.
     """
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
@@ -55,7 +58,11 @@ class EstimateSettings(BaseModel):
         return hash_texts(settings, *(one["checksum"] for one in file_checksums))
 
     def estimate(
-        self, claims: pd.DataFrame | Judgements, verdicts: pd.DataFrame | None, seed: int, confidence: float
+        self,
+        claims: pd.DataFrame | Judgements,
+        verdicts: pd.DataFrame | None,
+        seed: int,
+        confidence: float,
     ) -> EstimationResults:
         """Read the files and estimate. Raises `UsageError` as `check` does."""
         self.check()

@@ -1,4 +1,5 @@
-"""Which claims can pass without review, and which should a person see first? A rule with a promise."""
+"""Which claims can pass without review, and which should a person see first? A rule with a
+promise."""
 
 from __future__ import annotations
 
@@ -45,11 +46,14 @@ _UNEVEN_DRAW_P = 0.001
 class TriageResults:
     """What `triage_claims` found.
 
-    rule: how to apply it to further claims. Those pass whose risk is at most the threshold of their group (of the
-    ``column``, where each has its own; None: nothing passes). Of one evaluator the risk is 1 − score, of several the
-    weighted mean of the logits of 1 − score, standardised by ``mean`` and ``spread``.
-    promises: a row per group (all claims, a data set or a system) with statement; curve: a row per group and threshold;
-    queue: a row per claim, those to review first, the riskiest before the others. A labelled error does not pass.
+    rule: how to apply it to further claims. Those pass whose risk is at most the threshold of their
+    group (of the ``column``, where each has its own; None: nothing passes). Of one evaluator the
+    risk is 1 − score, of several the weighted mean of the logits of 1 − score, standardised by
+    ``mean`` and ``spread``.
+    promises: a row per group (all claims, a data set or a system) with statement; curve: a row per
+    group and threshold;
+    queue: a row per claim, those to review first, the riskiest before the others. A labelled error
+    does not pass.
     """
 
     rule: Row
@@ -60,7 +64,8 @@ class TriageResults:
 
 @dataclass(frozen=True)
 class TriagePromise:
-    """max_error: of what passes; min_recall: of all errors, in what is reviewed; either may be None, not both.
+    """max_error: of what passes; min_recall: of all errors, in what is reviewed; either may be
+    None, not both.
 
     Raises `UsageError` where it promises nothing or what no labels can show.
     """
@@ -72,7 +77,9 @@ class TriagePromise:
 
     def __post_init__(self) -> None:
         if self.max_error is None and self.min_recall is None:
-            raise UsageError("expected --max-error, --min-recall or both: they say what triage must promise")
+            raise UsageError(
+                "expected --max-error, --min-recall or both: they say what triage must promise"
+            )
         for name, share in (("max error", self.max_error), ("min recall", self.min_recall)):
             if share is not None and not 0 < share < 1:
                 raise UsageError(f"expected a {name} between 0 and 1, found {share}")
@@ -88,7 +95,9 @@ class TriagePromise:
         if self.max_error is not None:
             parts.append(f"at most {100 * self.max_error:g}% of what passes are errors")
         if self.min_recall is not None:
-            parts.append(f"at least {100 * self.min_recall:g}% of all errors are among what is reviewed")
+            parts.append(
+                f"at least {100 * self.min_recall:g}% of all errors are among what is reviewed"
+            )
         return " and ".join(parts)
 
 
@@ -112,24 +121,35 @@ def triage_claims(
     """Choose the claims that pass without review, so that few errors do, with a stated confidence.
 
     Args:
-        claims, verdicts: tables, frames or paths of any shape; the claims' labels count where no annotations are given.
+        claims, verdicts: tables, frames or paths of any shape; the claims' labels count where no
+        annotations are given.
         annotations: what people said, made labels by ``rule``.
-        sample: the file that the labels were drawn by; without it they are taken as drawn at random.
+        sample: the file that the labels were drawn by; without it they are taken as drawn at
+        random.
         max_error: the promised share of errors among what passes, at most.
         min_recall: the promised share of all errors among what is reviewed, at least.
-        evaluators: one, whose score gets a threshold, or several, which are combined by weights from the labels; by
+        evaluators: one, whose score gets a threshold, or several, which are combined by weights
+        from the labels; by
             default all in the verdicts.
-        by: ``all`` makes one promise over all claims, ``dataset`` or ``system`` one for each, which holds by itself.
-        target: ``corpus``, these claims, or ``population``, further claims of the same kind, on new documents.
+        by: ``all`` makes one promise over all claims, ``dataset`` or ``system`` one for each, which
+        holds by itself.
+        target: ``corpus``, these claims, or ``population``, further claims of the same kind, on new
+        documents.
 
-    Raises `UsageError` for what cannot be promised, `InputError` for labels that the sample did not draw.
+    Raises `UsageError` for what cannot be promised, `InputError` for labels that the sample did not
+    draw.
     """
     promise = TriagePromise(max_error, min_recall, confidence, target)
     if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
-        raise UsageError(f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}")
+        raise UsageError(
+            f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}"
+        )
     loaded = load_python_input_frames(claims, verdicts, mapping)
     if loaded.claims is None or loaded.verdicts is None:
-        raise UsageError(f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
+        raise UsageError(
+            f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was"
+            " given"
+        )
     annotations = loaded.annotations if annotations is None else annotations
     judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule)
     if sample is not None:
@@ -137,8 +157,8 @@ def triage_claims(
     rows = np.flatnonzero(judgements.label >= 0)
     if not len(rows):
         raise UsageError(
-            "no label was found; draw claims to label with `factaudit sample --at-random`, then name the labels "
-            "with --label-file"
+            "no label was found; draw claims to label with `factaudit sample --at-random`, then"
+            " name the labels with --label-file"
         )
     if not promise.is_population and (judgements.label >= 0).all():
         raise UsageError(
@@ -159,7 +179,9 @@ def triage_claims(
     for place, key in enumerate(groups.keys):
         group, inside = key.get(by, ALL_TOGETHER), groups.codes == place
         if group is None:
-            raise UsageError(f"--by {by}: {format_count(int(inside.sum()), 'claim')} without a {by}")
+            raise UsageError(
+                f"--by {by}: {format_count(int(inside.sum()), 'claim')} without a {by}"
+            )
         mine = inside[rows]
         own_rows = (np.cumsum(inside) - 1)[rows[mine]]
         clustered = promise.is_population or are_labels_clustered(own_rows, cluster[inside])
@@ -196,7 +218,8 @@ def triage_claims(
         mean, spread = risk_scale(score)
         rule_row["mean"] = dict(zip(names, mean.tolist(), strict=True))
         rule_row["spread"] = {
-            name: one if np.isfinite(one) else None for name, one in zip(names, spread.tolist(), strict=True)
+            name: one if np.isfinite(one) else None
+            for name, one in zip(names, spread.tolist(), strict=True)
         }
     return TriageResults(rule_row, promises, curve_rows, _order_queue(judgements, risk, passes))
 
@@ -210,12 +233,14 @@ def _weigh_labels(
         system = pd.factorize(judgements.claims["system"].astype("string").fillna(""))[0]
         labelled = judgements.label >= 0
         counts = np.array([np.bincount(system, labelled), np.bincount(system, ~labelled)])
-        if (counts.sum(axis=1) == 0).any() or scipy.stats.chi2_contingency(counts).pvalue > _UNEVEN_DRAW_P:
+        if (counts.sum(axis=1) == 0).any() or scipy.stats.chi2_contingency(
+            counts
+        ).pvalue > _UNEVEN_DRAW_P:
             system = np.zeros_like(system)
         elif not np.bincount(system, labelled).all():
             raise UsageError(
-                "the labels were not drawn at random over systems, and some system has none: draw them with "
-                "`factaudit sample`, or give each system its own promise (by system)"
+                "the labels were not drawn at random over systems, and some system has none: draw"
+                " them with `factaudit sample`, or give each system its own promise (by system)"
             )
         n_labelled = np.bincount(system, labelled)
         return (np.bincount(system) / np.maximum(n_labelled, 1))[system[rows]]
@@ -228,11 +253,18 @@ def _weigh_labels(
             mine = draw.select(corpus.system[draw.rows] == system)
             weight[claim_of_unit[mine.rows]] = label_weights(mine, corpus.is_labelled[mine.rows])
     of_labels = weight[rows]
-    return np.full(len(rows), of_labels.mean()) if of_labels.max() < _ROUNDED_WEIGHTS * of_labels.min() else of_labels
+    return (
+        np.full(len(rows), of_labels.mean())
+        if of_labels.max() < _ROUNDED_WEIGHTS * of_labels.min()
+        else of_labels
+    )
 
 
-def _describe_promise(curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise) -> Row:
-    """What passes of a group of claims and what is promised of it, with a sentence; or why nothing is."""
+def _describe_promise(
+    curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise
+) -> Row:
+    """What passes of a group of claims and what is promised of it, with a sentence; or why nothing
+    is."""
     limit, needed = None, None
     n_known = n_passing = 0
     if curve.last >= 0:
@@ -249,8 +281,12 @@ def _describe_promise(curve: RiskCurve, n_claims: int, error: np.ndarray, promis
         statement = f"all {n_claims:,} claims are labelled, so no claim is left to triage."
     else:
         labels = format_count(len(error), "label")
-        statement = f"No claim can pass without review: {labels} are too few to promise that {promise}."
-        if promise.max_error is not None and promise.min_recall is None:  # of both nobody knows how many would do
+        statement = (
+            f"No claim can pass without review: {labels} are too few to promise that {promise}."
+        )
+        if (
+            promise.max_error is not None and promise.min_recall is None
+        ):  # of both nobody knows how many would do
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
             if needed is not None:
                 statement += f" About {needed:,} labels may let some pass."
@@ -271,14 +307,17 @@ def _describe_promise(curve: RiskCurve, n_claims: int, error: np.ndarray, promis
     }
 
 
-def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
+def _list_curve_rows(
+    group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise
+) -> Iterator[Row]:
     share, n_passing = divide_or_undefined(curve.n_errors, curve.n_labels), curve.n_claims
     of = None if promise.is_population else n_passing
     high = error_share_upper_limits(curve.n_labels, curve.n_errors, promise.confidence, of)
     if not promise.is_population:  # of these claims, labelled errors do not pass
         n_passing = curve.n_claims - curve.n_known
         share, high = (
-            divide_or_undefined(np.maximum(one * curve.n_claims - curve.n_known, 0), n_passing) for one in (share, high)
+            divide_or_undefined(np.maximum(one * curve.n_claims - curve.n_known, 0), n_passing)
+            for one in (share, high)
         )
     for at, threshold in enumerate(curve.threshold.tolist()):
         yield {
@@ -293,9 +332,11 @@ def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: Triag
 
 
 def _order_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
-    """A row per claim: those to review first, the riskiest before the others; then those that pass, those with a label.
+    """A row per claim: those to review first, the riskiest before the others; then those that pass,
+    those with a label.
 
-    passes: bool (N,), of a labelled error False: it is known, and in no list to review. Unscored claims come before all
+    passes: bool (N,), of a labelled error False: it is known, and in no list to review. Unscored
+    claims come before all
     others: nothing is known of them.
     """
     stage = np.where(judgements.label >= 0, 2, passes)

@@ -1,4 +1,5 @@
-"""Does a document support a claim, by AlignScore (Zha et al. 2023; VC, Tables 3 to 7)? A trained RoBERTa."""
+"""Does a document support a claim, by AlignScore (Zha et al. 2023; VC, Tables 3 to 7)? A trained
+RoBERTa."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.text.chunks import count_words
 from factaudit.text.sentences import split_sentences
 
-#: The published checkpoints, all in one repository of the hub, and the RoBERTa that each was trained from.
+#: The published checkpoints, all in one repository of the hub, and the RoBERTa that each was
+#: trained from.
 HUB_REPOSITORY = "yzha/AlignScore"
 PUBLISHED_CHECKPOINTS = {
     "base": ("AlignScore-base.ckpt", "roberta-base"),
@@ -47,24 +49,31 @@ CHUNK_WORDS = 350
     "alignscore",
     needs="the [hf] extra",
     source="Zha et al. 2023, AlignScore",
-    checked=f"a plain loop over single examples, on a tiny checkpoint of the authors' form. {WEIGHTS_NOT_RUN}",
+    checked=(
+        "a plain loop over single examples, on a tiny checkpoint of the authors' form."
+        f" {WEIGHTS_NOT_RUN}"
+    ),
     example="alignscore:model=large",
 )
 @dataclass
 class AlignScoreEvaluator(TransformersEvaluator):
-    """AlignScore: P(aligned) for each sentence of the claim over chunks of the document, then the mean.
+    """AlignScore: P(aligned) for each sentence of the claim over chunks of the document, then the
+    mean.
 
     P(aligned) is that of the three-way head, the maximum over chunks.
 
     Args:
-        model: ``large``, ``base`` (the published ones, from the hub) or a checkpoint file: Lightning's ``.ckpt``, of
+        model: ``large``, ``base`` (the published ones, from the hub) or a checkpoint file:
+        Lightning's ``.ckpt``, of
             which only the weights are read.
-        backbone: the RoBERTa whose configuration and tokenizer a checkpoint file goes with: a folder or a hub name.
+        backbone: the RoBERTa whose configuration and tokenizer a checkpoint file goes with: a
+        folder or a hub name.
         revision: of the published checkpoint on the hub. device, batch_size: as in
             `factaudit.evaluators.transformers_models.TransformersEvaluator`.
 
-    As the authors' code in its mode ``nli_sp`` (github.com/yuh-zha/AlignScore): the end of a chunk that is longer than
-    the model reads beside the sentence is cut off. Where a sentence leaves the document no room, its claim is an error.
+    As the authors' code in its mode ``nli_sp`` (github.com/yuh-zha/AlignScore): the end of a chunk
+    that is longer than the model reads beside the sentence is cut off. Where a sentence leaves the
+    document no room, its claim is an error.
     """
 
     model: NameOrPath = "large"
@@ -75,18 +84,26 @@ class AlignScoreEvaluator(TransformersEvaluator):
         if self.model not in PUBLISHED_CHECKPOINTS:
             if not Path(self.model).is_file():
                 known = ", ".join(PUBLISHED_CHECKPOINTS)
-                raise UsageError(f"alignscore: expected model to be {known} or a checkpoint, found {self.model!r}")
+                raise UsageError(
+                    f"alignscore: expected model to be {known} or a checkpoint, found"
+                    f" {self.model!r}"
+                )
             if not self.backbone:
-                raise UsageError("alignscore: a checkpoint file needs backbone=FOLDER or NAME, its RoBERTa model")
+                raise UsageError(
+                    "alignscore: a checkpoint file needs backbone=FOLDER or NAME, its RoBERTa model"
+                )
         self._backbone = self.backbone or PUBLISHED_CHECKPOINTS[self.model][1]
 
     @property
     def signature(self) -> str:
-        """The published checkpoint's name and revision, or the file's checksum; and the backbone."""
+        """The published checkpoint's name and revision, or the file's checksum; and the
+        backbone."""
         own = {"model": self.model, "revision": self.revision or "main"}
         if self.model not in PUBLISHED_CHECKPOINTS:
             own = {"model": Path(self.model).name, "file": compute_file_checksum(Path(self.model))}
-        return make_signature("alignscore", own | {"backbone": describe_weights(self._backbone, None)["model"]})
+        return make_signature(
+            "alignscore", own | {"backbone": describe_weights(self._backbone, None)["model"]}
+        )
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim: the mean over its sentences."""
@@ -123,22 +140,31 @@ class AlignScoreEvaluator(TransformersEvaluator):
                 self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
             def forward(self, **inputs: Any) -> SimpleNamespace:
-                return SimpleNamespace(logits=self.tri_layer(self.base_model(**inputs).pooler_output))
+                return SimpleNamespace(
+                    logits=self.tri_layer(self.base_model(**inputs).pooler_output)
+                )
 
         model = Aligner()
         # The heads for two classes, for a number and for masked words are of no use here.
-        wanted = {name: values for name, values in weights.items() if name.startswith(("base_model.", "tri_layer."))}
+        wanted = {
+            name: values
+            for name, values in weights.items()
+            if name.startswith(("base_model.", "tri_layer."))
+        }
         try:
             missing, _ = model.load_state_dict(wanted, strict=False)
         except RuntimeError as error:
             said = str(error).splitlines()[-1].strip()
             raise FactauditError(f"{path} is not of {self._backbone!r}: {said}") from error
         if missing:
-            raise FactauditError(f"{path} is no AlignScore checkpoint: it lacks {', '.join(sorted(missing)[:3])} ...")
+            raise FactauditError(
+                f"{path} is no AlignScore checkpoint: it lacks {', '.join(sorted(missing)[:3])} ..."
+            )
         return TransformersModel(model.to(model.device).float().eval(), tokenizer)
 
     def encode(self, claim: Claim) -> list[Encoding] | str:
-        """The model's inputs for each chunk of the document beside one sentence, or why there are none."""
+        """The model's inputs for each chunk of the document beside one sentence, or why there are
+        none."""
         tokenizer, mark = self.loaded.tokenizer, self.loaded.tokenizer.sep_token
         # A claim must not bring a document of its own.
         said, doc = claim.claim.replace(mark, " "), (claim.doc or "").replace(mark, " ")
@@ -156,7 +182,8 @@ class AlignScoreEvaluator(TransformersEvaluator):
 
 @lru_cache(maxsize=8)
 def split_alignscore_chunks(doc: str) -> tuple[str, ...]:
-    """Chunks as AlignScore makes them: equal numbers of sentences, so many that a chunk has about 350 words.
+    """Chunks as AlignScore makes them: equal numbers of sentences, so many that a chunk has about
+    350 words.
 
     What is left over by the division is a chunk more. A blank document is one blank chunk.
     """
@@ -176,17 +203,22 @@ def read_alignscore_weights(path: Path) -> dict[str, Any]:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise FactauditError(
-            f"{path} contains more than weights, so it is not loaded (a pickle can run any code): save its state_dict"
-            " alone with torch.save"
+            f"{path} contains more than weights, so it is not loaded (a pickle can run any code):"
+            " save its state_dict alone with torch.save"
         ) from error
     except Exception as error:  # torch has no common kind for a file that is cut off
-        raise FactauditError(f"{path} cannot be read as a checkpoint: {format_error_first_line(error)}") from error
+        raise FactauditError(
+            f"{path} cannot be read as a checkpoint: {format_error_first_line(error)}"
+        ) from error
     weights = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else {}
     return {name: values for name, values in weights.items() if isinstance(values, torch.Tensor)}
 
 
-def _split_alignscore_sentences(claims: Iterable[Claim], part_counts: PartCounts) -> Iterator[Claim]:
-    """Each sentence of each claim as a claim of its own; ``part_counts`` gets how many there are."""
+def _split_alignscore_sentences(
+    claims: Iterable[Claim], part_counts: PartCounts
+) -> Iterator[Claim]:
+    """Each sentence of each claim as a claim of its own; ``part_counts`` gets how many there
+    are."""
     for claim in claims:
         found = split_sentences(claim.claim) or [claim.claim]
         part_counts[claim.claim_id] = len(found)

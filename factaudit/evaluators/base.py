@@ -1,7 +1,8 @@
-"""What is an evaluator? Anything that reads claims and says of each how far its document supports it.
+"""What is an evaluator? Anything that reads claims and says of each how far its document supports
+it.
 
-It is a dataclass whose fields are its options, with a method ``judge(claims)``, or a plain function of a claim and its
-document. `evaluator` gives either a name in the listing.
+It is a dataclass whose fields are its options, with a method ``judge(claims)``, or a plain function
+of a claim and its document. `evaluator` gives either a name in the listing.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ class Claim:
 class Verdict:
     """What an evaluator said of one claim.
 
-    ``score`` is support for the claim in [0, 1]; ``prediction`` may be left None: it is then ``score > threshold`` (0.5
-    unless the user says otherwise). Without either, ``status`` says why: unparsed, refused, error or skipped.
+    ``score`` is support for the claim in [0, 1]; ``prediction`` may be left None: it is then
+    ``score > threshold`` (0.5 unless the user says otherwise). Without either, ``status`` says why:
+    unparsed, refused, error or skipped.
     """
 
     claim_id: str
@@ -50,26 +52,30 @@ class Verdict:
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """The protocol. An evaluator is a dataclass whose fields are its options, each with a type and a default.
+    """The protocol. An evaluator is a dataclass whose fields are its options, each with a type and
+    a default.
 
     Making one is cheap and checks its options; models are loaded and servers asked only in `judge`.
     """
 
     @property
     def signature(self) -> str:
-        """Every setting that can change a verdict, on one line (`factaudit.signature.make_signature`)."""
+        """Every setting that can change a verdict, on one line
+        (`factaudit.signature.make_signature`)."""
         ...
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """Yield one verdict per claim, in any order, as they come; read ``claims`` lazily.
 
-        What goes wrong with one claim is that claim's status, not an exception. An exception means that the evaluator
-        itself cannot work (no key, no model); what was yielded before it is kept.
+        What goes wrong with one claim is that claim's status, not an exception. An exception means
+        that the evaluator itself cannot work (no key, no model); what was yielded before it is
+        kept.
         """
         ...
 
 
-#: What may judge: a spec (``rouge2``, ``{"llm": {"model": "m"}}``), an evaluator, or a function of claim and document.
+#: What may judge: a spec (``rouge2``, ``{"llm": {"model": "m"}}``), an evaluator, or a function of
+#: claim and document.
 EvaluatorSource = str | Mapping[str, object] | Evaluator | Callable[..., object]
 
 
@@ -90,18 +96,23 @@ class EvaluatorEntry:
     example: str = ""
 
 
-def evaluator(name: str, *, method: Mapping[str, Any] | None = None, **more: str) -> Callable[[_Item], _Item]:
+def evaluator(
+    name: str, *, method: Mapping[str, Any] | None = None, **more: str
+) -> Callable[[_Item], _Item]:
     """Name a class or function in the listing; ``more``: the fields of `EvaluatorEntry`.
 
-    A dataclass without a signature gets one: the name, its fields, and ``method``, which says how it is computed and
-    changes with that.
+    A dataclass without a signature gets one: the name, its fields, and ``method``, which says how
+    it is computed and changes with that.
     """
+
+    def sign(self: Evaluator) -> str:
+        return make_signature(name, _list_options(self) | dict(method or {}))
 
     def register(item: _Item) -> _Item:
         summary = (inspect.getdoc(item) or "").split("\n")[0].removesuffix(".")
         item.entry = EvaluatorEntry(name, f"{item.__module__}:{item.__qualname__}", summary, **more)  # type: ignore
         if isinstance(item, type) and not hasattr(item, "signature"):
-            item.signature = property(lambda self: make_signature(name, _list_options(self) | dict(method or {})))  # type: ignore
+            item.signature = property(sign)  # type: ignore
         return item
 
     return register
@@ -113,15 +124,17 @@ def _list_options(self: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FromFunction:
-    """``function(claim, doc)`` as an evaluator: it returns a score in [0, 1], True or False, None, or a `Verdict`.
+    """``function(claim, doc)`` as an evaluator: it returns a score in [0, 1], True or False, None,
+    or a `Verdict`.
 
-    None is an unscored claim. What the function raises stops the run, as that of any evaluator; what was judged is
-    kept. ``version`` stands in the signature, as does the function's source where Python can read it: after a change
-    the claims are judged again.
+    None is an unscored claim. What the function raises stops the run, as that of any evaluator;
+    what was judged is kept. ``version`` stands in the signature, as does the function's source
+    where Python can read it: after a change the claims are judged again.
 
     Examples:
         >>> ask = FromFunction(lambda claim, doc: claim in doc)
-        >>> [verdict.score for verdict in ask.judge([Claim("1", "It rains.", "It rains. It pours.")])]
+        >>> claim = Claim("1", "It rains.", "It rains. It pours.")
+        >>> [verdict.score for verdict in ask.judge([claim])]
         [1.0]
     """
 
@@ -143,7 +156,9 @@ class FromFunction:
         except (OSError, TypeError):
             source = ""
         own = f"{getattr(self.function, '__module__', '')}.{self.verdict_name}"
-        return make_signature("function", {"name": own, "source": hash_texts(source), "version": self.version})
+        return make_signature(
+            "function", {"name": own, "source": hash_texts(source), "version": self.version}
+        )
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in order."""
@@ -161,12 +176,13 @@ class FromFunction:
             return float(value)
         except (TypeError, ValueError, OverflowError):
             raise UsageError(
-                f"evaluator {self.verdict_name!r}, claim {claim.claim_id!r}: expected a score from 0 to 1, True, False,"
-                f" None or a Verdict, found {reprlib.repr(value)}"
+                f"evaluator {self.verdict_name!r}, claim {claim.claim_id!r}: expected a score from"
+                f" 0 to 1, True, False, None or a Verdict, found {reprlib.repr(value)}"
             ) from None
 
 
-# Parts of claims: sentences, or claims beside chunks of their documents ----------------------------------------------
+# Parts of claims: sentences, or claims beside chunks of their documents
+# ----------------------------------------------
 
 #: By claim id: how many parts a claim has whose verdicts have not all come.
 PartCounts = dict[str, int]
@@ -178,9 +194,12 @@ def name_part(claim: Claim, position: int, text: str, doc: str | None) -> Claim:
 
 
 def combine_claim_part_verdicts(
-    verdicts: Iterable[Verdict], part_counts: PartCounts, combine: Callable[[str, Sequence[Verdict]], Verdict]
+    verdicts: Iterable[Verdict],
+    part_counts: PartCounts,
+    combine: Callable[[str, Sequence[Verdict]], Verdict],
 ) -> Iterator[Verdict]:
-    """One verdict per claim, as soon as all its parts have theirs; ``combine`` is given them in the parts' order."""
+    """One verdict per claim, as soon as all its parts have theirs; ``combine`` is given them in the
+    parts' order."""
     judged: dict[str, dict[int, Verdict]] = {}
     for verdict in verdicts:
         claim_id, _, position = verdict.claim_id.rpartition("#")

@@ -1,4 +1,5 @@
-"""What does an evaluator say if it reads one chunk at a time? Its score is the maximum over chunks, as in MiniCheck."""
+"""What does an evaluator say if it reads one chunk at a time? Its score is the maximum over chunks,
+as in MiniCheck."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from factaudit.tables import DEFAULT_THRESHOLD
 from factaudit.text.chunks import split_document_into_chunks
 from factaudit.text.scripts import OTHER_SCRIPT_REASON
 
-#: So many claims of one document are held at once, to ask about its first chunk, then its second: a server's prefix
-#: cache then reads each chunk once.
+#: So many claims of one document are held at once, to ask about its first chunk, then its second: a
+#: server's prefix cache then reads each chunk once.
 _CLAIMS_PER_BLOCK = 256
 
 
@@ -39,11 +40,13 @@ _CLAIMS_PER_BLOCK = 256
 class ChunkedEvaluator:
     """Any evaluator over chunks of the document: the maximum over chunks.
 
-    evaluator: the inner evaluator, as a spec; on the command line it comes last and takes the rest of the text.
+    evaluator: the inner evaluator, as a spec; on the command line it comes last and takes the rest
+    of the text.
     size: words in a chunk. (Models of transformers cut documents by their own tokens.)
 
-    A claim of which one chunk could not be scored is unscored, with that chunk's status: the maximum over the others
-    is no maximum over all. Verdicts keep ``chunk_scores``, in the order of the document.
+    A claim of which one chunk could not be scored is unscored, with that chunk's status: the
+    maximum over the others is no maximum over all. Verdicts keep ``chunk_scores``, in the order of
+    the document.
     """
 
     evaluator: Annotated[str | dict[str, dict[str, Any] | None], YamlPathKind.EVALUATORS]
@@ -55,7 +58,8 @@ class ChunkedEvaluator:
         self._inner: NamedEvaluator = make_named_evaluator(self.evaluator)
         if self._inner.threshold != DEFAULT_THRESHOLD:
             raise UsageError(
-                "chunked: give the threshold to chunked, not to the evaluator inside; it applies to the best chunk"
+                "chunked: give the threshold to chunked, not to the evaluator inside; it applies to"
+                " the best chunk"
             )
 
     @property
@@ -71,7 +75,9 @@ class ChunkedEvaluator:
     @property
     def signature(self) -> str:
         """The inner evaluator's signature is one of the settings."""
-        return make_signature("chunked", {"evaluator": self._inner.signature, "size": self.size, "unit": "words"})
+        return make_signature(
+            "chunked", {"evaluator": self._inner.signature, "size": self.size, "unit": "words"}
+        )
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim; claims of one document are best given one after the other."""
@@ -79,10 +85,14 @@ class ChunkedEvaluator:
         verdicts = self._inner.evaluator.judge(self.pieces(claims, part_counts))
         yield from combine_claim_part_verdicts(verdicts, part_counts, _choose_best_chunk_verdict)
 
-    def pieces(self, claims: Iterable[Claim], part_counts: PartCounts | None = None) -> Iterator[Claim]:
-        """What the inner evaluator is given: each claim with each chunk; ``part_counts`` gets how many there are."""
+    def pieces(
+        self, claims: Iterable[Claim], part_counts: PartCounts | None = None
+    ) -> Iterator[Claim]:
+        """What the inner evaluator is given: each claim with each chunk; ``part_counts`` gets how
+        many there are."""
         for doc, group in groupby(claims, key=lambda claim: claim.doc):
-            # A claim without a document goes to the inner evaluator as it is: what that means is its to say.
+            # A claim without a document goes to the inner evaluator as it is: what that means is
+            # its to say.
             chunks = [doc] if doc is None else split_document_into_chunks(doc, self.size) or [doc]
             while block := list(islice(group, _CLAIMS_PER_BLOCK)):
                 if part_counts is not None:
@@ -94,7 +104,8 @@ class ChunkedEvaluator:
 
 def _choose_best_chunk_verdict(claim_id: str, verdicts: Sequence[Verdict]) -> Verdict:
     scores = [_find_support(verdict) for verdict in verdicts]
-    # What a document quotes in another script than the claim's is no chunk to look in, unless nothing else is there.
+    # What a document quotes in another script than the claim's is no chunk to look in, unless
+    # nothing else is there.
     told = [verdict for verdict in verdicts if verdict.raw != OTHER_SCRIPT_REASON] or verdicts
     for verdict in told:
         if _find_support(verdict) is None:

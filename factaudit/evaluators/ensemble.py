@@ -17,17 +17,23 @@ from factaudit.signature import make_signature
 _CLAIMS_PER_BLOCK = 2048
 
 
-@evaluator("ensemble", needs="what its members need", example="ensemble:how=vote,evaluators=rouge2+unigram+tfidf")
+@evaluator(
+    "ensemble",
+    needs="what its members need",
+    example="ensemble:how=vote,evaluators=rouge2+unigram+tfidf",
+)
 @dataclass
 class EnsembleEvaluator:
     """Several evaluators as one: the mean of their scores, or their vote.
 
-    With ``how=vote`` the score is the share of members that predict 1. evaluators: specs; on the command line names
-    joined by ``+`` (``ensemble:evaluators=rouge2+tfidf``).
+    With ``how=vote`` the score is the share of members that predict 1. evaluators: specs; on the
+    command line names joined by ``+`` (``ensemble:evaluators=rouge2+tfidf``).
     A claim that one member leaves unscored is unscored, with that member's status.
     """
 
-    evaluators: Annotated[str | list[str | dict[str, dict[str, Any] | None]], YamlPathKind.EVALUATORS]
+    evaluators: Annotated[
+        str | list[str | dict[str, dict[str, Any] | None]], YamlPathKind.EVALUATORS
+    ]
     how: Literal["mean", "vote"] = "mean"
 
     def __post_init__(self) -> None:
@@ -49,15 +55,22 @@ class EnsembleEvaluator:
     @property
     def signature(self) -> str:
         """The members' signatures are among the settings."""
-        return make_signature("ensemble", {"how": self.how, "evaluators": [named.signature for named in self._members]})
+        return make_signature(
+            "ensemble",
+            {"how": self.how, "evaluators": [named.signature for named in self._members]},
+        )
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in blocks."""
         source = iter(claims)
         while block := list(islice(source, _CLAIMS_PER_BLOCK)):
-            by_member = [{v.claim_id: v for v in named.evaluator.judge(block)} for named in self._members]
+            by_member = [
+                {v.claim_id: v for v in named.evaluator.judge(block)} for named in self._members
+            ]
             for claim in block:
-                yield self._combine_verdicts(claim.claim_id, [verdicts.get(claim.claim_id) for verdicts in by_member])
+                yield self._combine_verdicts(
+                    claim.claim_id, [verdicts.get(claim.claim_id) for verdicts in by_member]
+                )
 
     def _combine_verdicts(self, claim_id: str, verdicts: list[Verdict | None]) -> Verdict:
         values = []
@@ -65,7 +78,11 @@ class EnsembleEvaluator:
             value = None if verdict is None else self._verdict_value(verdict, named.threshold)
             if value is None:
                 status = "error" if verdict is None or verdict.status == "ok" else verdict.status
-                return Verdict(claim_id, status=status, raw=f"{named.name}: {verdict.raw if verdict else 'no verdict'}")
+                return Verdict(
+                    claim_id,
+                    status=status,
+                    raw=f"{named.name}: {verdict.raw if verdict else 'no verdict'}",
+                )
             values.append(value)
         return Verdict(claim_id, sum(values) / len(values))
 

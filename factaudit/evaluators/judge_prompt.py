@@ -31,7 +31,11 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def _list_words(value: Any) -> Any:
     # YAML reads a bare yes or no as true or false; which of them was meant as a word nobody knows.
     words = [value] if isinstance(value, str) else value
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) and word.strip() for word in words):
+    if (
+        not isinstance(words, list)
+        or not words
+        or not all(isinstance(word, str) and word.strip() for word in words)
+    ):
         raise ValueError("expected a list of words in quotes")
     return tuple(word.strip().lower() for word in words)
 
@@ -42,12 +46,14 @@ _Words = Annotated[tuple[str, ...], BeforeValidator(_list_words)]
 class JudgePromptTemplate(BaseModel):
     """A prompt and how its answer is read: a YAML file with these keys.
 
-    - ``user`` (needed), ``system``: the messages. ``{claim}``, ``{doc}`` and ``{mark}`` are filled in. The mark is a
-      word that occurs neither in the claim nor in the document, so neither can write the line that ends its block.
+    - ``user`` (needed), ``system``: the messages. ``{claim}``, ``{doc}`` and ``{mark}`` are filled
+      in. The mark is a word that occurs neither in the claim nor in the document, so neither can
+      write the line that ends its block.
     - ``positive``, ``negative`` (needed): the words that the answer may be, as lists.
     - ``max_tokens``: the most tokens of a reply (8).
     - ``last: true``: reasons come first, and the answer is the word after "Answer:".
-    - ``json: FIELD``: the reply holds JSON, in a code fence or not, and the answer is the value of this field.
+    - ``json: FIELD``: the reply holds JSON, in a code fence or not, and the answer is the value of
+      this field.
     - ``of_all: true``: the score is P(positive) of all tokens, not its share of both answers.
 
     How a reply is read: `factaudit.text.stated_verdicts`.
@@ -66,14 +72,17 @@ class JudgePromptTemplate(BaseModel):
 
     @classmethod
     def load(cls, name: str) -> JudgePromptTemplate:
-        """A template of ours by its name, or the user's by its path (YAML). Raises `FactauditError`."""
+        """A template of ours by its name, or the user's by its path (YAML). Raises
+        `FactauditError`."""
         path = Path(name)
         if path.suffix not in (".yaml", ".yml"):
             path = _TEMPLATES / f"{name}.yaml"
             known = sorted(one.stem for one in _TEMPLATES.iterdir())
             if name not in known:
                 near = suggest_known_name(name, known)
-                raise UsageError(f"template: unknown name {name!r}{near}; a file's name ends in .yaml")
+                raise UsageError(
+                    f"template: unknown name {name!r}{near}; a file's name ends in .yaml"
+                )
         file = YamlFile(path)
         return check_yaml_settings(cls, file.data, file)
 
@@ -90,15 +99,24 @@ class JudgePromptTemplate(BaseModel):
         """The chat messages for one claim."""
         values = {"claim": claim, "doc": doc or "", "mark": _make_judge_prompt_end_mark(claim, doc)}
         # One pass: a claim with "{doc}" in it is text like any other.
-        user = {"role": "user", "content": _PLACEHOLDER_PATTERN.sub(lambda match: values[match[1]], self.user)}
-        return (user,) if self.system is None else ({"role": "system", "content": self.system}, user)
+        user = {
+            "role": "user",
+            "content": _PLACEHOLDER_PATTERN.sub(lambda match: values[match[1]], self.user),
+        }
+        return (
+            (user,) if self.system is None else ({"role": "system", "content": self.system}, user)
+        )
 
-    def parse_score(self, text: str, tokens: Sequence[ChatReplyToken] | None = None) -> float | None:
+    def parse_score(
+        self, text: str, tokens: Sequence[ChatReplyToken] | None = None
+    ) -> float | None:
         """The score in [0, 1] of a reply, None where it states no answer, or contradicts it.
 
-        With log-probabilities it is P(positive) / (P(positive) + P(negative)) at the answer's token, where both are
-        sums over the spellings among its likeliest alternatives (P(positive) with ``of_all``); else 1 or 0. A score
-        never contradicts the answer: one that was drawn though it was the less likely is 1 or 0, too.
+        With log-probabilities it is P(positive) / (P(positive) + P(negative)) at the answer's
+        token, where both are sums over the spellings among its likeliest alternatives (P(positive)
+        with ``of_all``); else 1 or 0. A score
+        never contradicts the answer: one that was drawn though it was the less likely is 1 or 0,
+        too.
         """
         if self.json_field is None:
             stated = read_stated_verdict(text, self._parse_answer, last=self.last)
@@ -122,11 +140,14 @@ class JudgePromptTemplate(BaseModel):
         return make_answer_parser(self.positive, self.negative)
 
     def has_whole_answer(self, text: str, max_tokens: int | None) -> bool:
-        """Whether a reply that was cut off has its answer all the same: it is the only token that was asked for."""
+        """Whether a reply that was cut off has its answer all the same: it is the only token that
+        was asked for."""
         return max_tokens == 1 and self.parse_score(text) is not None
 
 
-def _find_answer_token(tokens: Sequence[ChatReplyToken], stated: StatedVerdict) -> ChatReplyToken | None:
+def _find_answer_token(
+    tokens: Sequence[ChatReplyToken], stated: StatedVerdict
+) -> ChatReplyToken | None:
     """The token that is the answer; where the texts do not add up, the last that reads like it."""
     said = normalise_answer_word(stated.words)
     position = 0
@@ -141,8 +162,10 @@ def _find_answer_token(tokens: Sequence[ChatReplyToken], stated: StatedVerdict) 
 
 
 def _make_judge_prompt_end_mark(claim: str, doc: str | None) -> str:
-    """A word that neither text holds. It hangs on the document alone where it can: prompts with the same document
-    begin the same, and a server's prefix cache works; nobody can write a document that holds its own hash."""
+    """A word that neither text holds. It hangs on the document alone where it can: prompts with the
+    same document begin the same, and a server's prefix cache works; nobody can write a document
+    that holds its own hash.
+    """
     attempt = 0
     while True:
         mark = hash_texts(claim if doc is None else doc, str(attempt), length=6)

@@ -1,7 +1,8 @@
-"""Claims in, verdicts out: one evaluator over a claims table, written down as it goes so that nothing is judged twice.
+"""Claims in, verdicts out: one evaluator over a claims table, written down as it goes so that
+nothing is judged twice.
 
-Every verdict goes to a *journal* (one JSON line each, flushed) as it comes. A run that was killed and is started again
-reads the journal first; it repeats at most the claims that were in flight.
+Every verdict goes to a *journal* (one JSON line each, flushed) as it comes. A run that was killed
+and is started again reads the journal first; it repeats at most the claims that were in flight.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
+from factaudit.datasets.python_input import (
+    ClaimColumnNames,
+    MappingSource,
+    TableSource,
+    load_python_input_frames,
+)
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
 from factaudit.evaluators.ray_cluster import check_ray_address, has_language_model, judge_on_ray
@@ -41,7 +47,8 @@ RETRIED_STATUSES = ("error", "skipped")
 
 @dataclass(frozen=True)
 class NamedEvaluator:
-    """An evaluator, the name that its verdicts carry, and the score above which (strictly) it predicts 1."""
+    """An evaluator, the name that its verdicts carry, and the score above which (strictly) it
+    predicts 1."""
 
     name: str
     evaluator: Evaluator
@@ -56,10 +63,15 @@ class NamedEvaluator:
 
     @property
     def signature(self) -> str:
-        """The evaluator's own signature, with the threshold where it is not 0.5, and the repeats."""
+        """The evaluator's own signature, with the threshold where it is not 0.5, and the
+        repeats."""
         own = self.evaluator.signature
         own += "" if self.threshold == DEFAULT_THRESHOLD else f"|threshold:{self.threshold:g}"
-        return own if not self.repeats else f"{own}|repeats:{hash_texts(*(one.signature for one in self.repeats))}"
+        return (
+            own
+            if not self.repeats
+            else f"{own}|repeats:{hash_texts(*(one.signature for one in self.repeats))}"
+        )
 
 
 def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
@@ -67,9 +79,9 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
 
     Also from an evaluator itself, or a function of (claim, doc): see `factaudit.evaluators.base`.
 
-    Three options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
-    `verdict_name`, else the spec), ``threshold`` and ``repeats`` (how often it is asked; here for those that do not
-    say). Raises `UsageError`.
+    Three options belong to every evaluator: ``name`` (what the verdicts table calls it; by default
+    the evaluator's own `verdict_name`, else the spec), ``threshold`` and ``repeats`` (how often it
+    is asked; here for those that do not say). Raises `UsageError`.
     """
     kind, options = "", dict[str, Any]()
     if isinstance(spec, str):
@@ -87,20 +99,28 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
     except (TypeError, ValueError):
         cut = math.nan
     if not 0 <= cut <= 1:
-        raise UsageError(f"evaluator {kind!r}, option threshold: expected a number from 0 to 1, found {threshold!r}")
+        raise UsageError(
+            f"evaluator {kind!r}, option threshold: expected a number from 0 to 1, found"
+            f" {threshold!r}"
+        )
     evaluator = make_evaluator(kind, options) if kind else wrap_as_evaluator(spec)
     if name is None:
-        told = ":".join(filter(None, (kind, ",".join(f"{key}={value}" for key, value in options.items()))))
+        told = ":".join(
+            filter(None, (kind, ",".join(f"{key}={value}" for key, value in options.items())))
+        )
         name = getattr(evaluator, "verdict_name", None) or told or type(evaluator).__name__
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     name = str(name)
     if not name.strip() or name in RESERVED_NAMES:
-        raise UsageError(f"evaluator {kind!r}, option name: {name!r} is reserved or empty; choose another name")
+        raise UsageError(
+            f"evaluator {kind!r}, option name: {name!r} is reserved or empty; choose another name"
+        )
     return NamedEvaluator(name, evaluator, cut, _repeat_evaluator(kind or name, evaluator, repeats))
 
 
 def _repeat_evaluator(name: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
-    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts."""
+    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has
+    paraphrased prompts."""
     least = 1 + len(getattr(evaluator, "prompts", ()))
     try:
         wanted = least if repeats is None else int(repeats)
@@ -108,21 +128,28 @@ def _repeat_evaluator(name: str, evaluator: Evaluator, repeats: Any) -> tuple[Ev
         wanted = 0
     if wanted < least:
         raise UsageError(
-            f"evaluator {name!r}, option repeats: expected {least} or more (one for each of its prompts),"
-            f" found {repeats!r}"
+            f"evaluator {name!r}, option repeats: expected {least} or more (one for each of its"
+            f" prompts), found {repeats!r}"
         )
     again = getattr(evaluator, "again", None)
     if wanted > 1 and again is None:
-        raise UsageError(f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat")
+        raise UsageError(
+            f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat"
+        )
     return tuple(again(repeat) for repeat in range(1, wanted)) if again else ()
 
 
-def check_unique_evaluator_names(evaluators: Iterable[NamedEvaluator], taken_names: Iterable[str] = ()) -> None:
-    """Two evaluators of one name would be one column of every table: a `UsageError` that says what to do."""
+def check_unique_evaluator_names(
+    evaluators: Iterable[NamedEvaluator], taken_names: Iterable[str] = ()
+) -> None:
+    """Two evaluators of one name would be one column of every table: a `UsageError` that says what
+    to do."""
     seen = set(taken_names)
     for named in evaluators:
         if named.name in seen:
-            raise UsageError(f"two evaluators are called {named.name!r}: give one of them another with name=...")
+            raise UsageError(
+                f"two evaluators are called {named.name!r}: give one of them another with name=..."
+            )
         seen.add(named.name)
 
 
@@ -141,19 +168,26 @@ def judge(
     """Judge a claims table with one or several evaluators.
 
     Args:
-        claims: a data frame: a validated one (`factaudit.tables.read_claims`), or any by ``mapping`` or ``columns``, as
+        claims: a data frame: a validated one (`factaudit.tables.read_claims`), or any by
+        ``mapping`` or ``columns``, as
             `factaudit.results.compare` takes it.
-        evaluators: specs, evaluators or functions of (claim, doc), as `make_named_evaluator` takes them; or named ones.
-        journal: a folder for the journals, one file per evaluator and server; None keeps nothing on disk.
+        evaluators: specs, evaluators or functions of (claim, doc), as `make_named_evaluator` takes
+        them; or named ones.
+        journal: a folder for the journals, one file per evaluator and server; None keeps nothing on
+        disk.
         progress: show a progress bar (on a terminal only).
-        repeats: how often each is asked, where its spec does not say; an audit tells how often they agree.
-        on: a Ray cluster (``ray`` or ``ray://HOST:PORT``; the extra [ray]) for all evaluators but those that ask a
+        repeats: how often each is asked, where its spec does not say; an audit tells how often they
+        agree.
+        on: a Ray cluster (``ray`` or ``ray://HOST:PORT``; the extra [ray]) for all evaluators but
+        those that ask a
             language model: what bounds these is its server.
 
-    Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims; none for a row that
-    stands for a response without claims.
+    Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims;
+    none for a row that stands for a response without claims.
     """
-    named = [e if isinstance(e, NamedEvaluator) else make_named_evaluator(e, repeats) for e in evaluators]
+    named = [
+        e if isinstance(e, NamedEvaluator) else make_named_evaluator(e, repeats) for e in evaluators
+    ]
     check_unique_evaluator_names(named)
     if on is not None:
         check_ray_address(on)
@@ -162,13 +196,19 @@ def judge(
         raise UsageError("judge: there are no claims in what was given")
     inputs = _Inputs(table)
     if not inputs.ids:
-        raise UsageError("there is nothing to judge: every row stands for a response without claims")
+        raise UsageError(
+            "there is nothing to judge: every row stands for a response without claims"
+        )
     with nullcontext() if journal is None else hold_folder_lock(journal, str(journal)):
         tables = []
         for one in named:
             for repeat, evaluator in enumerate(one.evaluator_and_repeats):
-                verdicts = _judge_all(inputs, replace(one, evaluator=evaluator), journal, progress, on)
-                verdicts["repeat"] = pd.Series(repeat, index=verdicts.index, dtype=verdicts["repeat"].dtype)
+                verdicts = _judge_all(
+                    inputs, replace(one, evaluator=evaluator), journal, progress, on
+                )
+                verdicts["repeat"] = pd.Series(
+                    repeat, index=verdicts.index, dtype=verdicts["repeat"].dtype
+                )
                 tables.append(verdicts)
         return merge_verdict_tables(tables)
 
@@ -176,7 +216,8 @@ def judge(
 def walk_evaluator_members(
     evaluator: Evaluator, claims: Iterable[Claim] = ()
 ) -> Iterator[tuple[Evaluator, Iterable[Claim]]]:
-    """An evaluator with the claims that it judges and, where it wraps others (``members``), those with theirs."""
+    """An evaluator with the claims that it judges and, where it wraps others (``members``), those
+    with theirs."""
     yield evaluator, claims
     inner = evaluator.pieces(claims) if hasattr(evaluator, "pieces") else claims
     for member in getattr(evaluator, "members", ()):
@@ -188,7 +229,8 @@ def _list_members(*evaluators: Evaluator) -> list[Evaluator]:
 
 
 def list_files_named_by_evaluator_options(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
-    """The files and folders that evaluators, and evaluators inside them, read. A cache is left out: it is written."""
+    """The files and folders that evaluators, and evaluators inside them, read. A cache is left out:
+    it is written."""
     for part in _list_members(*(each for one in evaluators for each in one.evaluator_and_repeats)):
         for name, value in getattr(part, "__dict__", {}).items():
             if name != "cache" and isinstance(value, str | Path) and value and Path(value).exists():
@@ -201,9 +243,11 @@ def iterate_table_claims(claims_table: pd.DataFrame) -> Iterator[Claim]:
     return inputs.iterate_claims(inputs.row_order)
 
 
-def estimate_evaluator_costs(evaluators: Iterable[NamedEvaluator], claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """What judging claims would cost at the most: a row of `estimate_llm_judging_cost` per evaluator, repeat and member
-    that asks a language model. Nothing is sent.
+def estimate_evaluator_costs(
+    evaluators: Iterable[NamedEvaluator], claims: pd.DataFrame
+) -> list[dict[str, Any]]:
+    """What judging claims would cost at the most: a row of `estimate_llm_judging_cost` per
+    evaluator, repeat and member that asks a language model. Nothing is sent.
     """
     table_claims = list(iterate_table_claims(claims))
     return [
@@ -216,42 +260,64 @@ def estimate_evaluator_costs(evaluators: Iterable[NamedEvaluator], claims: pd.Da
 
 
 def _judge_all(
-    inputs: _Inputs, named: NamedEvaluator, journal: str | Path | None, progress: bool, ray_address: str | None
+    inputs: _Inputs,
+    named: NamedEvaluator,
+    journal: str | Path | None,
+    progress: bool,
+    ray_address: str | None,
 ) -> pd.DataFrame:
     """All claims' verdicts by one evaluator, those that the journal has among them."""
     done: dict[str, Verdict] = {}
 
     def take(row: dict[str, Any]) -> None:
         """What still holds for the claims as they are now."""
-        if (key := row.pop("input", None)) is not None and inputs.fingerprints.get(row["claim_id"]) == key:
+        if (key := row.pop("input", None)) is not None and inputs.fingerprints.get(
+            row["claim_id"]
+        ) == key:
             done[row["claim_id"]] = Verdict(**row)
 
     log = None
     if journal is not None:
-        # The threshold turns scores into predictions afterwards, so it is no part of the journal's name. What a model
-        # says is its server's.
+        # The threshold turns scores into predictions afterwards, so it is no part of the journal's
+        # name. What a model says is its server's.
         signature = named.evaluator.signature
         asked = {getattr(part, "cache_server", "") for part in _list_members(named.evaluator)}
         servers = sorted(asked - {""})
         header = {"evaluator": signature, **({"servers": servers} if servers else {})}
-        log = JsonLinesJournal(Path(journal) / f"{hash_texts(signature, *servers)}.jsonl", take, header)
-        done = {claim_id: verdict for claim_id, verdict in done.items() if verdict.status not in RETRIED_STATUSES}
+        log = JsonLinesJournal(
+            Path(journal) / f"{hash_texts(signature, *servers)}.jsonl", take, header
+        )
+        done = {
+            claim_id: verdict
+            for claim_id, verdict in done.items()
+            if verdict.status not in RETRIED_STATUSES
+        }
     todo = [row for row in inputs.row_order if inputs.ids[row] not in done]
     shown_name, total = escape_control_characters(named.name), len(inputs.ids)
-    with log or nullcontext(), progress_bar(shown_name, "claim", total, total - len(todo), shown=progress) as bar:
+    with (
+        log or nullcontext(),
+        progress_bar(shown_name, "claim", total, total - len(todo), shown=progress) as bar,
+    ):
         judged = _iterate_verdicts(named, inputs.iterate_claims(todo), ray_address) if todo else ()
         for verdict in judged:
             verdict = _check_verdict(verdict, inputs, named)
             if log is not None:
-                row = {key: value for key in _VERDICT_FIELDS if (value := getattr(verdict, key)) is not None}
+                row = {
+                    key: value
+                    for key in _VERDICT_FIELDS
+                    if (value := getattr(verdict, key)) is not None
+                }
                 log.write_row({"input": inputs.fingerprints[verdict.claim_id], **row})
             done[verdict.claim_id] = verdict
             bar.update()
     return _make_table(inputs.ids, done, named)
 
 
-def _iterate_verdicts(named: NamedEvaluator, claims: Iterable[Claim], ray_address: str | None) -> Iterator[Any]:
-    """What an evaluator says. Where it is not ours, what it raises is its own error and no bug of factaudit."""
+def _iterate_verdicts(
+    named: NamedEvaluator, claims: Iterable[Claim], ray_address: str | None
+) -> Iterator[Any]:
+    """What an evaluator says. Where it is not ours, what it raises is its own error and no bug of
+    factaudit."""
     members = _list_members(named.evaluator)
     try:
         if ray_address is None or has_language_model(members):
@@ -264,16 +330,19 @@ def _iterate_verdicts(named: NamedEvaluator, claims: Iterable[Claim], ray_addres
         if not any(map(is_user_evaluator, members)):
             raise
         raise FactauditError(
-            f"evaluator {named.name!r} failed: {type(error).__name__}: {format_error_first_line(error)}"
-            " (factaudit --debug ... shows where)"
+            f"evaluator {named.name!r} failed: {type(error).__name__}:"
+            f" {format_error_first_line(error)} (factaudit --debug ... shows where)"
         ) from error
 
 
 def _check_verdict(verdict: Any, inputs: _Inputs, named: NamedEvaluator) -> Verdict:
-    """What an evaluator gave, if it is a verdict. Raises `FactauditError` for an evaluator's mistake."""
+    """What an evaluator gave, if it is a verdict. Raises `FactauditError` for an evaluator's
+    mistake."""
     who = f"evaluator {named.name!r}"
     if not isinstance(verdict, Verdict) or not isinstance(verdict.claim_id, str):
-        raise FactauditError(f"{who}: expected a Verdict with the claim's id, found {reprlib.repr(verdict)}")
+        raise FactauditError(
+            f"{who}: expected a Verdict with the claim's id, found {reprlib.repr(verdict)}"
+        )
     score, raw = verdict.score, verdict.raw
     says_nothing = score is None and verdict.prediction is None
     wrong = {
@@ -287,7 +356,8 @@ def _check_verdict(verdict: Any, inputs: _Inputs, named: NamedEvaluator) -> Verd
         if is_wrong:
             found = reprlib.repr(getattr(verdict, name))
             raise FactauditError(
-                f"{who}, claim {verdict.claim_id!r}: it gave the {name} {found} (expected {_EXPECTED[name]})"
+                f"{who}, claim {verdict.claim_id!r}: it gave the {name} {found} (expected"
+                f" {_EXPECTED[name]})"
             )
     if raw is not None and not raw.isascii():
         # A model's reply may hold half of a surrogate pair, which no file can.
@@ -306,9 +376,11 @@ _EXPECTED = {
 
 
 class _Inputs:
-    """The claims as evaluators see them, made one at a time, and a fingerprint of all that a verdict can depend on.
+    """The claims as evaluators see them, made one at a time, and a fingerprint of all that a
+    verdict can depend on.
 
-    Rows that stand for a response without claims are left out. ``row_order``: row numbers, the claims of one document
+    Rows that stand for a response without claims are left out. ``row_order``: row numbers, the
+    claims of one document
     together: evaluators and servers then read it once.
     """
 
@@ -318,13 +390,16 @@ class _Inputs:
         self.known_ids = set(self.ids)
         self._columns = [_list_texts(table[name]) for name in ("claim", "doc", "topic", "doc_id")]
         first: dict[str | None, int] = {}
-        documents_in_order = [first.setdefault(doc, row) for row, doc in enumerate(self._columns[1])]
+        documents_in_order = [
+            first.setdefault(doc, row) for row, doc in enumerate(self._columns[1])
+        ]
         self.row_order = sorted(range(len(self.ids)), key=documents_in_order.__getitem__)
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
         """By claim id; made where a journal needs them."""
-        documents: dict[str, str] = {}  # a document is long and shared by many claims: it is hashed once
+        # A document is long and shared by many claims: it is hashed once.
+        documents: dict[str, str] = {}
         found = {}
         for claim_id, claim, doc, *names in zip(self.ids, *self._columns, strict=True):
             if doc is not None and doc not in documents:
@@ -339,16 +414,22 @@ class _Inputs:
 _VERDICT_FIELDS = tuple(key.name for key in fields(Verdict))
 
 
-def _make_table(claim_ids: list[str], verdict_by_claim: Mapping[str, Verdict], named: NamedEvaluator) -> pd.DataFrame:
+def _make_table(
+    claim_ids: list[str], verdict_by_claim: Mapping[str, Verdict], named: NamedEvaluator
+) -> pd.DataFrame:
     missing = Verdict("", status="error", raw="the evaluator gave no verdict")
     verdicts = [verdict_by_claim.get(claim_id, missing) for claim_id in claim_ids]
-    chunk_scores = [None if verdict.chunk_scores is None else list(verdict.chunk_scores) for verdict in verdicts]
+    chunk_scores = [
+        None if verdict.chunk_scores is None else list(verdict.chunk_scores) for verdict in verdicts
+    ]
     table = pd.DataFrame(
         {
             "claim_id": claim_ids,
             "evaluator": named.name,
             "score": [verdict.score for verdict in verdicts],
-            "prediction": pd.array([_predict(verdict, named.threshold) for verdict in verdicts], dtype="Int8"),
+            "prediction": pd.array(
+                [_predict(verdict, named.threshold) for verdict in verdicts], dtype="Int8"
+            ),
             "status": [verdict.status for verdict in verdicts],
             "raw": pd.Series([verdict.raw for verdict in verdicts], dtype="object"),
             "chunk_scores": pd.Series(chunk_scores, dtype="object"),

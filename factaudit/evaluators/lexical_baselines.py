@@ -55,12 +55,15 @@ class Rouge2Evaluator:
 class UnigramEvaluator:
     """The share of the claim's content words that the document has.
 
-    Content words are all but `STOP_WORDS`; repeated ones count each time. Words are compared in lower case, without
-    stemming; where words are not spaced (Chinese), each character is one. A claim without a content word is skipped.
+    Content words are all but `STOP_WORDS`; repeated ones count each time. Words are compared in
+    lower case, without stemming; where words are not spaced (Chinese), each character is one. A
+    claim without a content word is skipped.
     """
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        return _judge_by_lexical_score(claims, _score_unigram_share, "the claim has no content word")
+        return _judge_by_lexical_score(
+            claims, _score_unigram_share, "the claim has no content word"
+        )
 
 
 @evaluator(
@@ -72,9 +75,10 @@ class UnigramEvaluator:
 class TfidfEvaluator:
     """TF-IDF cosine between the claim and the nearest sentence of the document.
 
-    Document frequencies are those of the document's sentences (smoothed, as scikit-learn does), so that a verdict
-    depends on its own claim and document only. The claim's words that the document lacks are the rarest of all: they
-    lengthen the claim's vector and so lower its score. A claim without a word is skipped.
+    Document frequencies are those of the document's sentences (smoothed, as scikit-learn does), so
+    that a verdict depends on its own claim and document only. The claim's words that the document
+    lacks are the rarest of all: they lengthen the claim's vector and so lower its score. A claim
+    without a word is skipped.
     """
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
@@ -107,8 +111,8 @@ class AlwaysNoEvaluator:
 class RandomEvaluator:
     """A coin per claim, seeded: a floor.
 
-    The score is drawn evenly from [0, 1), with or without a document, from the seed and the claim's id alone: the order
-    of the claims does not matter, nor do other claims.
+    The score is drawn evenly from [0, 1), with or without a document, from the seed and the claim's
+    id alone: the order of the claims does not matter, nor do other claims.
     """
 
     seed: int = 0
@@ -131,7 +135,8 @@ _ScoreFunction = Callable[[str, list[str]], Sequence[float | None]]
 def _judge_by_lexical_score(
     claims: Iterable[Claim], score: _ScoreFunction, unscorable_reason: str
 ) -> Iterator[Verdict]:
-    """Score the claims of each document together, in blocks, so that a long stream is never held whole."""
+    """Score the claims of each document together, in blocks, so that a long stream is never held
+    whole."""
     stream = iter(claims)
     while block := list(islice(stream, CLAIMS_PER_BLOCK)):
         by_document: dict[str | None, list[Claim]] = {}
@@ -139,7 +144,9 @@ def _judge_by_lexical_score(
             by_document.setdefault(claim.doc, []).append(claim)
         for doc, group in by_document.items():
             if doc is None:
-                yield from (Verdict(claim.claim_id, status="skipped", raw="no document") for claim in group)
+                yield from (
+                    Verdict(claim.claim_id, status="skipped", raw="no document") for claim in group
+                )
                 continue
             texts = [claim.claim for claim in group]
             is_other = find_claims_in_other_script(texts, doc)
@@ -154,19 +161,29 @@ def _judge_by_lexical_score(
 
 def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:
     # NaN is the only number that differs from itself.
-    return [value if value == value else None for value in rouge2_precision(claims, [doc] * len(claims)).tolist()]
+    return [
+        value if value == value else None
+        for value in rouge2_precision(claims, [doc] * len(claims)).tolist()
+    ]
 
 
 def _choose_word_list(doc: str) -> Callable[[str], list[str]]:
-    """How words are found in a document and the claims on it: in Latin script they are what is spaced."""
-    return (lambda text: _WORD_PATTERN.findall(text.lower())) if is_latin_text(doc) else split_words_of_any_script
+    """How words are found in a document and the claims on it: in Latin script they are what is
+    spaced."""
+    return (
+        (lambda text: _WORD_PATTERN.findall(text.lower()))
+        if is_latin_text(doc)
+        else split_words_of_any_script
+    )
 
 
 def _score_unigram_share(doc: str, claims: list[str]) -> list[float | None]:
     list_words = _choose_word_list(doc)
     there = set(list_words(doc))
     content = [[word for word in list_words(claim) if word not in STOP_WORDS] for claim in claims]
-    return [sum(map(there.__contains__, found)) / len(found) if found else None for found in content]
+    return [
+        sum(map(there.__contains__, found)) / len(found) if found else None for found in content
+    ]
 
 
 def _score_tfidf_cosine(doc: str, claims: list[str]) -> list[float | None]:
@@ -179,9 +196,12 @@ def _score_tfidf_cosine(doc: str, claims: list[str]) -> list[float | None]:
         return [None if without else 0.0 for without in wordless]
     counter = CountVectorizer(analyzer=list_words).fit(sentences + claims)
     found = counter.transform(sentences)
-    # A word that only claims have is in no sentence, and has the greatest weight that smoothing allows.
+    # A word that only claims have is in no sentence, and has the greatest weight that smoothing
+    # allows.
     weigh = TfidfTransformer().fit(found)
     cosine = weigh.transform(counter.transform(claims)) @ weigh.transform(found).T
     best = cosine.max(axis=1).toarray().ravel().tolist()
     # Rounding may leave a sentence's cosine with itself a little over 1.
-    return [None if without else min(1.0, value) for without, value in zip(wordless, best, strict=True)]
+    return [
+        None if without else min(1.0, value) for without, value in zip(wordless, best, strict=True)
+    ]

@@ -35,7 +35,10 @@ CLASSIFIER_TOKENS, SEQ2SEQ_WORDS = 400, 500
     "minicheck",
     needs="the [hf] extra",
     source="Tang, Laban and Durrett 2024, MiniCheck",
-    checked=f"a plain loop over single examples, on tiny models of the three architectures. {WEIGHTS_NOT_RUN}",
+    checked=(
+        "a plain loop over single examples, on tiny models of the three architectures."
+        f" {WEIGHTS_NOT_RUN}"
+    ),
     example="minicheck:model=flan-t5-large",
 )
 @dataclass
@@ -45,14 +48,18 @@ class MiniCheckEvaluator(TransformersEvaluator):
     The score is the probability of support, the maximum over chunks.
 
     Args:
-        model: ``roberta-large``, ``deberta-v3-large``, ``flan-t5-large``, or a folder or hub name of such a model (a
-            classifier of two classes, the second one "supported"; or a sequence-to-sequence model that says 0 or 1).
-        size: of a chunk; by default 400 tokens for a classifier, 500 words for a sequence-to-sequence model.
-        revision, device, batch_size: as in `factaudit.evaluators.transformers_models.TransformersEvaluator`.
+        model: ``roberta-large``, ``deberta-v3-large``, ``flan-t5-large``, or a folder or hub name
+        of such a model (a
+            classifier of two classes, the second one "supported"; or a sequence-to-sequence model
+            that says 0 or 1).
+        size: of a chunk; by default 400 tokens for a classifier, 500 words for a
+        sequence-to-sequence model.
+        revision, device, batch_size: as in
+        `factaudit.evaluators.transformers_models.TransformersEvaluator`.
 
-    As the authors' code (github.com/Liyan06/MiniCheck), but where an input is longer than the model reads: that
-    code cuts off its end, which is the claim; here the chunk is cut in two or more. A claim that leaves no room is an
-    error.
+    As the authors' code (github.com/Liyan06/MiniCheck), but where an input is longer than the model
+    reads: that code cuts off its end, which is the claim; here the chunk is cut in two or more. A
+    claim that leaves no room is an error.
     """
 
     model: NameOrPath = "flan-t5-large"
@@ -64,12 +71,18 @@ class MiniCheckEvaluator(TransformersEvaluator):
         return PUBLISHED_MODELS.get(self.model, self.model)
 
     def load(self) -> TransformersModel:
-        model = load_transformers_model(self.weights_name, self.revision, self.device, _choose_minicheck_class)
+        model = load_transformers_model(
+            self.weights_name, self.revision, self.device, _choose_minicheck_class
+        )
         if model.tokenizer.eos_token is None and model.tokenizer.sep_token is None:
-            raise FactauditError(f"the tokenizer of {self.model!r} has no token to put between document and claim")
+            raise FactauditError(
+                f"the tokenizer of {self.model!r} has no token to put between document and claim"
+            )
         labels = model.model.config.num_labels
         if not model.model.config.is_encoder_decoder and labels != 2:
-            raise FactauditError(f"{self.model!r} is no MiniCheck model: expected 2 classes, found {labels}")
+            raise FactauditError(
+                f"{self.model!r} is no MiniCheck model: expected 2 classes, found {labels}"
+            )
         return model
 
     def encode(self, claim: Claim) -> list[Encoding] | str:
@@ -82,7 +95,11 @@ class MiniCheckEvaluator(TransformersEvaluator):
         def encode_pair(text: str) -> Encoding:
             if self._answer_tokens is None:
                 return tokenizer(f"{text}{boundary}{said}", verbose=False)
-            return {"input_ids": tokenizer(f"predict: {text}{boundary}{said}", verbose=False)["input_ids"]}
+            return {
+                "input_ids": tokenizer(f"predict: {text}{boundary}{said}", verbose=False)[
+                    "input_ids"
+                ]
+            }
 
         limit = min(self.loaded.max_positions or MAX_LENGTH, MAX_LENGTH)
         # A blank document is judged too: what it supports is the model's to say.
@@ -97,19 +114,23 @@ class MiniCheckEvaluator(TransformersEvaluator):
 
             start = self.loaded.model.config.decoder_start_token_id
             first = torch.full((len(batch), 1), start, device=self.loaded.model.device)
-            logits = self.loaded.compute_logits(batch, decoder_input_ids=first)[:, 0, list(self._answer_tokens)]
+            logits = self.loaded.compute_logits(batch, decoder_input_ids=first)[
+                :, 0, list(self._answer_tokens)
+            ]
         return logits.softmax(dim=-1)[:, 1].tolist()
 
     @cached_property
     def _answer_tokens(self) -> tuple[int, int] | None:
-        """The first tokens of the answers "0" (not supported) and "1" (supported): 3 ("▁") and 209 ("▁1") in T5. None:
-        the model is a classifier."""
+        """The first tokens of the answers "0" (not supported) and "1" (supported): 3 ("▁") and 209
+        ("▁1") in T5. None: the model is a classifier."""
         if not self.loaded.model.config.is_encoder_decoder:
             return None
         tokenizer = self.loaded.tokenizer
         no, yes = (tokenizer.encode(answer, add_special_tokens=False) for answer in "01")
         if not no or not yes or no[0] == yes[0] or tokenizer.unk_token_id in (no[0], yes[0]):
-            raise FactauditError(f"the tokenizer of {self.model!r} cannot tell '0' and '1' by their first token")
+            raise FactauditError(
+                f"the tokenizer of {self.model!r} cannot tell '0' and '1' by their first token"
+            )
         return no[0], yes[0]
 
     @cached_property
@@ -127,11 +148,12 @@ class MiniCheckEvaluator(TransformersEvaluator):
 
 
 def split_minicheck_chunks(doc: str, size: int, count_units: Callable[[str], int]) -> list[str]:
-    """Chunks as MiniCheck makes them: whole sentences, line by line, while their counts sum to at most ``size``.
+    """Chunks as MiniCheck makes them: whole sentences, line by line, while their counts sum to at
+    most ``size``.
 
-    Sentences are joined by one space, lines by their break. A sentence longer than ``size`` is a chunk of its own.
-    (`factaudit.text.chunks.split_document_into_chunks` cuts the document as it stands and never passes ``size``; the
-    models were published with this.)
+    Sentences are joined by one space, lines by their break. A sentence longer than ``size`` is a
+    chunk of its own. (`factaudit.text.chunks.split_document_into_chunks` cuts the document as it
+    stands and never passes ``size``; the models were published with this.)
     """
     parts: list[str] = []
     for number, line in enumerate(doc.split("\n")):
@@ -155,4 +177,7 @@ def _choose_minicheck_class(config: Any) -> str:
         return "AutoModelForSequenceClassification"
     if config.is_encoder_decoder:
         return "AutoModelForSeq2SeqLM"
-    raise FactauditError(f"minicheck: expected a sequence classifier or a sequence-to-sequence model, found {built!r}")
+    raise FactauditError(
+        "minicheck: expected a sequence classifier or a sequence-to-sequence model, found"
+        f" {built!r}"
+    )

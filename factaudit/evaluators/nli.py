@@ -20,7 +20,8 @@ from factaudit.text.chunks import split_document_into_chunks
 
 #: A model that states no length reads so many tokens.
 MAX_LENGTH = 512
-# The room for a chunk is rounded down to these, so that claims of about one length share a document's chunks.
+# The room for a chunk is rounded down to these, so that claims of about one length share a
+# document's chunks.
 _ROOM_STEP_TOKENS = 32
 
 
@@ -28,21 +29,24 @@ _ROOM_STEP_TOKENS = 32
     "nli",
     needs="the [hf] extra",
     source="Laban et al. 2022, SummaC",
-    checked=f"a plain loop over single examples, on tiny models of two architectures. {WEIGHTS_NOT_RUN}",
+    checked=(
+        f"a plain loop over single examples, on tiny models of two architectures. {WEIGHTS_NOT_RUN}"
+    ),
     example="nli:model=cross-encoder/nli-deberta-v3-base",
 )
 @dataclass
 class NLIEvaluator(TransformersEvaluator):
     """An NLI cross-encoder: the probability that the document entails the claim.
 
-    The document is the premise and the claim the hypothesis; the score is the maximum over chunks of complete
-    sentences.
+    The document is the premise and the claim the hypothesis; the score is the maximum over chunks
+    of complete sentences.
 
     Args:
         model: a folder or hub name of a sequence classifier of text pairs.
         label: which of the model's labels is support, whatever its case.
         size: tokens of a chunk; by default as many as the model can read beside the claim.
-        revision, device, batch_size: as in `factaudit.evaluators.transformers_models.TransformersEvaluator`.
+        revision, device, batch_size: as in
+        `factaudit.evaluators.transformers_models.TransformersEvaluator`.
     """
 
     model: NameOrPath = ""
@@ -85,9 +89,15 @@ class NLIEvaluator(TransformersEvaluator):
     def _find_limit(self) -> int:
         """How many tokens the model reads at once."""
         model = self.loaded
-        stated = (model.max_positions, model.tokenizer.model_max_length, model.model.config.max_position_embeddings)
+        stated = (
+            model.max_positions,
+            model.tokenizer.model_max_length,
+            model.model.config.max_position_embeddings,
+        )
         # A tokenizer that knows no length states an absurd one.
-        return min((length for length in stated if length and 0 < length < 1_000_000), default=MAX_LENGTH)
+        return min(
+            (length for length in stated if length and 0 < length < 1_000_000), default=MAX_LENGTH
+        )
 
     @cached_property
     def _label_index(self) -> int:
@@ -106,14 +116,20 @@ class NLIEvaluator(TransformersEvaluator):
 def find_nli_entailment_label(labels: dict[int, str], label_name: str, model_name: str) -> int:
     """The index of a model's label by its whole name: "not_entailment" is no "entailment".
 
-    >>> find_nli_entailment_label({0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}, "entailment", "a-model")
+    >>> labels = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
+    >>> find_nli_entailment_label(labels, "entailment", "a-model")
     2
     """
-    found = [index for index, name in labels.items() if str(name).strip().casefold() == label_name.strip().casefold()]
+    found = [
+        index
+        for index, name in labels.items()
+        if str(name).strip().casefold() == label_name.strip().casefold()
+    ]
     if len(found) != 1:
         have = ", ".join(str(name) for name in labels.values())
         raise FactauditError(
-            f"the model {model_name!r} has no label {label_name!r}: choose one with label=NAME (has: {have})"
+            f"the model {model_name!r} has no label {label_name!r}: choose one with label=NAME"
+            f" (has: {have})"
         )
     return int(found[0])
 

@@ -1,8 +1,9 @@
 """How well can the words of a claim be copied from its document? (Min et al. 2023, §4.1, "NP")
 
-Each word of "Fact: ..." is masked in turn; its hidden state looks for itself among the passages' hidden states, and the
-probability is the share of attention that falls on the same token. The claim's is the mean over its words (NPM: Min et
-al., "Nonparametric Masked Language Modeling", 2023).
+Each word of "Fact: ..." is masked in turn; its hidden state looks for itself among the passages'
+hidden states, and the probability is the share of attention that falls on the same token. The
+claim's is the mean over its words (NPM: Min et al., "Nonparametric Masked Language Modeling",
+2023).
 """
 
 from __future__ import annotations
@@ -36,16 +37,19 @@ _FACT_PREFIX = "Fact:"
 )
 @dataclass
 class NonparametricEvaluator(TransformersEvaluator):
-    """The nonparametric masked language model of FActScore: the probability of a claim's words by its document.
+    """The nonparametric masked language model of FActScore: the probability of a claim's words by
+    its document.
 
     Args:
-        model: ``facebook/npm-single`` as published, or any masked LM of RoBERTa's kind (a name or a folder).
-        k: passages that are read: parts of the document between blank lines, of which FActScore's begin with the
+        model: ``facebook/npm-single`` as published, or any masked LM of RoBERTa's kind (a name or a
+        folder).
+        k: passages that are read: parts of the document between blank lines, of which FActScore's
+        begin with the
             nearest.
         cutoff: a claim is supported where its probability is above this.
         stopwords: a file of token ids, one a line, that are not asked for, such as the original's
-            ``roberta_stopwords.txt``; by default scikit-learn's English stop words, and tokens without a letter or
-            digit.
+            ``roberta_stopwords.txt``; by default scikit-learn's English stop words, and tokens
+            without a letter or digit.
     """
 
     model: NameOrPath = "facebook/npm-single"
@@ -55,9 +59,13 @@ class NonparametricEvaluator(TransformersEvaluator):
 
     def load(self) -> TransformersModel:
         """See `TransformersEvaluator.load`."""
-        loaded = load_transformers_model(self.model, self.revision, self.device, lambda _: "AutoModelForMaskedLM")
+        loaded = load_transformers_model(
+            self.model, self.revision, self.device, lambda _: "AutoModelForMaskedLM"
+        )
         if loaded.tokenizer.mask_token_id is None:
-            raise FactauditError(f"{self.model!r} has no mask token: it is no masked language model")
+            raise FactauditError(
+                f"{self.model!r} has no mask token: it is no masked language model"
+            )
         return loaded
 
     @cached_property
@@ -79,7 +87,9 @@ class NonparametricEvaluator(TransformersEvaluator):
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in order."""
         for claim in claims:
-            probability = self.compute_probability(claim.claim, (claim.doc or "").split("\n\n")[: self.k])
+            probability = self.compute_probability(
+                claim.claim, (claim.doc or "").split("\n\n")[: self.k]
+            )
             if probability is None:
                 reason = "the claim has no word to ask for, or its document none to ask"
                 yield Verdict(claim.claim_id, status="skipped", raw=reason)
@@ -87,7 +97,8 @@ class NonparametricEvaluator(TransformersEvaluator):
                 yield Verdict(claim.claim_id, probability, int(probability > self.cutoff))
 
     def compute_probability(self, claim: str, passages: Sequence[str]) -> float | None:
-        """The claim's mean probability in [0, 1]; None where it has no word to ask for, or the passages no token."""
+        """The claim's mean probability in [0, 1]; None where it has no word to ask for, or the
+        passages no token."""
         from scipy.special import softmax
 
         tokenizer = self.loaded.tokenizer
@@ -111,7 +122,9 @@ class NonparametricEvaluator(TransformersEvaluator):
         asked = np.flatnonzero(is_asked)
         if not len(asked) or not len(tokens):
             return None
-        keys = np.concatenate([one[own] for one, own in zip(self._compute_states(given), is_token, strict=True)])
+        keys = np.concatenate(
+            [one[own] for one, own in zip(self._compute_states(given), is_token, strict=True)]
+        )
         masked = np.tile(whole, (len(asked), 1))
         masked[np.arange(len(asked)), asked] = tokenizer.mask_token_id
         states = self._compute_states(list(masked))
@@ -127,8 +140,16 @@ class NonparametricEvaluator(TransformersEvaluator):
         found: list[np.ndarray] = []
         for start in range(0, len(sequences), self.batch_size):
             batch = sequences[start : start + self.batch_size]
-            padded = tokenizer.pad([{"input_ids": one.tolist()} for one in batch], return_tensors="pt").to(model.device)
+            padded = tokenizer.pad(
+                [{"input_ids": one.tolist()} for one in batch], return_tensors="pt"
+            ).to(model.device)
             with torch.inference_mode():
-                states = model(**padded, output_hidden_states=True).hidden_states[-1].double().cpu().numpy()
+                states = (
+                    model(**padded, output_hidden_states=True)
+                    .hidden_states[-1]
+                    .double()
+                    .cpu()
+                    .numpy()
+                )
             found += [own[: len(one)] for own, one in zip(states, batch, strict=True)]
         return found

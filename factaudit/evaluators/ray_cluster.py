@@ -1,8 +1,9 @@
 """How are claims judged on a Ray cluster? In blocks, whose verdicts come back as they are ready.
 
-There is an actor per GPU (per core, where the cluster has no GPU or the evaluator uses none). Ray starts those of a
-lost node again elsewhere, and gives them their blocks again. Nothing is written on the cluster: whoever asks keeps the
-journal, so a run that was stopped goes on as one on a single machine does.
+There is an actor per GPU (per core, where the cluster has no GPU or the evaluator uses none). Ray
+starts those of a lost node again elsewhere, and gives them their blocks again. Nothing is written
+on the cluster: whoever asks keeps the journal, so a run that was stopped goes on as one on a single
+machine does.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.llm.settings import LLMSettings
 
-#: Claims that are judged together. When a node is lost, those of the blocks that its actors had are judged again.
+#: Claims that are judged together. When a node is lost, those of the blocks that its actors had are
+#: judged again.
 CLAIMS_PER_BLOCK = 128
 #: Blocks that an actor has: the one at work and the next one.
 _BLOCKS_PER_ACTOR = 2
@@ -40,11 +42,14 @@ def check_ray_address(address: str) -> None:
     try:
         import ray  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"on {address}: needs the extra [ray]: pip install 'factaudit[ray]' ({error})") from error
+        raise UsageError(
+            f"on {address}: needs the extra [ray]: pip install 'factaudit[ray]' ({error})"
+        ) from error
 
 
 def has_language_model(evaluators: Iterable[Evaluator]) -> bool:
-    """Whether an evaluator, by its parts, is best asked from one process: a language model's server is the cluster."""
+    """Whether an evaluator, by its parts, is best asked from one process: a language model's server
+    is the cluster."""
     return any(isinstance(part, LLMSettings) for part in evaluators)
 
 
@@ -54,9 +59,11 @@ def judge_on_ray(
     """One verdict per claim, block by block as they are ready, in any order.
 
     Args:
-        address: ``ray`` (``RAY_ADDRESS``, or the cluster that this machine is part of, else one that is started here
+        address: ``ray`` (``RAY_ADDRESS``, or the cluster that this machine is part of, else one
+        that is started here
             for as long as this takes) or ``ray://HOST:PORT``.
-        members: the evaluator and those inside it: where one of them has a ``device``, each actor is given a GPU.
+        members: the evaluator and those inside it: where one of them has a ``device``, each actor
+        is given a GPU.
     """
     check_ray_address(address)
     import ray
@@ -67,7 +74,9 @@ def judge_on_ray(
         wants_gpu = any(getattr(part, "device", None) in ("auto", "cuda") for part in members)
         n_gpus = int(cluster.get("GPU", 0)) if wants_gpu else 0
         needs = {"num_cpus": 0, "num_gpus": 1} if n_gpus else {"num_cpus": 1}
-        actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(RayWorker)
+        actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(
+            RayWorker
+        )
         blocks = _list_blocks(claims)
         free: deque[Any] = deque()
         under_way: dict[Any, Any] = {}
@@ -93,7 +102,9 @@ def judge_on_ray(
                     raise FactauditError(f"on {address}: {failure}")
         except ray.exceptions.RayError as error:
             reason = str(error).strip().splitlines()[-1]
-            raise FactauditError(f"on {address}: {reason} (the same command again goes on from here)") from error
+            raise FactauditError(
+                f"on {address}: {reason} (the same command again goes on from here)"
+            ) from error
         finally:
             for worker in {*free, *under_way.values()}:
                 ray.kill(worker)
@@ -129,7 +140,8 @@ class RayWorker:
 
 @contextmanager
 def _connect_cluster(address: str) -> Iterator[None]:
-    """The cluster for as long as the block lasts; one that the caller is connected to already is left as it is."""
+    """The cluster for as long as the block lasts; one that the caller is connected to already is
+    left as it is."""
     import ray
 
     if ray.is_initialized():
@@ -141,7 +153,9 @@ def _connect_cluster(address: str) -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(ray.shutdown)
         try:
-            ray.init(os.environ.get("RAY_ADDRESS", "auto") if address == "ray" else address, **quiet)
+            ray.init(
+                os.environ.get("RAY_ADDRESS", "auto") if address == "ray" else address, **quiet
+            )
         except (ConnectionError, ValueError, RuntimeError) as error:
             if address != "ray" or "RAY_ADDRESS" in os.environ:
                 said = format_error_first_line(error)
@@ -154,14 +168,21 @@ def _connect_cluster(address: str) -> Iterator[None]:
 
 
 def _pickle_user_modules(evaluators: Iterable[Evaluator]) -> None:
-    """Evaluators of the user's own modules travel with their code: the nodes have factaudit, not the user's folder."""
+    """Evaluators of the user's own modules travel with their code: the nodes have factaudit, not
+    the user's folder."""
     import ray
 
     installed = {"site-packages", "dist-packages"}
-    for one in (value for part in evaluators for value in (part, *getattr(part, "__dict__", {}).values())):
+    for one in (
+        value for part in evaluators for value in (part, *getattr(part, "__dict__", {}).values())
+    ):
         module = sys.modules.get(str(getattr(one, "__module__", None)))
         file = getattr(module, "__file__", None)
         if module is None or not file or installed & set(Path(file).parts):
             continue
-        if module.__name__.partition(".")[0] not in ("factaudit", "__main__", *sys.stdlib_module_names):
+        if module.__name__.partition(".")[0] not in (
+            "factaudit",
+            "__main__",
+            *sys.stdlib_module_names,
+        ):
             ray.cloudpickle.register_pickle_by_value(module)

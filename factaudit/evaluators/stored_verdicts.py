@@ -13,16 +13,19 @@ from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.tables import list_plain_rows, read_verdicts
 
 
-@evaluator("stored", needs="a verdicts file", example="stored:path=verdicts.parquet,evaluator=gpt-4o")
+@evaluator(
+    "stored", needs="a verdicts file", example="stored:path=verdicts.parquet,evaluator=gpt-4o"
+)
 @dataclass(frozen=True)
 class StoredVerdictsEvaluator:
     """Verdicts that a file already holds.
 
-    path: the file (Parquet, JSONL or CSV). evaluator: whose verdicts; may be left out where the file has but one
-    evaluator's. A claim that the file has no verdict on is skipped; verdicts on other claims, and repeats, are left
-    out.
+    path: the file (Parquet, JSONL or CSV). evaluator: whose verdicts; may be left out where the
+    file has but one evaluator's. A claim that the file has no verdict on is skipped; verdicts on
+    other claims, and repeats, are left out.
 
-    Raises `UsageError` where there is no such file or evaluator, `InputError` where the file is no verdicts file.
+    Raises `UsageError` where there is no such file or evaluator, `InputError` where the file is no
+    verdicts file.
     """
 
     path: Path
@@ -34,13 +37,16 @@ class StoredVerdictsEvaluator:
 
     @property
     def verdict_name(self) -> str:
-        """The evaluator's own name, else the file's; not the path, which is another on every machine."""
+        """The evaluator's own name, else the file's; not the path, which is another on every
+        machine."""
         return self.evaluator or self.path.name.partition(".")[0]
 
     @cached_property
     def signature(self) -> str:
         # The content, not the path: a file that was moved holds the same verdicts.
-        return make_signature("stored", {"evaluator": self.evaluator, "file": compute_file_checksum(self.path)})
+        return make_signature(
+            "stored", {"evaluator": self.evaluator, "file": compute_file_checksum(self.path)}
+        )
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         table = read_verdicts(self.path)
@@ -49,11 +55,19 @@ class StoredVerdictsEvaluator:
         if wanted is None and len(names) == 1:
             wanted = names[0]
         elif wanted is None:
-            raise UsageError(f"{self.path} holds verdicts of {', '.join(names)}: say which (evaluator=NAME)")
+            raise UsageError(
+                f"{self.path} holds verdicts of {', '.join(names)}: say which (evaluator=NAME)"
+            )
         elif wanted not in names:
-            raise UsageError(f"{self.path} holds no verdicts of {wanted!r}{suggest_known_name(wanted, names)}")
-        mine = table[(table["evaluator"] == wanted) & (table["repeat"] == 0)].drop(columns=["evaluator", "repeat"])
+            raise UsageError(
+                f"{self.path} holds no verdicts of {wanted!r}{suggest_known_name(wanted, names)}"
+            )
+        mine = table[(table["evaluator"] == wanted) & (table["repeat"] == 0)].drop(
+            columns=["evaluator", "repeat"]
+        )
         found = {row["claim_id"]: Verdict(**row) for row in list_plain_rows(mine)}
         for claim in claims:
-            missing = Verdict(claim.claim_id, status="skipped", raw=f"no verdict in {self.path.name}")
+            missing = Verdict(
+                claim.claim_id, status="skipped", raw=f"no verdict in {self.path.name}"
+            )
             yield found.get(claim.claim_id, missing)

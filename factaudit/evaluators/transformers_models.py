@@ -1,4 +1,5 @@
-"""How is a transformers model loaded and run over claims in batches? MiniCheck, AlignScore and NLI share this."""
+"""How is a transformers model loaded and run over claims in batches? MiniCheck, AlignScore and NLI
+share this."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from factaudit.evaluators.base import Claim, Verdict
 from factaudit.signature import compute_file_checksum, hash_texts, make_signature
 from factaudit.text.chunks import split_document_into_chunks
 
-#: One model input as the tokenizer makes it: ``input_ids`` and, where the model has them, ``token_type_ids`` ...
+#: One model input as the tokenizer makes it: ``input_ids`` and, where the model has them,
+#: ``token_type_ids`` ...
 Encoding = Mapping[str, list[int]]
 
 #: So many batches are read ahead and sorted by length, so that little is padded.
@@ -36,7 +38,9 @@ class TransformersModel:
         """The model's logits (a float32 tensor on the CPU) for a padded batch."""
         import torch
 
-        inputs = self.tokenizer.pad([dict(encoding) for encoding in batch], return_tensors="pt").to(self.model.device)
+        inputs = self.tokenizer.pad([dict(encoding) for encoding in batch], return_tensors="pt").to(
+            self.model.device
+        )
         with torch.inference_mode():
             return self.model(**inputs, **more).logits.float().cpu()
 
@@ -46,19 +50,26 @@ class TransformersModel:
 
     @property
     def max_positions(self) -> int | None:
-        """How many tokens the model's table of absolute positions holds; None where it has none (T5, DeBERTa-v3)."""
+        """How many tokens the model's table of absolute positions holds; None where it has none
+        (T5, DeBERTa-v3)."""
         for name, module in self.model.named_modules():
-            if name.endswith(("position_embeddings", "embed_positions")) and hasattr(module, "num_embeddings"):
+            if name.endswith(("position_embeddings", "embed_positions")) and hasattr(
+                module, "num_embeddings"
+            ):
                 # RoBERTa counts positions from after its padding index, BART from an offset.
                 padding = module.padding_idx
-                return module.num_embeddings - (0 if padding is None else padding + 1) - getattr(module, "offset", 0)
+                return (
+                    module.num_embeddings
+                    - (0 if padding is None else padding + 1)
+                    - getattr(module, "offset", 0)
+                )
         return None
 
     def encode_parts(
         self, claim: str, parts: Iterable[str], encode_pair: Callable[[str], Encoding], limit: int
     ) -> list[Encoding] | str:
-        """The inputs for a claim beside each part of its document, none longer than ``limit`` tokens: a part that is
-        too long becomes several. Or why there are none."""
+        """The inputs for a claim beside each part of its document, none longer than ``limit``
+        tokens: a part that is too long becomes several. Or why there are none."""
 
         def length(part: str) -> int:
             return len(encode_pair(part)["input_ids"])
@@ -70,26 +81,35 @@ class TransformersModel:
                 continue
             if problem := self.find_length_problem(claim, length(""), limit):
                 return problem
-            inputs += [encode_pair(piece) for piece in split_document_into_chunks(part, limit, length)]
+            inputs += [
+                encode_pair(piece) for piece in split_document_into_chunks(part, limit, length)
+            ]
         if any(len(encoded["input_ids"]) > limit for encoded in inputs):
             return "the document has a word that is longer than the model reads"
         return inputs
 
     def find_length_problem(self, claim: str, claim_tokens: int, limit: int) -> str | None:
-        """Why a claim of so many tokens (special ones included) leaves no room for a document; None where it does."""
+        """Why a claim of so many tokens (special ones included) leaves no room for a document; None
+        where it does."""
         if limit - claim_tokens >= _MIN_DOCUMENT_TOKENS:
             return None
         length = self.count_tokens(claim)
-        return f"the claim has {length} tokens, and the model reads {limit} of claim and document together"
+        return (
+            f"the claim has {length} tokens, and the model reads {limit} of claim and document"
+            " together"
+        )
 
 
 def import_transformers(who_needs: str) -> Any:
-    """The package transformers, where PyTorch is there as well. Raises `UsageError` without the [hf] extra."""
+    """The package transformers, where PyTorch is there as well. Raises `UsageError` without the
+    [hf] extra."""
     try:
         import torch  # noqa: F401
         import transformers
     except ImportError as error:
-        raise UsageError(f"{who_needs} the [hf] extra: pip install 'factaudit[hf]' ({error})") from error
+        raise UsageError(
+            f"{who_needs} the [hf] extra: pip install 'factaudit[hf]' ({error})"
+        ) from error
     return transformers
 
 
@@ -100,7 +120,8 @@ def load_transformers_model(
 
     Args:
         device: a torch device; ``auto``: CUDA, else MPS, else the CPU.
-        choose_auto_class: from the model's config to the name of the transformers class that loads it; raises
+        choose_auto_class: from the model's config to the name of the transformers class that loads
+        it; raises
             `FactauditError` where the model is of the wrong kind.
 
     Raises `UsageError` without the [hf] extra, `FactauditError` where no whole model is there.
@@ -113,18 +134,24 @@ def load_transformers_model(
     try:
         config = transformers.AutoConfig.from_pretrained(name, revision=revision)
         loader = getattr(transformers, choose_auto_class(config))
-        model, report = loader.from_pretrained(name, config=config, revision=revision, output_loading_info=True)
+        model, report = loader.from_pretrained(
+            name, config=config, revision=revision, output_loading_info=True
+        )
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
         model = model.to(device=choose_torch_device(device), dtype=torch.float32).eval()
     except FactauditError:
         raise
     except Exception as error:  # transformers, safetensors, torch and the hub raise as they please
         said = format_error_first_line(error)
-        raise FactauditError(f"no model at {name!r} (a local folder or a name on the hub): {said}") from error
+        raise FactauditError(
+            f"no model at {name!r} (a local folder or a name on the hub): {said}"
+        ) from error
     if report["missing_keys"]:
         # transformers fills these with random numbers and goes on.
         missing = ", ".join(sorted(report["missing_keys"])[:3])
-        raise FactauditError(f"the model {name!r} lacks weights that {type(model).__name__} needs: {missing} ...")
+        raise FactauditError(
+            f"the model {name!r} lacks weights that {type(model).__name__} needs: {missing} ..."
+        )
     return TransformersModel(model, tokenizer)
 
 
@@ -134,19 +161,27 @@ def choose_torch_device(device: str) -> str:
 
     if device != "auto":
         return device
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return (
+        "cuda"
+        if torch.cuda.is_available()
+        else "mps"
+        if torch.backends.mps.is_available()
+        else "cpu"
+    )
 
 
 @dataclass
 class TransformersEvaluator:
     """An evaluator over a model that is loaded once, when it judges.
 
-    A subclass says how the model is loaded (`load`), what it is given for a claim (`encode`), and what its output says
-    (`compute_support`).
+    A subclass says how the model is loaded (`load`), what it is given for a claim (`encode`), and
+    what its output says (`compute_support`).
 
     Args:
-        model: a folder or a hub name. revision: the commit, tag or branch on the hub; a commit pins the weights.
-        device: ``auto`` (CUDA, else MPS, else the CPU) or a torch device. batch_size: chunks per batch.
+        model: a folder or a hub name. revision: the commit, tag or branch on the hub; a commit pins
+        the weights.
+        device: ``auto`` (CUDA, else MPS, else the CPU) or a torch device. batch_size: chunks per
+        batch.
     """
 
     model: str = ""
@@ -171,11 +206,15 @@ class TransformersEvaluator:
 
     @cached_property
     def signature(self) -> str:
-        """The model (a folder by its checksum), and the other options that are not as by default."""
+        """The model (a folder by its checksum), and the other options that are not as by
+        default."""
         described = describe_weights(self.weights_name, self.revision)
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.name not in ("model", "revision", "device", "batch_size") and value != one.default:
+            if (
+                one.name not in ("model", "revision", "device", "batch_size")
+                and value != one.default
+            ):
                 described[one.name] = value
         return make_signature(self._kind, described)
 
@@ -184,7 +223,8 @@ class TransformersEvaluator:
         raise NotImplementedError
 
     def encode(self, claim: Claim) -> list[Encoding] | str:
-        """The model's inputs for a claim that has a document, one per chunk; or why there are none."""
+        """The model's inputs for a claim that has a document, one per chunk; or why there are
+        none."""
         raise NotImplementedError
 
     def compute_support(self, batch: Sequence[Encoding]) -> Sequence[float]:
@@ -198,13 +238,17 @@ class TransformersEvaluator:
 
     @property
     def provenance(self) -> dict[str, str | None]:
-        """The model's name and the hub commit that it was loaded from (None before `judge`, and for a folder)."""
+        """The model's name and the hub commit that it was loaded from (None before `judge`, and for
+        a folder)."""
         model = self.loaded.model if "loaded" in vars(self) else None
-        return {"model": self.weights_name, "commit": getattr(getattr(model, "config", None), "_commit_hash", None)}
+        return {
+            "model": self.weights_name,
+            "commit": getattr(getattr(model, "config", None), "_commit_hash", None),
+        }
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        """One verdict per claim, in any order: the maximum over the chunks of its document. Claims of one document are
-        best given one after the other."""
+        """One verdict per claim, in any order: the maximum over the chunks of its document. Claims
+        of one document are best given one after the other."""
         _ = self.loaded
         source = iter(claims)
         inputs: list[tuple[str, int, Encoding]] = []
@@ -215,14 +259,18 @@ class TransformersEvaluator:
             elif isinstance(encoded, str):
                 yield Verdict(claim.claim_id, status="error", raw=encoded)
             else:
-                inputs += [(claim.claim_id, position, encoding) for position, encoding in enumerate(encoded)]
+                inputs += [
+                    (claim.claim_id, position, encoding)
+                    for position, encoding in enumerate(encoded)
+                ]
             if len(inputs) >= _BATCHES_READ_AHEAD * self.batch_size:
                 yield from self._judge_inputs(inputs)
                 inputs = []
         yield from self._judge_inputs(inputs)
 
     def _judge_inputs(self, inputs: list[tuple[str, int, Encoding]]) -> Iterator[Verdict]:
-        """The verdicts of claims by their inputs: claim_id, the chunk's place, and the chunk; batched by length."""
+        """The verdicts of claims by their inputs: claim_id, the chunk's place, and the chunk;
+        batched by length."""
         scores: dict[str, dict[int, float]] = {}
         # The longest first: a batch that is too big for the device fails at once.
         inputs.sort(key=lambda item: -len(item[2]["input_ids"]))
@@ -236,14 +284,19 @@ class TransformersEvaluator:
             if all(map(math.isfinite, in_order)):
                 yield Verdict(claim_id, max(in_order), chunk_scores=in_order)
             else:
-                yield Verdict(claim_id, status="error", raw="the model's probability is not a number")
+                yield Verdict(
+                    claim_id, status="error", raw="the model's probability is not a number"
+                )
 
 
 def describe_weights(model_name: str, revision: str | None) -> dict[str, Any]:
-    """What a signature says of a model: its name and revision on the hub; of a folder, the files' checksum."""
+    """What a signature says of a model: its name and revision on the hub; of a folder, the files'
+    checksum."""
     folder = Path(model_name)
     if not folder.is_dir():
         return {"model": model_name, "revision": revision or "main"}
-    files = sorted(path for path in folder.iterdir() if path.suffix in _MODEL_FILES and path.is_file())
+    files = sorted(
+        path for path in folder.iterdir() if path.suffix in _MODEL_FILES and path.is_file()
+    )
     checksums = [f"{path.name} {compute_file_checksum(path)}" for path in files]
     return {"model": folder.resolve().name, "files": hash_texts(*checksums)}

@@ -1,1 +1,2 @@
-"""From a YAML to a run folder: `inputs` reads the tables, `folder` writes, `run` leads from one to the other."""
+"""From a YAML to a run folder: `inputs` reads the tables, `folder` writes, `run` leads from one to
+the other."""

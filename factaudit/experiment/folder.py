@@ -1,7 +1,9 @@
-"""The run folder, and what all experiments share: settings, calls counted over resumed runs, `experiment.yaml`.
+"""The run folder, and what all experiments share: settings, calls counted over resumed runs,
+`experiment.yaml`.
 
-`RunFolder` is the only writer of run folders. It holds the folder for one process, keeps the results of one experiment
-from being replaced by those of another, recognises a run in which nothing has changed, and ends every kind of run.
+`RunFolder` is the only writer of run folders. It holds the folder for one process, keeps the
+results of one experiment from being replaced by those of another, recognises a run in which nothing
+has changed, and ends every kind of run.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ MAX_REPLICATES = 1_000_000
 
 
 class RunSettings(BaseModel):
-    """What every experiment YAML may say. Paths are relative to the YAML's folder; ``${data}`` stands for ``data``."""
+    """What every experiment YAML may say. Paths are relative to the YAML's folder; ``${data}``
+    stands for ``data``."""
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
@@ -54,12 +57,15 @@ class RunSettings(BaseModel):
     replicates: int = Field(default=2000, ge=0, le=MAX_REPLICATES)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
-    #: What is asked of an evaluator before the report says yes (`factaudit.audit.core.decision_limits.DecisionLimits`).
+    #: What is asked of an evaluator before the report says yes
+    #: (`factaudit.audit.core.decision_limits.DecisionLimits`).
     decisions: dict[str, float] = Field(default_factory=dict)
-    #: By evaluator the data sets that it was trained on, or how their names begin: the first screen warns of them.
+    #: By evaluator the data sets that it was trained on, or how their names begin: the first screen
+    #: warns of them.
     trained_on: dict[str, list[str]] = Field(default_factory=dict)
     max_cost: float | None = Field(default=None, gt=0)
-    #: What a run that has ended was made with, which `RunFolder.finish` notes; another run does not read it.
+    #: What a run that has ended was made with, which `RunFolder.finish` notes; another run does not
+    #: read it.
     made_with: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @property
@@ -68,12 +74,16 @@ class RunSettings(BaseModel):
         names = ("audits", "title", "seed", "replicates", "confidence", "decisions", "trained_on")
         return {name: getattr(self, name) for name in names}
 
-    def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]) -> Results:
-        """Run the experiment and write its run folder; `factaudit.experiment.run` says what the arguments are."""
+    def run_into(
+        self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]
+    ) -> Results:
+        """Run the experiment and write its run folder; `factaudit.experiment.run` says what the
+        arguments are."""
         raise NotImplementedError
 
     def estimate_cost(self) -> list[Row]:
-        """What the calls will cost at the most, a row for each evaluator or step that asks a language model.
+        """What the calls will cost at the most, a row for each evaluator or step that asks a
+        language model.
 
         Nothing is sent. Rows are those of `factaudit.llm.cost.estimate_llm_judging_cost`.
         """
@@ -84,10 +94,23 @@ class RunSettings(BaseModel):
 EXPERIMENT_FILE = "experiment.yaml"
 #: The page of `factaudit view`.
 CLAIM_PAGE = "claims.html"
-#: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.
+#: What runs write at the top of their folders, those of the engines included, and the folders that
+#: are theirs alone.
 _RUN_FILES = (
-    *("claims.parquet", "verdicts.parquet", "annotations.parquet", "counts.parquet", "matrix.parquet"),
-    *("variant_claims.parquet", "variant_verdicts.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
+    *(
+        "claims.parquet",
+        "verdicts.parquet",
+        "annotations.parquet",
+        "counts.parquet",
+        "matrix.parquet",
+    ),
+    *(
+        "variant_claims.parquet",
+        "variant_verdicts.parquet",
+        "responses.jsonl",
+        "citations.jsonl",
+        "summary.json",
+    ),
     *("results.json", "report.html", EXPERIMENT_FILE, CLAIM_PAGE),
 )
 _RUN_FOLDERS = ("tables", "figures", ".work")
@@ -95,7 +118,8 @@ _RUN_FOLDERS = ("tables", "figures", ".work")
 
 @dataclass
 class RunFolder:
-    """A run folder that is written: ``with RunFolder.open(out, sources) as run: run.finish(experiment, results)``.
+    """A run folder that is written: ``with RunFolder.open(out, sources) as run:
+    run.finish(experiment, results)``.
 
     work: its folder ``.work``, for journals.
     """
@@ -116,15 +140,21 @@ class RunFolder:
     ) -> Iterator[RunFolder]:
         """Hold a run folder as the only process, without what a killed one was writing.
 
-        sources: all that the run reads. Raises `UsageError` where the run would write over one of them, or where the
-        folder holds the results of other sources and ``overwrite`` does not say that they may go.
+        sources: all that the run reads. Raises `UsageError` where the run would write over one of
+        them, or where the folder holds the results of other sources and ``overwrite`` does not say
+        that they may go.
         """
         folder = Path(path)
-        listed = sorted(str(one) if "://" in str(one) else str(resolve_path(Path(one))) for one in sources)
+        listed = sorted(
+            str(one) if "://" in str(one) else str(resolve_path(Path(one))) for one in sources
+        )
         check_run_spares_inputs(folder, [one for one in listed if "://" not in one])
-        # As seen from the run folder, so that a project that was moved or copied is the same experiment.
+        # As seen from the run folder, so that a project that was moved or copied is the same
+        # experiment.
         whole = str(resolve_path(folder))
-        run = cls(folder, [one if "://" in one else os.path.relpath(one, whole) for one in listed], say)
+        run = cls(
+            folder, [one if "://" in one else os.path.relpath(one, whole) for one in listed], say
+        )
         if listed and not overwrite:
             run._check_is_of_same_sources()
         with hold_folder_lock(run.work, str(folder)):
@@ -139,23 +169,24 @@ class RunFolder:
         return self.path / ".work"
 
     def _check_is_of_same_sources(self) -> None:
-        """Raise `UsageError` where the folder holds an experiment that is not of this run's sources."""
+        """Raise `UsageError` where the folder holds an experiment that is not of this run's
+        sources."""
         told: Any = None
         with suppress(OSError, ValueError, yaml.YAMLError):
             told = yaml.safe_load((self.path / EXPERIMENT_FILE).read_text(encoding="utf-8"))
         theirs = (told.get("made_with") or {}).get("sources") if isinstance(told, dict) else None
         if theirs is None and (self.path / EXPERIMENT_FILE).is_file():
             raise UsageError(
-                f"{self.path} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one: name another folder "
-                "with --out, or replace it with --overwrite"
+                f"{self.path} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one:"
+                " name another folder with --out, or replace it with --overwrite"
             )
         if theirs is None:  # a run that Python code made has no experiment to write
             theirs = read_run_record(self.path).get("sources")
         if (self.path / "results.json").is_file() and theirs != self.sources:
             of = f" (of {', '.join(map(str, theirs))})" if theirs else ""
             raise UsageError(
-                f"{self.path} holds the results of another experiment{of}: name another folder with --out, or replace "
-                "them with --overwrite"
+                f"{self.path} holds the results of another experiment{of}: name another folder with"
+                " --out, or replace them with --overwrite"
             )
 
     def finish(
@@ -166,10 +197,12 @@ class RunFolder:
         claim_browser: ClaimBrowser | None = None,
         provenance: Sequence[Row] = (),
     ) -> Results:
-        """Write ``experiment.yaml``, ``results.json`` and the report, and say where that is; returns the results.
+        """Write ``experiment.yaml``, ``results.json`` and the report, and say where that is;
+        returns the results.
 
-        experiment: its resolved settings, by which `factaudit run` gives the same figures again; None where there are
-        none, as of an engine that Python code calls. claim_browser: the claims that the folder holds, where they are at
+        experiment: its resolved settings, by which `factaudit run` gives the same figures again;
+        None where there are none, as of an engine that Python code calls. claim_browser: the claims
+        that the folder holds, where they are at
         hand. provenance: where the tables and evaluators come from.
         """
         if experiment is not None:
@@ -178,21 +211,33 @@ class RunFolder:
                 "sources": list(self.sources),
                 "inputs": results.about["inputs"],
                 "provenance": list(provenance),
-                "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
-                "models": {row["evaluator"]: row["served"] for row in results.calls if row.get("served")},
+                "evaluators": {
+                    row["name"]: row["signature"] for row in results.about["evaluators"]
+                },
+                "models": {
+                    row["evaluator"]: row["served"] for row in results.calls if row.get("served")
+                },
                 "versions": list_versions(),
             }
-            content = experiment.model_dump(mode="json", exclude_none=True) | {"made_with": made_with}
-            write_text(self.path / EXPERIMENT_FILE, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+            content = experiment.model_dump(mode="json", exclude_none=True) | {
+                "made_with": made_with
+            }
+            write_text(
+                self.path / EXPERIMENT_FILE,
+                yaml.safe_dump(content, sort_keys=False, allow_unicode=True),
+            )
         write_results_json(self.path, results.to_dict())
         if published := recognise_published_files(results.about["inputs"]):
-            write_text(self.path / "references.bib", "\n".join(map(read_publication_citation, published)))
+            write_text(
+                self.path / "references.bib", "\n".join(map(read_publication_citation, published))
+            )
         self.render(claim_browser=claim_browser)
         self.say(f"report    {self.path / 'report.html'}")
         return results
 
     def render(self, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
-        """Render the report of ``results.json``, with PNGs of its figures on demand, and note the files of the run.
+        """Render the report of ``results.json``, with PNGs of its figures on demand, and note the
+        files of the run.
 
         Tables and figures of the run before that this one has not are removed.
         """
@@ -216,28 +261,40 @@ def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
     for path in map(Path, inputs):
         place = resolve_path(path)
         inside = place.relative_to(top).parts if place.is_relative_to(top) else ()
-        if inside[:1] in {(name,) for name in _RUN_FOLDERS} or inside in {(name,) for name in _RUN_FILES}:
-            raise UsageError(f"{path}: the run would write over what it reads; give another run folder than {folder}")
+        if inside[:1] in {(name,) for name in _RUN_FOLDERS} or inside in {
+            (name,) for name in _RUN_FILES
+        }:
+            raise UsageError(
+                f"{path}: the run would write over what it reads; give another run folder than"
+                f" {folder}"
+            )
 
 
 @contextmanager
 def count_run_llm_calls(
     callers: Iterable[tuple[str, Any]], calls_path: Path, max_cost: float | None = None
 ) -> Iterator[list[Row]]:
-    """Count what is asked and paid inside the block, together with what earlier runs into this folder did.
+    """Count what is asked and paid inside the block, together with what earlier runs into this
+    folder did.
 
-    The list that this gives is filled at the end, however that comes: a row per caller. What was sent stands in the
-    callers' caches (`factaudit.llm.store`) from before each send on: what a killed process may have paid counts too.
+    The list that this gives is filled at the end, however that comes: a row per caller. What was
+    sent stands in the callers' caches (`factaudit.llm.store`) from before each send on: what a
+    killed process may have paid counts too.
 
     Args:
-        callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what does neither is left
+        callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what
+        does neither is left
             out.
-        calls_path: where cached calls, and where the run's money stands, are kept from run to run. What callers without
+        calls_path: where cached calls, and where the run's money stands, are kept from run to run.
+        What callers without
             a cache send stands in a store beside it.
-        max_cost: US dollars that all the callers may spend together, in all runs into this folder; None leaves the
+        max_cost: US dollars that all the callers may spend together, in all runs into this folder;
+        None leaves the
             least of the callers' own limits.
     """
-    named = [(name, caller) for name, caller in callers if getattr(caller, "usage", None) is not None]
+    named = [
+        (name, caller) for name, caller in callers if getattr(caller, "usage", None) is not None
+    ]
     if not named:
         yield []
         return
@@ -252,8 +309,14 @@ def count_run_llm_calls(
     if max_cost is None:
         max_cost = min((one.max_cost for one in own if one.max_cost is not None), default=None)
     prices = {model: price for one in own for model, price in one.prices.items()} if own else None
-    budget = LLMCostBudget(max_cost, prices, run=kept["run"], path=calls_path.with_name("sends.sqlite"))
-    caches = {str(path.absolute()) for one in limited if (path := getattr(one, "cache_path", lambda: None)())}
+    budget = LLMCostBudget(
+        max_cost, prices, run=kept["run"], path=calls_path.with_name("sends.sqlite")
+    )
+    caches = {
+        str(path.absolute())
+        for one in limited
+        if (path := getattr(one, "cache_path", lambda: None)())
+    }
     kept["caches"] = sorted({*kept["caches"], *caches})
     write_json(calls_path, kept)
     for path in map(Path, kept["caches"]):
@@ -262,7 +325,9 @@ def count_run_llm_calls(
     budget.settle_ended_processes()
     same: Counter[str] = Counter()
     counting: list[tuple[str, str, Any, int]] = []
-    earlier = [(caller, getattr(caller, "budget", None), caller.usage.caller) for _, caller in named]
+    earlier = [
+        (caller, getattr(caller, "budget", None), caller.usage.caller) for _, caller in named
+    ]
     for name, caller in named:
         signature = f"{name}|{caller.signature}"
         key = caller.usage.caller = f"{signature}#{same[signature]}"

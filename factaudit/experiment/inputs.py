@@ -1,4 +1,5 @@
-"""An experiment's settings, and the tables that it reads: claims, verdicts and annotations of all its sources."""
+"""An experiment's settings, and the tables that it reads: claims, verdicts and annotations of all
+its sources."""
 
 from __future__ import annotations
 
@@ -26,7 +27,11 @@ from factaudit.settings.spec_string import parse_spec_string
 from factaudit.settings.yaml_file import YamlPlace
 from factaudit.settings.yaml_paths import YamlPathKind, YamlPaths, find_yaml_path_options
 from factaudit.tables import merge_claim_tables, merge_verdict_tables, read_claims, read_verdicts
-from factaudit.tables.annotations import list_annotator_judgements, read_annotations, relabel_claims_by_annotations
+from factaudit.tables.annotations import (
+    list_annotator_judgements,
+    read_annotations,
+    relabel_claims_by_annotations,
+)
 from factaudit.text.display_text import format_count
 
 #: The one data set that is named, not read from files.
@@ -34,7 +39,8 @@ HUB_DATASET = "lytang/LLM-AggreFact"
 
 
 class ForeignFormatSource(BaseModel):
-    """Claims (and verdicts) in somebody else's format: ``{format: tofueval, source: [paths], options: {...}}``."""
+    """Claims (and verdicts) in somebody else's format: ``{format: tofueval, source: [paths],
+    options: {...}}``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +52,11 @@ class ForeignFormatSource(BaseModel):
     @property
     def paths(self) -> list[str]:
         """What it reads: its sources, and the files that its options name."""
-        values = [one for value in self.options.values() for one in (value if isinstance(value, list) else [value])]
+        values = [
+            one
+            for value in self.options.values()
+            for one in (value if isinstance(value, list) else [value])
+        ]
         texts = [re.sub(r"^[\w-]+:(?=/)", "", value) for value in values if isinstance(value, str)]
         return [*self.source, *(text for text in texts if Path(text).is_absolute())]
 
@@ -58,9 +68,11 @@ class ExperimentTablePaths(RunSettings):
     verdicts: list[str] = Field(default_factory=list)
     #: Files of what people said of the claims; formats bring their own.
     annotations: list[str] = Field(default_factory=list)
-    #: How their labels become one: the first makes the claims' labels, all stand beside each other in the report.
+    #: How their labels become one: the first makes the claims' labels, all stand beside each other
+    #: in the report.
     label_rules: list[str] = Field(default_factory=list)
-    #: How the files of claims and verdicts are to be read (`factaudit.tables.column_mapping`), or ``auto``.
+    #: How the files of claims and verdicts are to be read (`factaudit.tables.column_mapping`), or
+    #: ``auto``.
     mapping: Literal["auto"] | dict[str, Any] | None = None
     #: Of each data set only the claims of its first so many documents: a trial before a costly run.
     limit_documents: int | None = Field(default=None, ge=1)
@@ -72,13 +84,16 @@ class ExperimentTablePaths(RunSettings):
     @property
     def table_paths(self) -> list[str]:
         """The files and folders that the tables are read from, as they are named."""
-        claims = [path for one in self.claims for path in ([one] if isinstance(one, str) else one.paths)]
+        claims = [
+            path for one in self.claims for path in ([one] if isinstance(one, str) else one.paths)
+        ]
         return [*claims, *self.verdicts, *self.annotations]
 
 
 @dataclass
 class ExperimentInputs:
-    """The tables of all sources, their files with checksums (``input_files``), provenance, and notes to show."""
+    """The tables of all sources, their files with checksums (``input_files``), provenance, and
+    notes to show."""
 
     claims: pd.DataFrame
     verdicts: pd.DataFrame | None
@@ -88,7 +103,9 @@ class ExperimentInputs:
     notes: list[str]
 
 
-def read_experiment_inputs(experiment: ExperimentTablePaths, needs_verdicts: bool = True) -> ExperimentInputs:
+def read_experiment_inputs(
+    experiment: ExperimentTablePaths, needs_verdicts: bool = True
+) -> ExperimentInputs:
     """Read all sources, which are there. Raises `InputError` and `UsageError`."""
     files = [item for item in experiment.claims if isinstance(item, str)]
     claim_tables: dict[str, pd.DataFrame] = {}
@@ -98,10 +115,13 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, needs_verdicts: boo
     mapped = bool(files) and experiment.mapping is not None
     if mapped:
         own = [*files, *experiment.verdicts, *experiment.annotations]
-        loaded = load_input_tables(own, experiment.mapping, notes.append, needs_verdicts=needs_verdicts)
+        loaded = load_input_tables(
+            own, experiment.mapping, notes.append, needs_verdicts=needs_verdicts
+        )
         if loaded.claims is None:
             raise InputError(
-                ", ".join(files), [Problem("these files have no claims; expected a table with one row per claim")]
+                ", ".join(files),
+                [Problem("these files have no claims; expected a table with one row per claim")],
             )
         claim_tables[", ".join(files)] = loaded.claims
         if loaded.verdicts is not None:
@@ -124,40 +144,61 @@ def read_experiment_inputs(experiment: ExperimentTablePaths, needs_verdicts: boo
     claims = merge_claim_tables(list(claim_tables.values()), list(claim_tables))
     if not mapped:
         verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
-        said += [read_annotations(*experiment.annotations, claims=claims)] if experiment.annotations else []
-    verdicts = merge_verdict_tables(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
+        said += (
+            [read_annotations(*experiment.annotations, claims=claims)]
+            if experiment.annotations
+            else []
+        )
+    verdicts = (
+        merge_verdict_tables(list(verdict_tables.values()), list(verdict_tables))
+        if verdict_tables
+        else None
+    )
     annotations = pd.concat(said, ignore_index=True) if said else None
     if experiment.limit_documents is not None:
         n_claims = len(claims)
         claims = select_experiment_claims_of_first_documents(claims, experiment.limit_documents)
-        verdicts, annotations = (_select_rows_of_claims(table, claims) for table in (verdicts, annotations))
+        verdicts, annotations = (
+            _select_rows_of_claims(table, claims) for table in (verdicts, annotations)
+        )
         notes.append(
-            f"limit     {len(claims):,} of {n_claims:,} claims: limit_documents is {experiment.limit_documents}"
+            f"limit     {len(claims):,} of {n_claims:,} claims: limit_documents is"
+            f" {experiment.limit_documents}"
         )
     if experiment.split is not None:
         claims = select_claims_of_split(claims, experiment.split)
-        verdicts, annotations = (_select_rows_of_claims(table, claims) for table in (verdicts, annotations))
+        verdicts, annotations = (
+            _select_rows_of_claims(table, claims) for table in (verdicts, annotations)
+        )
         notes.append(f"split     {len(claims):,} claims of the split {experiment.split}")
     if experiment.label_rules:
         if annotations is None:
             raise UsageError(
-                "label_rules: no file has annotations to make labels from; name a file of annotations or leave "
-                "out label_rules"
+                "label_rules: no file has annotations to make labels from; name a file of"
+                " annotations or leave out label_rules"
             )
         claims = relabel_claims_by_annotations(
             claims, list_annotator_judgements(annotations), experiment.label_rules[0]
         )
-        notes.append(f"labels    by {experiment.label_rules[0]} of {annotations['annotator'].nunique()} annotators")
+        notes.append(
+            f"labels    by {experiment.label_rules[0]} of {annotations['annotator'].nunique()}"
+            " annotators"
+        )
     if experiment.perturb is not None:
         n_claims = len(claims)
         claims = add_claim_variants(claims, **experiment.perturb.model_dump(), seed=experiment.seed)
-        notes.append(f"perturb   {format_count(len(claims) - n_claims, 'variant')} of {n_claims:,} claims")
+        notes.append(
+            f"perturb   {format_count(len(claims) - n_claims, 'variant')} of {n_claims:,} claims"
+        )
     read = list_file_checksums(find_input_files(experiment.table_paths))
     return ExperimentInputs(claims, verdicts, annotations, read, provenance, notes)
 
 
-def select_experiment_claims_of_first_documents(claims: pd.DataFrame, n_documents: int) -> pd.DataFrame:
-    """The claims of the first ``n_documents`` documents of each data set; a claim without one is its own."""
+def select_experiment_claims_of_first_documents(
+    claims: pd.DataFrame, n_documents: int
+) -> pd.DataFrame:
+    """The claims of the first ``n_documents`` documents of each data set; a claim without one is
+    its own."""
     documents = claims["doc_id"].astype(object).fillna(claims["doc"]).fillna(claims["claim_id"])
     first = pd.DataFrame({"dataset": claims["dataset"], "doc": documents}).drop_duplicates()
     kept = first[first.groupby("dataset", observed=True).cumcount() < n_documents]
@@ -170,24 +211,40 @@ def select_claims_of_split(claims: pd.DataFrame, split: str) -> pd.DataFrame:
     found = claims[(claims["split"] == split).fillna(False)].reset_index(drop=True)
     if found.empty:
         known = claims["split"].dropna().unique().tolist()
-        hint = suggest_known_name(split, known) if known else ": `factaudit sample CLAIMS --split --out NEW.parquet`"
+        hint = (
+            suggest_known_name(split, known)
+            if known
+            else ": `factaudit sample CLAIMS --split --out NEW.parquet`"
+        )
         raise UsageError(f"no claim is of the split {split!r}{hint}")
     return found
 
 
 def _select_rows_of_claims(table: pd.DataFrame | None, claims: pd.DataFrame) -> pd.DataFrame | None:
-    return None if table is None else table[table["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
+    return (
+        None
+        if table is None
+        else table[table["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
+    )
 
 
-def resolve_experiment_source(item: ForeignFormatSource, paths: YamlPaths, place: YamlPlace) -> ForeignFormatSource:
-    """A source with absolute paths, or all that is published in its format; problems go to ``paths``."""
-    paths.collect_problem(lambda one: check_conversion_options(one.format, one.options), item, *place)
+def resolve_experiment_source(
+    item: ForeignFormatSource, paths: YamlPaths, place: YamlPlace
+) -> ForeignFormatSource:
+    """A source with absolute paths, or all that is published in its format; problems go to
+    ``paths``."""
+    paths.collect_problem(
+        lambda one: check_conversion_options(one.format, one.options), item, *place
+    )
     sources = [
         text if text == HUB_DATASET else paths.resolve_path(text, (*place, "source", number))
         for number, text in enumerate(item.source or list_published_format_references(item.format))
     ]
     if not sources:
-        problem = f"source: expected a file or folder: nothing published is registered for {item.format!r}"
+        problem = (
+            "source: expected a file or folder: nothing published is registered for"
+            f" {item.format!r}"
+        )
         paths.problems.append(paths.file.problem(problem, place))
     kinds = find_yaml_path_options(FORMATS[item.format].converter) if item.format in FORMATS else {}
     options = {
@@ -200,7 +257,11 @@ def resolve_experiment_source(item: ForeignFormatSource, paths: YamlPaths, place
 def find_input_files(paths: Sequence[str]) -> Iterator[Path]:
     """The files among and in the paths; a name on the hub is none."""
     for path in map(Path, paths):
-        yield from (file for file in (list_folder_files(path) if path.is_dir() else [path]) if file.is_file())
+        yield from (
+            file
+            for file in (list_folder_files(path) if path.is_dir() else [path])
+            if file.is_file()
+        )
 
 
 def check_audit_specs(paths: YamlPaths, audits: Sequence[str | Mapping[str, Any]] | None) -> None:
@@ -214,7 +275,8 @@ def check_audit_specs(paths: YamlPaths, audits: Sequence[str | Mapping[str, Any]
 def resolve_evaluator_paths(
     paths: YamlPaths, spec: str | dict[str, dict[str, Any] | None], *place: str | int
 ) -> str | dict[str, dict[str, Any] | None]:
-    """An evaluator as a YAML names it, its options' paths made absolute; what is wrong with it is a problem."""
+    """An evaluator as a YAML names it, its options' paths made absolute; what is wrong with it is a
+    problem."""
     try:
         spec = _resolve_spec_paths(paths, spec, place)
     except UsageError as error:

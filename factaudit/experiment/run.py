@@ -1,7 +1,8 @@
 """Experiments: a YAML in, a run folder out.
 
-`run` reads the claims, gathers the verdicts (read, or judged and journalled), audits them and renders the report. Every
-file of the run folder is replaced in one step; a run that is killed leaves what it had, and goes on from there.
+`run` reads the claims, gathers the verdicts (read, or judged and journalled), audits them and
+renders the report. Every file of the run folder is replaced in one step; a run that is killed
+leaves what it had, and goes on from there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from factaudit.arrays.duckdb_tables import DuckDBTables, choose_duckdb_tables, load_duckdb_judgements
+from factaudit.arrays.duckdb_tables import (
+    DuckDBTables,
+    choose_duckdb_tables,
+    load_duckdb_judgements,
+)
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import EstimationResults
@@ -48,7 +53,12 @@ from factaudit.experiment.inputs import (
     resolve_evaluator_paths,
     resolve_experiment_source,
 )
-from factaudit.experiment.unchanged import find_unchanged_run, make_run_key, make_yaml_run_key, remember_run
+from factaudit.experiment.unchanged import (
+    find_unchanged_run,
+    make_run_key,
+    make_yaml_run_key,
+    remember_run,
+)
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
 from factaudit.report.screen_text import describe_run
@@ -70,16 +80,18 @@ _ENGINES = dict.fromkeys(("factscore", "dfactscore"), "factaudit.engines.runs")
 
 
 class Experiment(ExperimentTablePaths):
-    """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts_table`).
+    """An experiment YAML that compares evaluators, on claims or on a counts table
+    (`factaudit.tables.counts_table`).
 
     An option's value is a path where its declared type says so (`factaudit.settings.yaml_paths`).
     """
 
     counts: str | None = None
-    #: Claims and verdicts of any size, in a database: ``duckdb:///path.db?claims=TABLE&verdicts=TABLE``.
+    #: Claims and verdicts of any size, in a database:
+    #: ``duckdb:///path.db?claims=TABLE&verdicts=TABLE``.
     tables: str | None = None
-    #: Whether claims and verdicts are read as tables, or loaded by DuckDB without texts; None: by DuckDB where there
-    #: are many.
+    #: Whether claims and verdicts are read as tables, or loaded by DuckDB without texts; None: by
+    #: DuckDB where there are many.
     where: Literal["memory", "duckdb"] | None = None
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: Error rates from few labels, beside the audits.
@@ -89,33 +101,60 @@ class Experiment(ExperimentTablePaths):
     def _check_one_input(self) -> Experiment:
         if self.counts is None and self.tables is None and not self.claims:
             raise ValueError("expected claims (or counts, or tables), found none")
-        if self.counts is not None and (self.claims or self.verdicts or self.evaluators or self.tables):
-            raise ValueError("expected counts alone: there are no claims to judge, nor verdicts of them")
+        if self.counts is not None and (
+            self.claims or self.verdicts or self.evaluators or self.tables
+        ):
+            raise ValueError(
+                "expected counts alone: there are no claims to judge, nor verdicts of them"
+            )
         if self.tables is not None and (self.claims or self.verdicts or self.evaluators):
             raise ValueError("expected tables alone: they are claims and their verdicts")
         if self.perturb is not None and (self.verdicts or not self.evaluators):
-            raise ValueError("perturb: expected evaluators, which judge the variants, and no files of verdicts")
+            raise ValueError(
+                "perturb: expected evaluators, which judge the variants, and no files of verdicts"
+            )
         if self.limit_documents is not None and (self.where == "duckdb" or not self.claims):
             raise ValueError("limit_documents: expected claims that are read into memory")
-        if (self.where == "duckdb" or self.tables is not None) and (self.annotations or self.label_rules):
-            raise ValueError("expected labels in the claims: tables past memory are not labelled anew from annotations")
+        if (self.where == "duckdb" or self.tables is not None) and (
+            self.annotations or self.label_rules
+        ):
+            raise ValueError(
+                "expected labels in the claims: tables past memory are not labelled anew from"
+                " annotations"
+            )
         if self.where == "duckdb" and self.evaluators:
             raise ValueError("where: duckdb judges nothing")
         return self
 
-    def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]) -> Results:
+    def run_into(
+        self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]
+    ) -> Results:
         """See `RunSettings.run_into`."""
         fetch_missing_published_files(self.table_paths, say)
-        read_audit_names_and_options(self.audits)  # a misspelt audit is found before an hour of judging, not after
+        read_audit_names_and_options(
+            self.audits
+        )  # a misspelt audit is found before an hour of judging, not after
         evaluators = [make_named_evaluator(spec) for spec in self.evaluators]
         check_unique_evaluator_names(evaluators)
         named = list_files_named_by_evaluator_options(evaluators)
         with RunFolder.open(out, [*self.sources, *named], overwrite=overwrite, say=say) as folder:
             if self.counts is not None:
                 return folder.finish(self, _audit_counts(self, self.counts, folder))
-            others = [self.evaluators, self.estimate, self.audits, self.annotations, self.limit_documents, self.split]
+            others = [
+                self.evaluators,
+                self.estimate,
+                self.audits,
+                self.annotations,
+                self.limit_documents,
+                self.split,
+            ]
             tables = choose_duckdb_tables(
-                self.tables, self.claims, self.verdicts, self.where, any(map(bool, others)), folder.say
+                self.tables,
+                self.claims,
+                self.verdicts,
+                self.where,
+                any(map(bool, others)),
+                folder.say,
             )
             if tables is not None:
                 return folder.finish(self, _audit_duckdb_tables(self, tables, folder))
@@ -126,7 +165,9 @@ class Experiment(ExperimentTablePaths):
         if not self.evaluators:
             return []
         fetch_missing_published_files(self.table_paths)
-        return estimate_evaluator_costs(map(make_named_evaluator, self.evaluators), read_experiment_inputs(self).claims)
+        return estimate_evaluator_costs(
+            map(make_named_evaluator, self.evaluators), read_experiment_inputs(self).claims
+        )
 
     @property
     def sources(self) -> list[str]:
@@ -136,10 +177,12 @@ class Experiment(ExperimentTablePaths):
 
 
 def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> RunSettings:
-    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "audits": [...]}``) override its keys.
+    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "audits": [...]}``) override
+    its keys.
 
-    The result is an `Experiment`, or an engine's where the YAML has a block ``factscore:`` or ``dfactscore:``. In it
-    all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
+    The result is an `Experiment`, or an engine's where the YAML has a block ``factscore:`` or
+    ``dfactscore:``. In it all paths are absolute. Raises `InputError` naming the line of everything
+    that is wrong.
     """
     file = YamlFile(path)
     file.override(settings or {})
@@ -148,7 +191,9 @@ def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None)
         if name in keys:
             engine_experiment: RunSettings = import_module(module).load_experiment(file)
             return engine_experiment
-    file.wrap_in_lists(keys, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules")
+    file.wrap_in_lists(
+        keys, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules"
+    )
     claims = keys.get("claims")
     for item in claims if isinstance(claims, list) else ():
         file.wrap_in_lists(item, "source")
@@ -166,8 +211,8 @@ def run(
 ) -> Results:
     """Run an experiment (a YAML's path, or what `read_experiment` gives) and write its run folder.
 
-    A run in which nothing has changed since the one in the folder is not repeated; the results of another experiment
-    there are replaced only with ``overwrite``. ``say`` gets one line per stage.
+    A run in which nothing has changed since the one in the folder is not repeated; the results of
+    another experiment there are replaced only with ``overwrite``. ``say`` gets one line per stage.
     """
     folder = Path(out)
     if isinstance(experiment, RunSettings):
@@ -179,7 +224,9 @@ def run(
         for line in before["lines"]:
             say(line)
         return Results.load(folder)
-    asked = experiment if isinstance(experiment, RunSettings) else read_experiment(experiment, settings)
+    asked = (
+        experiment if isinstance(experiment, RunSettings) else read_experiment(experiment, settings)
+    )
     said: list[str] = []
 
     def keep_and_say(line: str) -> None:
@@ -191,9 +238,13 @@ def run(
         return results
     read = {str(row["path"]) for row in results.about["inputs"]}
     if asked is not experiment and "*" in Path(str(experiment)).read_text(encoding="utf-8"):
-        read |= {str(Path(path).parent) for path in read}  # a pattern would match a new file there, too
+        read |= {
+            str(Path(path).parent) for path in read
+        }  # a pattern would match a new file there, too
     told = [*said[:-1], f"{said[-1]} (unchanged, as inputs and settings are the same)"]
-    named = asked.model_dump(mode="json", exclude={"data"})  # of the folder of data only what is named
+    named = asked.model_dump(
+        mode="json", exclude={"data"}
+    )  # of the folder of data only what is named
     remember_run(folder, key, named, read, told, describe_run(results.to_dict(), folder))
     return results
 
@@ -218,7 +269,12 @@ def _judge_and_audit_tables(
         for part, _ in walk_evaluator_members(asked)
     ]
     read = read_experiment_inputs(experiment, needs_verdicts=not callers)
-    claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
+    claims, verdicts, annotations, provenance = (
+        read.claims,
+        read.verdicts,
+        read.annotations,
+        read.provenance,
+    )
     for note in read.notes:
         folder.say(note)
     n_variants = int(find_claim_variants(claims).sum())
@@ -227,15 +283,22 @@ def _judge_and_audit_tables(
     folder.say(f"claims    {len(claims) - n_variants:>9,} in {datasets}{more}")
     calls: list[Row] = []
     if evaluators:
-        check_unique_evaluator_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
+        check_unique_evaluator_names(
+            evaluators, () if verdicts is None else verdicts["evaluator"].unique()
+        )
         with count_run_llm_calls(callers, folder.work / "calls.json", experiment.max_cost) as calls:
             judged = judge(claims, evaluators, journal=folder.work / "journal", progress=progress)
         verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
     if verdicts is None:
-        work_to_do = "estimate from" if experiment.estimate is not None and not experiment.audits else "audit"
+        work_to_do = (
+            "estimate from"
+            if experiment.estimate is not None and not experiment.audits
+            else "audit"
+        )
         raise UsageError(
-            f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that brings verdicts"
-            f" (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts)"
+            f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that"
+            " brings verdicts (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes"
+            " verdicts)"
         )
     for one in evaluators:
         for part, _ in walk_evaluator_members(one.evaluator):
@@ -243,7 +306,10 @@ def _judge_and_audit_tables(
                 provenance.append({"evaluator": one.name, **found})
     for line in format_unscored_verdicts(verdicts, [one.name for one in evaluators]):
         folder.say(line)
-    folder.say(f"verdicts  {len(verdicts):>9,} by {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
+    folder.say(
+        f"verdicts  {len(verdicts):>9,} by"
+        f" {format_count(verdicts['evaluator'].nunique(), 'evaluator')}"
+    )
     write_table(claims, folder.path / "claims.parquet")
     write_table(verdicts, folder.path / "verdicts.parquet")
     people = folder.path / "annotations.parquet"
@@ -252,7 +318,9 @@ def _judge_and_audit_tables(
         write_table(annotations, people)
     estimates = None
     if experiment.estimate is not None:
-        estimates = experiment.estimate.estimate(claims, verdicts, experiment.seed, experiment.confidence)
+        estimates = experiment.estimate.estimate(
+            claims, verdicts, experiment.seed, experiment.confidence
+        )
     inputs, notes, told = read.input_files, read.notes, select_detailed_verdicts(verdicts)
     joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
     del read, claims, verdicts, annotations  # most of the memory: nothing below reads them
@@ -269,15 +337,24 @@ def _judge_and_audit_tables(
     return folder.finish(experiment, results, claim_browser=shown, provenance=provenance)
 
 
-def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: RunFolder) -> Results:
-    """The results for tables that DuckDB loads: their texts are not read, and the tables are not copied."""
+def _audit_duckdb_tables(
+    experiment: Experiment, tables: DuckDBTables, folder: RunFolder
+) -> Results:
+    """The results for tables that DuckDB loads: their texts are not read, and the tables are not
+    copied."""
     chosen = read_audit_names_and_options(experiment.audits)
     if experiment.audits is not None and (named := sorted(_AUDITS_OF_TEXTS & set(chosen))):
-        raise UsageError(f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --where memory")
+        raise UsageError(
+            f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --where"
+            " memory"
+        )
     check_run_spares_inputs(folder.path, tables.files)
     judged = load_duckdb_judgements(tables, folder.work / "spill")
     shutil.rmtree(folder.work / "spill", ignore_errors=True)
-    folder.say(f"claims    {len(judged.claims):>9,} in {format_count(len(judged.dataset_names), 'data set')}")
+    folder.say(
+        f"claims    {len(judged.claims):>9,} in"
+        f" {format_count(len(judged.dataset_names), 'data set')}"
+    )
     n_verdicts = int((judged.status >= 0).sum())
     folder.say(f"verdicts  {n_verdicts:>9,} by {format_count(len(judged.evaluators), 'evaluator')}")
     inputs = list_file_checksums(tables.files)
@@ -288,7 +365,10 @@ def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: R
     if (estimator := experiment.estimate) is not None:
         estimates = estimator.estimate(judged, None, experiment.seed, experiment.confidence)
         results = _add_estimates(results, estimator, estimates)
-    text = "DuckDB loaded these tables without the texts of claims and documents. Audits that read them were left out."
+    text = (
+        "DuckDB loaded these tables without the texts of claims and documents. Audits that read"
+        " them were left out."
+    )
     results.sections.append({"title": "What was left out", "text": text})
     return results
 
@@ -296,25 +376,34 @@ def _audit_duckdb_tables(experiment: Experiment, tables: DuckDBTables, folder: R
 def _audit_counts(experiment: Experiment, counts_path: str, folder: RunFolder) -> Results:
     """The results for a counts table, where there is nothing to judge."""
     counts = read_counts(counts_path)
-    folder.say(f"counts    {len(counts):>9,} rows in {format_count(counts['dataset'].nunique(), 'data set')}")
+    folder.say(
+        f"counts    {len(counts):>9,} rows in"
+        f" {format_count(counts['dataset'].nunique(), 'data set')}"
+    )
     inputs = list_file_checksums([Path(counts_path)])
     results = compare_counts(counts, **experiment.compare_arguments, inputs=inputs)
     write_table(counts, folder.path / "counts.parquet")
     return results
 
 
-def _add_estimates(results: Results, estimator: EstimateSettings, estimates: EstimationResults) -> Results:
+def _add_estimates(
+    results: Results, estimator: EstimateSettings, estimates: EstimationResults
+) -> Results:
     results.audits.update(estimates.audits())
     files = list_file_checksums(map(Path, estimator.files()))
     results.about["inputs"] += files
     # Whose labels they are, which the report tells beside those of the claims.
     sample = None if estimator.sample is None else Path(estimator.sample).name
-    results.about["estimate"] = {"labels": [Path(path).name for path in estimator.labels], "sample": sample}
+    results.about["estimate"] = {
+        "labels": [Path(path).name for path in estimator.labels],
+        "sample": sample,
+    }
     return replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
 
 
 def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experiment:
-    """Make paths absolute and check what can be checked without running: files, formats, evaluators, audits."""
+    """Make paths absolute and check what can be checked without running: files, formats,
+    evaluators, audits."""
     paths = YamlPaths(file, experiment.data)
 
     claims: list[str | ForeignFormatSource] = []
@@ -324,21 +413,28 @@ def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experim
             claims += paths.resolve_files([item], "claims", number)
         else:
             claims.append(resolve_experiment_source(item, paths, place))
-    counts = None if experiment.counts is None else paths.resolve_file(experiment.counts, ("counts",))
+    counts = (
+        None if experiment.counts is None else paths.resolve_file(experiment.counts, ("counts",))
+    )
     tables = experiment.tables and re.sub(
         r"(?<=:///)[^?]*", lambda m: paths.resolve_path(m[0], ("tables",)), experiment.tables
     )
     verdicts = paths.resolve_files(experiment.verdicts, "verdicts")
     annotations = paths.resolve_files(experiment.annotations, "annotations")
     evaluators = [
-        resolve_evaluator_paths(paths, spec, "evaluators", number) for number, spec in enumerate(experiment.evaluators)
+        resolve_evaluator_paths(paths, spec, "evaluators", number)
+        for number, spec in enumerate(experiment.evaluators)
     ]
     check_audit_specs(paths, experiment.audits)
     estimate = experiment.estimate
     if estimate is not None:
         paths.collect_problem(EstimateSettings.check, estimate, "estimate")
         labels = paths.resolve_files(estimate.labels, "estimate", "labels")
-        sample = None if estimate.sample is None else paths.resolve_file(estimate.sample, ("estimate", "sample"))
+        sample = (
+            None
+            if estimate.sample is None
+            else paths.resolve_file(estimate.sample, ("estimate", "sample"))
+        )
         estimate = estimate.model_copy(update={"labels": labels, "sample": sample})
     paths.check_problems()
     return experiment.model_copy(

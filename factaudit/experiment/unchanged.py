@@ -1,8 +1,10 @@
-"""Has anything changed since the run that a folder holds? Told without reading a table, in a fraction of a second.
+"""Has anything changed since the run that a folder holds? Told without reading a table, in a
+fraction of a second.
 
-A run leaves a record in ``.work/run.json``: a key of its settings and of the code, digests of all that it read, and
-checksums of its own files. Where all of these are the same, the run would give the same, and is not repeated. This
-module imports nothing beyond the standard library, so that an unchanged run costs no more than a look.
+A run leaves a record in ``.work/run.json``: a key of its settings and of the code, digests of all
+that it read, and checksums of its own files. Where all of these are the same, the run would give
+the same, and is not repeated. This module imports nothing beyond the standard library, so that an
+unchanged run costs no more than a look.
 """
 
 from __future__ import annotations
@@ -39,14 +41,16 @@ def make_run_key(*parts: str | bytes) -> str:
 
 
 def make_yaml_run_key(path: str | Path, settings: Mapping[str, Any] | None) -> str:
-    """The key of an experiment YAML with settings from outside; without a file it is that of no run."""
+    """The key of an experiment YAML with settings from outside; without a file it is that of no
+    run."""
     content = Path(path).read_bytes() if Path(path).is_file() else b""
     told = json.dumps(dict(settings or {}), sort_keys=True, default=str)
     return make_run_key(str(resolve_path(path)), content, told, os.getcwd())
 
 
 def find_unchanged_run(folder: Path, key: str) -> dict[str, Any] | None:
-    """The record of the run that a folder holds, where it has this key and all files are as they were."""
+    """The record of the run that a folder holds, where it has this key and all files are as they
+    were."""
     record = read_run_record(folder)
     if record.get("key") != key or "results.json" not in record.get("files", {}):
         return None
@@ -60,7 +64,8 @@ def find_unchanged_run(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 def read_run_record(folder: Path) -> dict[str, Any]:
-    """``key``, ``inputs``, ``lines`` and ``screen`` of `remember_run`, ``sources`` and ``files`` of the run folder.
+    """``key``, ``inputs``, ``lines`` and ``screen`` of `remember_run`, ``sources`` and ``files`` of
+    the run folder.
 
     Empty where none can be read.
     """
@@ -71,21 +76,32 @@ def read_run_record(folder: Path) -> dict[str, Any]:
 
 
 def remember_run(
-    folder: Path, key: str, settings: object, read: Iterable[str], lines: list[str], screen: list[str]
+    folder: Path,
+    key: str,
+    settings: object,
+    read: Iterable[str],
+    lines: list[str],
+    screen: list[str],
 ) -> None:
     """Note that the run in a folder has this key, so that `find_unchanged_run` finds it.
 
-    settings: those of the run, as plain values; read: further files that it read. lines: what it said; screen: what the
-    terminal shows of its results.
+    settings: those of the run, as plain values; read: further files that it read. lines: what it
+    said; screen: what the terminal shows of its results.
     """
     paths = {*_list_named_paths(settings), *map(Path, read), *_list_own_modules()}
     inputs = {str(path): _digest_path(path) for path in sorted(paths) if path.exists()}
-    record = read_run_record(folder) | {"key": key, "inputs": inputs, "lines": lines, "screen": screen}
+    record = read_run_record(folder) | {
+        "key": key,
+        "inputs": inputs,
+        "lines": lines,
+        "screen": screen,
+    }
     write_json(folder / ".work" / "run.json", record)
 
 
 def _list_named_paths(value: object) -> Iterator[Path]:
-    """The absolute paths in settings, also behind a format (``wice:/data/dev``) or in ``NAME:key=/path``."""
+    """The absolute paths in settings, also behind a format (``wice:/data/dev``) or in
+    ``NAME:key=/path``."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -97,8 +113,14 @@ def _list_named_paths(value: object) -> Iterator[Path]:
 
 
 def _list_own_modules() -> Iterator[Path]:
-    """The files of modules that are neither Python's nor installed: evaluators and audits of the user's."""
-    known = (sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), str(Path(__file__).parents[1]) + os.sep)
+    """The files of modules that are neither Python's nor installed: evaluators and audits of the
+    user's."""
+    known = (
+        sys.prefix,
+        sys.base_prefix,
+        sysconfig.get_path("stdlib"),
+        str(Path(__file__).parents[1]) + os.sep,
+    )
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if file and not file.startswith(known) and os.path.isfile(file):
@@ -118,16 +140,26 @@ def _digest_path(path: Path) -> str | None:
 
 @cache
 def digest_package_code() -> str:
-    """A digest of this package's files, by size and time, of its plug-ins and of the versions that matter."""
-    sources = sorted(path for path in Path(__file__).parents[1].rglob("*") if path.suffix != ".pyc" and path.is_file())
+    """A digest of this package's files, by size and time, of its plug-ins and of the versions that
+    matter."""
+    sources = sorted(
+        path
+        for path in Path(__file__).parents[1].rglob("*")
+        if path.suffix != ".pyc" and path.is_file()
+    )
     stats = [(path, path.stat()) for path in sources]
-    plugins = [str(one) for group in ("audits", "evaluators") for one in entry_points(group=f"factaudit.{group}")]
+    plugins = [
+        str(one)
+        for group in ("audits", "evaluators")
+        for one in entry_points(group=f"factaudit.{group}")
+    ]
     files = [f"{path} {one.st_size} {one.st_mtime_ns}" for path, one in stats]
     return hash_texts(str(list_versions()), *plugins, *files)
 
 
 def list_versions() -> dict[str, str]:
-    """Of factaudit, Python, and the packages that figures may depend on, where they are installed."""
+    """Of factaudit, Python, and the packages that figures may depend on, where they are
+    installed."""
     found = {"factaudit": __version__, "python": platform.python_version()}
     for package in _RECORDED_PACKAGES:
         with suppress(PackageNotFoundError):  # an extra

@@ -8,17 +8,23 @@ from pathlib import Path
 
 from factaudit.errors import UsageError, suggest_known_name
 
-#: Form -> its module here and what it writes; each module has ``export(run_dir, out) -> list[Path]``.
+#: Form -> its module here and what it writes; each module has ``export(run_dir, out) ->
+#: list[Path]``.
 EXPORT_FORMS = {
-    "latex": ("latex", "booktabs tables with intervals, and a methods paragraph with the signature"),
+    "latex": (
+        "latex",
+        "booktabs tables with intervals, and a methods paragraph with the signature",
+    ),
     "jsonl": ("jsonl", "a line per claim with its label and all verdicts"),
 }
 
 
 def export_run(run_dir: Path, form: str, out: Path | None = None) -> list[Path]:
-    """Write a run folder in another form into ``out`` (by default ``export/FORM`` inside it); returns the files.
+    """Write a run folder in another form into ``out`` (by default ``export/FORM`` inside it);
+    returns the files.
 
-    Raises `UsageError` for an unknown form, `InputError` for a folder that has not what the form needs.
+    Raises `UsageError` for an unknown form, `InputError` for a folder that has not what the form
+    needs.
     """
     if form not in EXPORT_FORMS:
         raise UsageError(f"unknown form {form!r}{suggest_known_name(form, list(EXPORT_FORMS))}")

@@ -10,12 +10,16 @@ from factaudit.tables import list_plain_rows, read_run_tables
 
 
 def export_jsonl(run_dir: Path, out: Path) -> list[Path]:
-    """Write ``claims.jsonl``; a verdict is {evaluator, repeat, score, prediction, status, raw, chunk_scores}."""
+    """Write ``claims.jsonl``; a verdict is {evaluator, repeat, score, prediction, status, raw,
+    chunk_scores}."""
     claims, verdicts = read_run_tables(run_dir)
     said: dict[str, list[dict[str, Any]]] = {}
     for row in list_plain_rows(verdicts):
         said.setdefault(row.pop("claim_id"), []).append(_drop_nulls(row))
-    rows = [{**_drop_nulls(row), "verdicts": said.get(row["claim_id"], [])} for row in list_plain_rows(claims)]
+    rows = [
+        {**_drop_nulls(row), "verdicts": said.get(row["claim_id"], [])}
+        for row in list_plain_rows(claims)
+    ]
     write_jsonl(out / "claims.jsonl", rows)
     return [out / "claims.jsonl"]
 

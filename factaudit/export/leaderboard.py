@@ -1,4 +1,5 @@
-"""A static page of evaluators by data sets, from one run folder or several: figures with intervals, and decisions."""
+"""A static page of evaluators by data sets, from one run folder or several: figures with intervals,
+and decisions."""
 
 from __future__ import annotations
 
@@ -9,28 +10,40 @@ from typing import Any
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.errors import InputError, Problem
 from factaudit.files import resolve_path, write_json, write_text
-from factaudit.report.html import hash_page_script, make_html_template_environment, read_page_script, read_style_sheet
+from factaudit.report.html import (
+    hash_page_script,
+    make_html_template_environment,
+    read_page_script,
+    read_style_sheet,
+)
 from factaudit.results import Results, Row
 from factaudit.text.display_text import format_count
 
 #: So many data sets are named in a heading.
 _MAX_NAMED_DATASETS = 4
-#: An evaluator of a run: evaluator, run, floor, signature, n_labelled (of each data set how many claims are labelled),
-#: rates (the row of the audit `rates` of each), mean_rates (over them) and decisions (by task: may, figure, why).
+#: An evaluator of a run: evaluator, run, floor, signature, n_labelled (of each data set how many
+#: claims are labelled), rates (the row of the audit `rates` of each), mean_rates (over them) and
+#: decisions (by task: may, figure, why).
 LeaderboardLine = dict[str, Any]
 
 
 def write_leaderboard(run_dirs: Sequence[Path], out: Path, title: str) -> list[Path]:
     """Write ``index.html`` and ``leaderboard.json``; returns both.
 
-    An evaluator has a line for each run that it is in. Lines of the same data sets have a table together, in the order
-    of BAcc, floors last: figures of other data sets are not comparable. Raises `InputError` for a folder without rates.
+    An evaluator has a line for each run that it is in. Lines of the same data sets have a table
+    together, in the order
+    of BAcc, floors last: figures of other data sets are not comparable. Raises `InputError` for a
+    folder without rates.
     """
     by_datasets: dict[tuple[tuple[str, int | None], ...], list[LeaderboardLine]] = {}
     for line in (line for run_dir in run_dirs for line in read_leaderboard_lines(run_dir)):
         by_datasets.setdefault(tuple(line["n_labelled"].items()), []).append(line)
     groups: list[dict[str, Any]] = [
-        {"heading": _format_heading(dict(counts)), "datasets": [name for name, _ in counts], "lines": mine}
+        {
+            "heading": _format_heading(dict(counts)),
+            "datasets": [name for name, _ in counts],
+            "lines": mine,
+        }
         for counts, mine in by_datasets.items()
     ]
     for group in groups:
@@ -58,12 +71,20 @@ def _format_heading(counts: Mapping[str, int | None]) -> str:
     if len(counts) > _MAX_NAMED_DATASETS:
         known = [count for count in counts.values() if count is not None]
         return f"{len(counts)} data sets" + (f" ({sum(known):,} labelled claims)" if known else "")
-    told = {name: "" if n is None else f" ({format_count(n, 'labelled claim')})" for name, n in counts.items()}
+    told = {
+        name: "" if n is None else f" ({format_count(n, 'labelled claim')})"
+        for name, n in counts.items()
+    }
     return ", ".join(f"{name}{count}" for name, count in told.items())
 
 
 def _rank_line(line: LeaderboardLine) -> tuple[bool, float, str, str]:
-    return line["floor"], -((line["mean_rates"] or {}).get("bacc") or -1.0), line["evaluator"], line["run"]
+    return (
+        line["floor"],
+        -((line["mean_rates"] or {}).get("bacc") or -1.0),
+        line["evaluator"],
+        line["run"],
+    )
 
 
 def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
@@ -72,12 +93,21 @@ def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
     if not results.audits.get("rates"):
         raise InputError(
             str(run_dir),
-            [Problem("the run has no audit 'rates', which a leaderboard shows; run it again with this audit")],
+            [
+                Problem(
+                    "the run has no audit 'rates', which a leaderboard shows; run it again with"
+                    " this audit"
+                )
+            ],
         )
     labelled: dict[str, int] = {}
     for row in results.about.get("claims") or []:  # a row for each task of a data set
         labelled[row["dataset"]] = labelled.get(row["dataset"], 0) + (row.get("n_labelled") or 0)
-    keys = ("n", "n_unscored", *(f"{key}{end}" for key in ("bacc", "tpr", "tnr") for end in ("", "_low", "_high")))
+    keys = (
+        "n",
+        "n_unscored",
+        *(f"{key}{end}" for key in ("bacc", "tpr", "tnr") for end in ("", "_low", "_high")),
+    )
     lines = []
     for about in results.about["evaluators"]:
         rows: dict[str, Row] = {
@@ -94,8 +124,14 @@ def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
                 "n_labelled": {name: labelled.get(name) for name in datasets},
                 "rates": rows,
                 # Of a run on one data set, that.
-                "mean_rates": rows.get(MACRO_MEAN) or (next(iter(rows.values())) if len(rows) == 1 else None),
-                "decisions": {row["task"]: row for row in results.decisions if row["evaluator"] == about["name"]},
+                "mean_rates": (
+                    rows.get(MACRO_MEAN) or (next(iter(rows.values())) if len(rows) == 1 else None)
+                ),
+                "decisions": {
+                    row["task"]: row
+                    for row in results.decisions
+                    if row["evaluator"] == about["name"]
+                },
             }
         )
     return lines

@@ -1,8 +1,11 @@
-"""FActScore's own knowledge source: one SQLite file of pages, each a title and its passages (Min et al. 2023, §4.1).
+"""FActScore's own knowledge source: one SQLite file of pages, each a title and its passages (Min et
+al. 2023, §4.1).
 
-The file has a table ``documents(title, text)``; a text is the page's passages joined by `PASSAGE_SEPARATOR`. It is
-opened read-only and read by index, so that a file of 20 GB costs no more memory than a small one. Two optional tables
-are understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, value)``, which says how the file was made.
+The file has a table ``documents(title, text)``; a text is the page's passages joined by
+`PASSAGE_SEPARATOR`. It is opened read-only and read by index, so that a file of 20 GB costs no more
+memory than a small one. Two optional tables
+are understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, value)``, which says how
+the file was made.
 """
 
 from __future__ import annotations
@@ -27,8 +30,13 @@ from factaudit.files import replace_file_atomically
 
 #: What stands between two passages of a page in the original's file.
 PASSAGE_SEPARATOR = "####SPECIAL####SEPARATOR####"
-#: Where the original keeps its Wikipedia of 1 April 2023: this file in this folder, or in the folder of this variable.
-DATABASE_NAME, DEFAULT_FOLDER, FOLDER_VARIABLE = "enwiki-20230401.db", ".cache/factscore", "FACTSCORE_CACHE_DIR"
+#: Where the original keeps its Wikipedia of 1 April 2023: this file in this folder, or in the
+#: folder of this variable.
+DATABASE_NAME, DEFAULT_FOLDER, FOLDER_VARIABLE = (
+    "enwiki-20230401.db",
+    ".cache/factscore",
+    "FACTSCORE_CACHE_DIR",
+)
 DATABASE_PATH_VARIABLE = "FACTSCORE_DB_PATH"
 #: Up to this size a knowledge source is told from others by its content; a larger one by its size.
 MAX_HASHED_BYTES = 100 << 20
@@ -46,7 +54,8 @@ _SQLITE_HEADER = b"SQLite format 3\x00"
 
 @dataclass(frozen=True)
 class KnowledgePage:
-    """One page: its title as the knowledge source has it, its passages in order, and how the title was found.
+    """One page: its title as the knowledge source has it, its passages in order, and how the title
+    was found.
 
     ``title_match`` is ``exact``, ``normalised``, ``redirect`` or ``wikipedia``.
     """
@@ -57,10 +66,11 @@ class KnowledgePage:
 
 
 def find_knowledge_database(path: str | Path | None = None) -> Path:
-    """The knowledge source to use: the argument, else ``FACTSCORE_DB_PATH``, else the original's file.
+    """The knowledge source to use: the argument, else ``FACTSCORE_DB_PATH``, else the original's
+    file.
 
-    The original's file lies in the folder ``FACTSCORE_CACHE_DIR``, by default ``.cache/factscore``. Raises
-    `FactauditError` that names the places looked at.
+    The original's file lies in the folder ``FACTSCORE_CACHE_DIR``, by default ``.cache/factscore``.
+    Raises `FactauditError` that names the places looked at.
     """
     named = path or os.environ.get(DATABASE_PATH_VARIABLE)
     if named:
@@ -69,16 +79,20 @@ def find_knowledge_database(path: str | Path | None = None) -> Path:
     if original.is_file():
         return original
     raise FactauditError(
-        f"no knowledge source: none was given, {DATABASE_PATH_VARIABLE} is not set, and there is no "
-        f"{original}. Make one with `factaudit knowledge PAGES.jsonl --out FILE`, or get the "
-        f"original's {DATABASE_NAME}"
+        f"no knowledge source: none was given, {DATABASE_PATH_VARIABLE} is not set, and there is no"
+        f" {original}. Make one with `factaudit knowledge PAGES.jsonl --out FILE`, or get the"
+        f" original's {DATABASE_NAME}"
     )
 
 
 def create_empty_knowledge_database(path: Path) -> Path:
-    """A knowledge source without a page, where all pages are to come from elsewhere; kept where there is one."""
+    """A knowledge source without a page, where all pages are to come from elsewhere; kept where
+    there is one."""
     if not path.is_file():
-        with replace_file_atomically(path) as temporary, closing(sqlite3.connect(temporary)) as connection:
+        with (
+            replace_file_atomically(path) as temporary,
+            closing(sqlite3.connect(temporary)) as connection,
+        ):
             connection.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
             connection.commit()
     return path
@@ -88,7 +102,8 @@ class DocDB:
     """A knowledge source on disk, read-only; several processes may open it.
 
     can_be_empty: take one without a page, too (`create_empty_knowledge_database`).
-    Raises `InputError` where the file is missing, empty, cut off, not SQLite (an HTML page, say) or of another schema.
+    Raises `InputError` where the file is missing, empty, cut off, not SQLite (an HTML page, say) or
+    of another schema.
     """
 
     def __init__(self, path: str | Path, *, can_be_empty: bool = False) -> None:
@@ -97,7 +112,9 @@ class DocDB:
         if not self.path.is_file():
             raise InputError(str(path), [Problem("no such knowledge source")])
         if not is_docdb_sqlite_file(self.path):
-            raise _make_database_error(self.path, "not an SQLite file; make one of pages with `factaudit knowledge`")
+            raise _make_database_error(
+                self.path, "not an SQLite file; make one of pages with `factaudit knowledge`"
+            )
         self._connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
         try:
             self._check_schema()
@@ -111,42 +128,61 @@ class DocDB:
             raise
 
     def passages(self, title: str) -> tuple[str, ...] | None:
-        """The passages of the page with exactly this title, in order; None where there is no such page."""
+        """The passages of the page with exactly this title, in order; None where there is no such
+        page."""
         rows = self._query_rows("SELECT text FROM documents WHERE title = ?", title)
         return None if not rows else tuple(str(rows[0][0] or "").split(PASSAGE_SEPARATOR))
 
     def find(self, topic: str) -> KnowledgePage | None:
-        """The page of a topic: by its exact title or a redirect, then so by the title normalised; else None.
+        """The page of a topic: by its exact title or a redirect, then so by the title normalised;
+        else None.
 
-        Normalised: underscores are spaces, runs of white space one space; case, and the kind of apostrophes and dashes,
-        are ignored. Where several titles differ only in these, the one written as a name is taken, or the first.
+        Normalised: underscores are spaces, runs of white space one space; case, and the kind of
+        apostrophes and dashes, are ignored. Where several titles differ only in these, the one
+        written as a name is taken, or the first.
         """
         normal = normalise_page_title(topic)
         for name in dict.fromkeys((topic, normal)):
             if (passages := self.passages(name)) is not None:
                 return KnowledgePage(name, passages, "exact" if name == topic else "normalised")
-            target = self._query_rows("SELECT target FROM redirects WHERE title = ?", name) if self._redirects else []
+            target = (
+                self._query_rows("SELECT target FROM redirects WHERE title = ?", name)
+                if self._redirects
+                else []
+            )
             if target and (passages := self.passages(str(target[0][0]))) is not None:
                 return KnowledgePage(str(target[0][0]), passages, "redirect")
         title = self._find_title_in_any_spelling(normal)
-        return None if title is None else KnowledgePage(title, self.passages(title) or (), "normalised")
+        return (
+            None
+            if title is None
+            else KnowledgePage(title, self.passages(title) or (), "normalised")
+        )
 
     def _find_title_in_any_spelling(self, title: str) -> str | None:
-        """The title that differs from this one by case and the kind of its marks: as names are written, or the first.
+        """The title that differs from this one by case and the kind of its marks: as names are
+        written, or the first.
 
-        Letter by letter, only where a title begins so: by the index, a title that is not there costs a few look-ups
-        however many there are.
+        Letter by letter, only where a title begins so: by the index, a title that is not there
+        costs a few look-ups however many there are.
         """
         starts = [""]
         for letter in title:
             alike = next((one for one in _ALIKE if letter in one), "")
             forms = sorted({*alike, letter, letter.upper(), letter.lower()})
-            starts = [start + form for start in starts for form in forms if self._has_title_beginning(start + form)]
+            starts = [
+                start + form
+                for start in starts
+                for form in forms
+                if self._has_title_beginning(start + form)
+            ]
         found = [one for one in starts if self.passages(one) is not None]
         return min(found, key=lambda one: (one != title.title(), one), default=None)
 
     def _has_title_beginning(self, start: str) -> bool:
-        rows = self._query_rows("SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start)
+        rows = self._query_rows(
+            "SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start
+        )
         return bool(rows) and str(rows[0][0]).startswith(start)
 
     def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
@@ -155,17 +191,27 @@ class DocDB:
         Of a large source only the titles that begin with the same letters are looked at.
         """
         normal = normalise_page_title(topic)
-        start = normal[:3] if self._query_rows(f"SELECT 1 FROM documents LIMIT 1 OFFSET {MAX_COMPARED_TITLES}") else ""
+        start = (
+            normal[:3]
+            if self._query_rows(f"SELECT 1 FROM documents LIMIT 1 OFFSET {MAX_COMPARED_TITLES}")
+            else ""
+        )
         query = "SELECT title FROM documents WHERE title >= ? AND title < ? ORDER BY title LIMIT ?"
         rows = self._query_rows(query, start, f"{start}\U0010ffff", str(MAX_COMPARED_TITLES))
         titles = {_fold_title(str(row[0])): str(row[0]) for row in rows}
-        return [titles[one] for one in difflib.get_close_matches(_fold_title(normal), titles, n, cutoff=0.85)]
+        return [
+            titles[one]
+            for one in difflib.get_close_matches(_fold_title(normal), titles, n, cutoff=0.85)
+        ]
 
     def titles_and_redirects(self) -> Iterator[tuple[str, str]]:
-        """(name, title of its page): all titles in order, then all redirects to a page, in order."""
+        """(name, title of its page): all titles in order, then all redirects to a page, in
+        order."""
         queries = ["SELECT title, title FROM documents ORDER BY title"]
         if self._redirects:
-            to_pages = "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target"
+            to_pages = (
+                "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target"
+            )
             queries.append(f"{to_pages} ORDER BY r.title")
         for query in queries:
             yield from ((str(name), str(page)) for name, page in self._connection.execute(query))
@@ -174,8 +220,8 @@ class DocDB:
     def signature(self) -> str:
         """What tells this knowledge source from others, wherever it lies.
 
-        A hash of its pages and redirects; of a file larger than `MAX_HASHED_BYTES`, whose reading costs minutes, its
-        number of bytes.
+        A hash of its pages and redirects; of a file larger than `MAX_HASHED_BYTES`, whose reading
+        costs minutes, its number of bytes.
         """
         size = self.path.stat().st_size
         if size > MAX_HASHED_BYTES:
@@ -190,16 +236,21 @@ class DocDB:
         return f"sha256:{hashed.hexdigest()}"
 
     def info(self) -> dict[str, Any]:
-        """What the file is: path, bytes, n_pages, n_redirects and, where it was made here, how (flat, for printing)."""
+        """What the file is: path, bytes, n_pages, n_redirects and, where it was made here, how
+        (flat, for printing)."""
         told: dict[str, Any] = {
             "path": str(self.path),
             "bytes": self.path.stat().st_size,
             "n_pages": self._query_rows("SELECT COUNT(*) FROM documents")[0][0],
-            "n_redirects": self._query_rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0,
+            "n_redirects": (
+                self._query_rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0
+            ),
             "signature": self.signature,
         }
         if self._list_table_columns("factaudit_knowledge"):
-            told |= dict(self._query_rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid"))
+            told |= dict(
+                self._query_rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid")
+            )
         else:
             told["made_by"] = "another tool (tokenizer unknown)"
         return told
@@ -212,7 +263,10 @@ class DocDB:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -231,10 +285,17 @@ class DocDB:
     def _check_schema(self) -> None:
         columns = self._list_table_columns("documents")
         if not {"title", "text"} <= set(columns):
-            rows = self._query_rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-            found = f"documents({', '.join(columns)})" if columns else ", ".join(str(row[0]) for row in rows) or "none"
+            rows = self._query_rows(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            )
+            found = (
+                f"documents({', '.join(columns)})"
+                if columns
+                else ", ".join(str(row[0]) for row in rows) or "none"
+            )
             raise _make_database_error(
-                self.path, f"of another schema: expected a table documents(title, text), found {found}"
+                self.path,
+                f"of another schema: expected a table documents(title, text), found {found}",
             )
         self.is_empty = not self._query_rows("SELECT 1 FROM documents LIMIT 1")
         if self.is_empty and not self._can_be_empty:
@@ -244,20 +305,28 @@ class DocDB:
         if "SEARCH" not in str(plan[0][-1]):
             raise _make_database_error(
                 self.path,
-                "without an index on the title, so that each look-up would read the whole file; mend it with "
-                "`CREATE UNIQUE INDEX documents_title ON documents(title)`",
+                "without an index on the title, so that each look-up would read the whole file;"
+                " mend it with `CREATE UNIQUE INDEX documents_title ON documents(title)`",
             )
 
 
 def normalise_page_title(title: str) -> str:
-    """A title with spaces for underscores, single spaces for runs of white space, and accents as Wikipedia has them."""
+    """A title with spaces for underscores, single spaces for runs of white space, and accents as
+    Wikipedia has them."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", title).replace("_", " ")).strip()
 
 
 def _fold_title(title: str) -> str:
-    """A title's words without case, accents and punctuation, in the alphabet's order: "Müller, Thomas" is his name."""
-    letters = unicodedata.normalize("NFKD", normalise_page_title(title)).casefold().translate(_LETTERS_WITHOUT_ACCENTS)
-    plain = "".join(one for one in letters if not unicodedata.combining(one) and one not in _ALIKE[0])
+    """A title's words without case, accents and punctuation, in the alphabet's order: "Müller,
+    Thomas" is his name."""
+    letters = (
+        unicodedata.normalize("NFKD", normalise_page_title(title))
+        .casefold()
+        .translate(_LETTERS_WITHOUT_ACCENTS)
+    )
+    plain = "".join(
+        one for one in letters if not unicodedata.combining(one) and one not in _ALIKE[0]
+    )
     return " ".join(sorted(re.findall(r"\w+", plain)))
 
 

@@ -1,4 +1,5 @@
-"""Lines of JSON, as files of pages and of responses have them: what is wrong with a line is said in one way."""
+"""Lines of JSON, as files of pages and of responses have them: what is wrong with a line is said in
+one way."""
 
 from __future__ import annotations
 
@@ -13,11 +14,14 @@ from factaudit.errors import InputError, Problem
 from factaudit.files import open_input_file, parse_json_file_text
 
 
-def read_json_lines(path: Path, show_offset: Callable[[int], None] = lambda offset: None) -> Iterator[Any]:
-    """(line number, object) of the lines that hold something; half of a surrogate pair in a text becomes "?".
+def read_json_lines(
+    path: Path, show_offset: Callable[[int], None] = lambda offset: None
+) -> Iterator[Any]:
+    """(line number, object) of the lines that hold something; half of a surrogate pair in a text
+    becomes "?".
 
-    show_offset: told how many bytes are read, line by line. Raises `InputError` naming the first line that is no JSON
-    object, and where a gzip file is not whole.
+    show_offset: told how many bytes are read, line by line. Raises `InputError` naming the first
+    line that is no JSON object, and where a gzip file is not whole.
     """
     number = 0
     try:
@@ -28,7 +32,9 @@ def read_json_lines(path: Path, show_offset: Callable[[int], None] = lambda offs
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                     row = parse_json_file_text(text)
                     if "\\ud" in text.lower():
-                        row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+                        row = json.loads(
+                            json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
+                        )
                     if not isinstance(row, dict):
                         raise ValueError(f"expected a JSON object, found {type(row).__name__}")
                     yield number, row

@@ -1,7 +1,9 @@
-"""Is a page's title the name of somebody? The same name, whatever stands behind it and however it is written.
+"""Is a page's title the name of somebody? The same name, whatever stands behind it and however it
+is written.
 
-A title is as an encyclopedia has it: "William J. Sharkey (murderer)", "Thomas Seymour, 1st Baron Seymour of Sudeley".
-Case, accents, quotes, what stands in parentheses or behind a comma, and Jr. or Sr. don't count. Nicknames and other
+A title is as an encyclopedia has it: "William J. Sharkey (murderer)", "Thomas Seymour, 1st Baron
+Seymour of Sudeley". Case, accents, quotes, what stands in parentheses or behind a comma, and Jr. or
+Sr. don't count. Nicknames and other
 spellings do: where a knowledge source has them, they are redirects.
 """
 
@@ -22,11 +24,11 @@ _NOT_IN_WORDS = re.compile(r"['’`ʻʿ\"“”]")
 def find_titles_of_same_name(
     names: Sequence[str], titles_and_redirects: Iterable[tuple[str, str]]
 ) -> dict[str, list[str]]:
-    """For each name the pages of which a title or redirect has this name; those with the very words of the name come
-    first, equals in the alphabet's order.
+    """For each name the pages of which a title or redirect has this name; those with the very words
+    of the name come first, equals in the alphabet's order.
 
-    First and last name are the same, an initial standing for a name ("W." for "William"); middle names and initials
-    may be missing from either, not differ.
+    First and last name are the same, an initial standing for a name ("W." for "William"); middle
+    names and initials may be missing from either, not differ.
 
     titles_and_redirects: (title or redirect, title of its page), read once.
     """
@@ -40,14 +42,19 @@ def find_titles_of_same_name(
         for name, asked in by_last_word.get(words[-1], ()) if words else ():
             if _is_same_name(words, asked) and not _DISAMBIGUATION.search(title):
                 found[name][page] = found[name].get(page, False) or words == asked
-    return {name: sorted(pages, key=lambda page: (not pages[page], page)) for name, pages in found.items()}
+    return {
+        name: sorted(pages, key=lambda page: (not pages[page], page))
+        for name, pages in found.items()
+    }
 
 
 def _split_name(text: str) -> list[str]:
     """The words of a name or a title that count."""
     text = _SUFFIX.sub("", text.replace("_", " ")).strip().partition(",")[0].casefold()
     if not text.isascii():
-        text = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+        text = "".join(
+            one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one)
+        )
     words = re.findall(r"[^\s.]+", _NOT_IN_WORDS.sub("", text))
     return [word for word in words if not _GENERATION.fullmatch(word)] or words
 
@@ -59,7 +66,9 @@ def _is_same_name(one: list[str], other: list[str]) -> bool:
     if not _is_same_word_or_initial(short[0], long[0]) or short[-1] != long[-1]:
         return False
     between = iter(long[1:-1])  # each is looked at once: middle names stand in the same order
-    return all(any(_is_same_word_or_initial(word, seen) for seen in between) for word in short[1:-1])
+    return all(
+        any(_is_same_word_or_initial(word, seen) for seen in between) for word in short[1:-1]
+    )
 
 
 def _is_same_word_or_initial(one: str, other: str) -> bool:

@@ -49,9 +49,11 @@ class PassageRetriever:
 
     Args:
         method: ``bm25`` (`Bm25Index` over words between white space), ``dense`` (cosine of a
-            sentence-transformers model's embeddings) or ``all`` (the whole page, for evaluators that chunk).
+            sentence-transformers model's embeddings) or ``all`` (the whole page, for evaluators
+            that chunk).
         k: how many passages; ``all`` ignores it.
-        model: the sentence-transformers model (a name or a folder) of ``dense``; GTR as in the original.
+        model: the sentence-transformers model (a name or a folder) of ``dense``; GTR as in the
+        original.
         encode: texts to a matrix of embeddings, in place of ``model``.
     """
 
@@ -63,7 +65,8 @@ class PassageRetriever:
     def __post_init__(self) -> None:
         if self.method not in RETRIEVAL_METHODS:
             raise UsageError(
-                f"unknown retrieval method {self.method!r}{suggest_known_name(self.method, RETRIEVAL_METHODS)}"
+                "unknown retrieval method"
+                f" {self.method!r}{suggest_known_name(self.method, RETRIEVAL_METHODS)}"
             )
         if self.k < 1:
             raise UsageError(f"retrieval takes at least 1 passage, found k {self.k}")
@@ -74,12 +77,16 @@ class PassageRetriever:
         """The settings that choose passages, on one line."""
         if self.method == "all":
             return "all"
-        return make_signature(self.method, {"k": self.k} | ({"model": self.model} if self.method == "dense" else {}))
+        return make_signature(
+            self.method, {"k": self.k} | ({"model": self.model} if self.method == "dense" else {})
+        )
 
     def retrieve(self, page: KnowledgePage, topic: str, fact: str) -> list[str]:
-        """The ``k`` best passages for the query ``topic + " " + fact``, best first; ties in passage order.
+        """The ``k`` best passages for the query ``topic + " " + fact``, best first; ties in passage
+        order.
 
-        Passages come cleaned of ``<s>`` and ``</s>``. All of a page that has ``k`` or fewer is returned, ranked.
+        Passages come cleaned of ``<s>`` and ``</s>``. All of a page that has ``k`` or fewer is
+        returned, ranked.
         """
         if self.method == "all":
             return [remove_special_tokens(passage) for passage in page.passages]
@@ -89,7 +96,10 @@ class PassageRetriever:
             scores = index @ self._compute_embeddings([query])[0]
         else:
             scores = index.get_scores(query.split())
-        return [remove_special_tokens(page.passages[i]) for i in np.argsort(-scores, kind="stable")[: self.k]]
+        return [
+            remove_special_tokens(page.passages[i])
+            for i in np.argsort(-scores, kind="stable")[: self.k]
+        ]
 
     def _make_page_index(self, page: KnowledgePage) -> Any:
         passages = map(remove_special_tokens, page.passages)

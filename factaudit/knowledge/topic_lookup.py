@@ -9,7 +9,8 @@ from factaudit.errors import FactauditError, InputError, Problem, UsageError, su
 from factaudit.knowledge.docdb import DocDB, KnowledgePage
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 
-#: `error`: stop before anything is paid for; `skip`: the facts stay unscored; `wikipedia`: ask Wikipedia.
+#: `error`: stop before anything is paid for; `skip`: the facts stay unscored; `wikipedia`: ask
+#: Wikipedia.
 MISSING_TOPIC_POLICIES = ("error", "skip", "wikipedia")
 
 
@@ -31,8 +32,8 @@ class TopicLookup:
     def check_topics(self, topics: Iterable[str]) -> None:
         """Stop before anything is paid for, where pages would be missing.
 
-        Under the policy `error`, raises an `InputError` that names the topics without a page; where all pages are to
-        come from Wikipedia, a `FactauditError` if the first cannot be asked for.
+        Under the policy `error`, raises an `InputError` that names the topics without a page; where
+        all pages are to come from Wikipedia, a `FactauditError` if the first cannot be asked for.
         """
         if self.wikipedia is not None and self.db.is_empty:
             for topic in list(topics)[:1]:
@@ -49,7 +50,8 @@ class TopicLookup:
         return f"no page for the topic {topic!r} in the knowledge source{told}"
 
     def find_page(self, topic: str) -> tuple[KnowledgePage | None, str, str | None]:
-        """The page, or None with the status of its facts' verdicts and the reason. Never raises for one topic."""
+        """The page, or None with the status of its facts' verdicts and the reason. Never raises for
+        one topic."""
         page = self.db.find(topic)
         if page is not None:
             return page, "ok", None
@@ -60,5 +62,9 @@ class TopicLookup:
         except FactauditError as error:
             return None, "error", str(error)
         if page is None:
-            return None, "skipped", f"no page for the topic {topic!r} in the knowledge source or on Wikipedia"
+            return (
+                None,
+                "skipped",
+                f"no page for the topic {topic!r} in the knowledge source or on Wikipedia",
+            )
         return page, "ok", None

@@ -1,4 +1,5 @@
-"""Topics that a knowledge source lacks: asked of Wikipedia, kept in a side file (a knowledge source itself)."""
+"""Topics that a knowledge source lacks: asked of Wikipedia, kept in a side file (a knowledge source
+itself)."""
 
 from __future__ import annotations
 
@@ -28,13 +29,15 @@ _MAX_ATTEMPTS = 4
 
 @dataclass
 class WikipediaPageCache:
-    """Finds a page by Wikipedia's search, cuts its text into passages of 256 words, and remembers it in ``path``.
+    """Finds a page by Wikipedia's search, cuts its text into passages of 256 words, and remembers
+    it in ``path``.
 
     tokenizer: a RoBERTa tokenizer, to cut passages of 256 of its tokens as the original does
-    (`factaudit.knowledge.knowledge_builder.build_knowledge_source`). A side file holds passages of one kind.
+    (`factaudit.knowledge.knowledge_builder.build_knowledge_source`). A side file holds passages of
+    one kind.
 
-    A topic without a page is remembered too, so that a resumed run asks nothing twice; a failed request is not.
-    Requests are at least ``pause`` seconds apart (Wikipedia's etiquette).
+    A topic without a page is remembered too, so that a resumed run asks nothing twice; a failed
+    request is not. Requests are at least ``pause`` seconds apart (Wikipedia's etiquette).
     """
 
     path: Path
@@ -50,7 +53,9 @@ class WikipediaPageCache:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(self.path)
         with self._connection:
-            self._connection.execute("CREATE TABLE IF NOT EXISTS documents (title PRIMARY KEY, text)")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS documents (title PRIMARY KEY, text)"
+            )
             # Which page a topic led to; null: none.
             self._connection.execute("CREATE TABLE IF NOT EXISTS topics (topic PRIMARY KEY, title)")
 
@@ -63,7 +68,9 @@ class WikipediaPageCache:
         known = self._connection.execute(query, (topic,)).fetchone() or (self._fetch_page(topic),)
         if known[0] is None:
             return None
-        text = self._connection.execute("SELECT text FROM documents WHERE title = ?", known).fetchone()
+        text = self._connection.execute(
+            "SELECT text FROM documents WHERE title = ?", known
+        ).fetchone()
         return KnowledgePage(known[0], tuple(text[0].split(PASSAGE_SEPARATOR)), "wikipedia")
 
     def close(self) -> None:
@@ -75,7 +82,9 @@ class WikipediaPageCache:
         title, passages = None, []
         if found:
             title = found[0].get("title")
-            pages = self._query_api(prop="extracts", explaintext="1", redirects="1", titles=title).get("pages", [])
+            pages = self._query_api(
+                prop="extracts", explaintext="1", redirects="1", titles=title
+            ).get("pages", [])
             cut = choose_knowledge_passage_cutter(self.tokenizer, PASSAGE_TOKENS)
             passages = cut([pages[0].get("extract") or ""]) if pages else []
         title = title if passages else None
@@ -87,14 +96,18 @@ class WikipediaPageCache:
         return title
 
     def _query_api(self, **query: str) -> dict[str, Any]:
-        """What ``action=query`` answers to these parameters; raises `FactauditError` where there is no answer."""
+        """What ``action=query`` answers to these parameters; raises `FactauditError` where there is
+        no answer."""
         if is_offline():
             raise FactauditError(
-                f"Wikipedia's API at {self.api} was not asked, because of --offline; leave it out to fetch pages"
+                f"Wikipedia's API at {self.api} was not asked, because of --offline; leave it out"
+                " to fetch pages"
             )
         query = {"action": "query", "format": "json", "formatversion": "2", **query}
         agent = f"factaudit/{__version__} (research; factuality evaluation)"
-        request = urllib.request.Request(f"{self.api}?{urllib.parse.urlencode(query)}", headers={"User-Agent": agent})
+        request = urllib.request.Request(
+            f"{self.api}?{urllib.parse.urlencode(query)}", headers={"User-Agent": agent}
+        )
         problem = ""
         for attempt in range(_MAX_ATTEMPTS):
             time.sleep(max(0.0, self._next - time.monotonic()))

@@ -1,9 +1,10 @@
-"""How are many requests put to a language model? All at once, within its limits; replies come as they are there.
+"""How are many requests put to a language model? All at once, within its limits; replies come as
+they are there.
 
-This is how judges and engines ask, and the only way from plain code to the event loop. That runs in one thread of the
-process for all that ask, so that this works inside a notebook's loop, too, and a client's connections stay in the loop
-that they were opened in. With the Batch API (``llm.batch``) what is asked together becomes one batch, so who asks in
-stages asks all of a stage together.
+This is how judges and engines ask, and the only way from plain code to the event loop. That runs in
+one thread of the process for all that ask, so that this works inside a notebook's loop, too, and a
+client's connections stay in the loop that they were opened in. With the Batch API (``llm.batch``)
+what is asked together becomes one batch, so who asks in stages asks all of a stage together.
 """
 
 from __future__ import annotations
@@ -41,16 +42,20 @@ def ask_all(
     *,
     reply_without_request: ChatReply | None = None,
 ) -> Iterator[tuple[Item, ChatReply]]:
-    """Yield ``(item, reply)`` in the order of completion; ``item_requests`` is read lazily, in the caller's thread.
+    """Yield ``(item, reply)`` in the order of completion; ``item_requests`` is read lazily, in the
+    caller's thread.
 
     What the cache has is answered at once and costs nothing. An item whose request is None gets
-    ``reply_without_request``. What goes wrong with one request is its reply's status; raises `FactauditError` only for
-    what would befall all of them. Leaving the iteration ends what is under way at once. After SIGINT or SIGTERM nothing
-    more is sent, what is under way is awaited for `stop_signals.GRACE_SECONDS` seconds and yielded, and
-    `SignalInterrupt` is raised.
+    ``reply_without_request``. What goes wrong with one request is its reply's status; raises
+    `FactauditError` only for what would befall all of them. Leaving the iteration ends what is
+    under way at once. After SIGINT or SIGTERM nothing more is sent, what is under way is awaited
+    for `stop_signals.GRACE_SECONDS` seconds and yielded, and `SignalInterrupt` is raised.
     """
     ask = ask_through_batch_api if llm.settings.batch else _ask_one_by_one
-    with llm.cache or nullcontext(), closing(ask(llm, item_requests, reply_without_request)) as replies:
+    with (
+        llm.cache or nullcontext(),
+        closing(ask(llm, item_requests, reply_without_request)) as replies,
+    ):
         for item, reply in replies:
             llm.note_reply(reply)
             yield item, reply
@@ -85,7 +90,8 @@ def _ask_one_by_one(
                 if reply is not None:
                     yield item, reply
                     continue
-                # Twice as many as may be sent at a time: those that wait to be retried hold no place.
+                # Twice as many as may be sent at a time: those that wait to be retried hold no
+                # place.
                 while len(under_way) >= 2 * llm.concurrency and not is_stopping():
                     yield from take()
                 if is_stopping():
@@ -110,7 +116,9 @@ def _look_up_replies(
     """Each item with its request and the reply that the cache has, many looked up at a time."""
     source = iter(item_requests)
     while pairs := list(islice(source, _ITEMS_PER_LOOKUP)):
-        kept = iter(llm.find_cached_replies([request for _, request in pairs if request is not None]))
+        kept = iter(
+            llm.find_cached_replies([request for _, request in pairs if request is not None])
+        )
         for item, request in pairs:
             yield item, request, None if request is None else next(kept)
 

@@ -1,10 +1,12 @@
-"""How are requests sent through OpenAI's Batch API? At half the price, within a day: another way to fill the store.
+"""How are requests sent through OpenAI's Batch API? At half the price, within a day: another way to
+fill the store.
 
-Limits and shapes as documented at developers.openai.com/api/reference/resources/batches: a file holds at most 50,000
-requests and 200 MB; each line has a ``custom_id`` (here the store's key); results come in any order, in a file of
-outputs and a file of errors. A batch is noted in the store, and its lines are begun there, before it is submitted,
-under a digest that is also put into the batch's metadata; so a run that was killed at any point finds its batches again
-and submits none of them twice. Runs that share a store wait only for batches that hold lines of theirs.
+Limits and shapes as documented at developers.openai.com/api/reference/resources/batches: a file
+holds at most 50,000 requests and 200 MB; each line has a ``custom_id`` (here the store's key);
+results come in any order, in a file of outputs and a file of errors. A batch is noted in the store,
+and its lines are begun there, before it is submitted, under a digest that is also put into the
+batch's metadata; so a run that was killed at any point finds its batches again and submits none of
+them twice. Runs that share a store wait only for batches that hold lines of theirs.
 """
 
 from __future__ import annotations
@@ -61,9 +63,10 @@ def ask_through_batch_api(
 ) -> Generator[tuple[_Item, ChatReply], None, None]:
     """Yield ``(item, reply)``: what is kept at once, the rest when its batch has ended.
 
-    ``item_requests`` is read lazily; prompts go straight to a file on disk and only items and keys stay in memory. An
-    item whose request is None gets ``reply_without_request``. Raises `FactauditError` where the server refuses a batch
-    as a whole, and `BatchWaitInterrupt` after a signal.
+    ``item_requests`` is read lazily; prompts go straight to a file on disk and only items and keys
+    stay in memory. An item whose request is None gets ``reply_without_request``. Raises
+    `FactauditError` where the server refuses a batch as a whole, and `BatchWaitInterrupt` after a
+    signal.
     """
     with ExitStack() as stack:
         prompts = stack.enter_context(tempfile.TemporaryFile(prefix="factaudit-batch-"))
@@ -80,14 +83,18 @@ def ask_through_batch_api(
         for number in range(MAX_ROUNDS):
             missing = batches.list_missing()
             if number and missing:
-                _log.warning("%d lines of the last batches failed: submitting them again", len(missing))
+                _log.warning(
+                    "%d lines of the last batches failed: submitting them again", len(missing)
+                )
             for line in missing:
                 batches.place(line)
             batches.submit()
             batches.wait()
         batches.list_missing()
         for line in batches.lines.values():
-            reply = line.reply or ChatReply("error", error=f"gave up after {MAX_ROUNDS} batches: {line.failure}")
+            reply = line.reply or ChatReply(
+                "error", error=f"gave up after {MAX_ROUNDS} batches: {line.failure}"
+            )
             for item in line.items:
                 yield item, reply
                 reply = replace(reply, cached=reply.status in KEPT_STATUSES)  # of an equal request
@@ -95,7 +102,8 @@ def ask_through_batch_api(
 
 @dataclass(slots=True)
 class _Line:
-    """A request: for which items, where its line stands in the file of prompts, and what came of it."""
+    """A request: for which items, where its line stands in the file of prompts, and what came of
+    it."""
 
     items: list[Any]
     send: Send
@@ -131,8 +139,8 @@ class _Batches:
         self._prompts.write(text)
 
     def place(self, line: _Line) -> None:
-        """Make a request a line of the next batch, unless it stands in one already that is not collected: of a run that
-        was killed, or of another one."""
+        """Make a request a line of the next batch, unless it stands in one already that is not
+        collected: of a run that was killed, or of another one."""
         if (digest := self.store.find_batch_of(line.send.key)) is not None:
             self._awaited.add(digest)
             return
@@ -146,7 +154,9 @@ class _Batches:
             self._part.append(line)
             self._part_bytes += line.size
         else:
-            line.reply = state if isinstance(state, ChatReply) else self.client.make_over_limit_reply()
+            line.reply = (
+                state if isinstance(state, ChatReply) else self.client.make_over_limit_reply()
+            )
 
     def submit(self) -> None:
         """Send what was added since the last time as one batch."""
@@ -189,7 +199,9 @@ class _Batches:
             )
         except (openai.APIConnectionError, openai.InternalServerError) as error:
             if (found := self._find_submitted(digest)) is None:
-                raise FactauditError(f"{self.client.server_address}: the batch was not submitted: {error}") from error
+                raise FactauditError(
+                    f"{self.client.server_address}: the batch was not submitted: {error}"
+                ) from error
             return found
         return batch.id
 
@@ -217,8 +229,8 @@ class _Batches:
                     time.sleep(min(left, 0.5))
 
     def _retrieve(self, digest: str) -> Any:
-        """The server's record of a batch. None where there is none: yet, because another process is about to submit it;
-        or any more, and then it is no longer awaited."""
+        """The server's record of a batch. None where there is none: yet, because another process is
+        about to submit it; or any more, and then it is no longer awaited."""
         import openai
 
         noted = self.store.find_batch_id(digest)
@@ -229,7 +241,8 @@ class _Batches:
         if batch_id is None:
             if not has_submitter_ended:
                 return None
-            # Killed between the note and the server's answer: the server knows whether it was submitted.
+            # Killed between the note and the server's answer: the server knows whether it was
+            # submitted.
             if (batch_id := self._find_submitted(digest)) is None:
                 self._drop(digest, NOT_BILLED)
                 return None
@@ -238,14 +251,18 @@ class _Batches:
             return self.api.batches.retrieve(batch_id)
         except openai.NotFoundError:
             server = self.client.server_address
-            _log.warning("batch %s is unknown to %s: its lines are submitted again", batch_id, server)
+            _log.warning(
+                "batch %s is unknown to %s: its lines are submitted again", batch_id, server
+            )
             self._drop(digest, DROPPED)
             return None
 
     def _find_submitted(self, digest: str) -> str | None:
         """The id of the batch that carries a digest; the newest come first."""
         every = self.api.batches.list(limit=100)
-        return next((batch.id for batch in every if (batch.metadata or {}).get(_DIGEST_KEY) == digest), None)
+        return next(
+            (batch.id for batch in every if (batch.metadata or {}).get(_DIGEST_KEY) == digest), None
+        )
 
     def _drop(self, digest: str, status: str) -> None:
         self.store.drop_batch(digest, status)
@@ -254,16 +271,24 @@ class _Batches:
     def _collect(self, batch: Any, digest: str) -> None:
         results = [name for name in (batch.output_file_id, batch.error_file_id) if name]
         if batch.status in ("failed", "cancelled") and not results:
-            told = "; ".join(str(error.message) for error in (batch.errors.data or ())) if batch.errors else ""
+            told = (
+                "; ".join(str(error.message) for error in batch.errors.data or ())
+                if batch.errors
+                else ""
+            )
             self._drop(digest, NOT_BILLED)
-            message = f"{self.client.server_address}: batch {batch.id} {batch.status}: {told or 'no reason given'}"
+            message = (
+                f"{self.client.server_address}: batch {batch.id} {batch.status}:"
+                f" {told or 'no reason given'}"
+            )
             if digest in self._own:
                 raise FactauditError(message)
             _log.warning("%s: another run submitted it, its lines are submitted again", message)
             return
         least_tokens = self.store.list_batch_lines(digest)
         for name in results:
-            # A line ends in a newline and nothing else: a reply may hold any of Unicode's other line ends.
+            # A line ends in a newline and nothing else: a reply may hold any of Unicode's other
+            # line ends.
             for text in self.api.files.content(name).content.split(b"\n"):
                 if text.strip():
                     self._collect_line(text, digest, least_tokens)
@@ -272,13 +297,21 @@ class _Batches:
 
     def _collect_line(self, text: bytes, digest: str, least_tokens: Mapping[bytes, int]) -> None:
         record = parse_json_file_text(text)
-        key, response, error = bytes.fromhex(record["custom_id"]), record.get("response"), record.get("error") or {}
+        key, response, error = (
+            bytes.fromhex(record["custom_id"]),
+            record.get("response"),
+            record.get("error") or {},
+        )
         line = self.lines.get(key)
-        answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(str(error.get("message") or "no response"))
+        answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(
+            str(error.get("message") or "no response")
+        )
         if response:
             status, body = int(response["status_code"]), response["body"]
             said = body if isinstance(body, str) else json.dumps(body)
-            answer = self.client.parse_http_answer(status, {}, said, sent_params=self._read_body(line) if line else ())
+            answer = self.client.parse_http_answer(
+                status, {}, said, sent_params=self._read_body(line) if line else ()
+            )
         if isinstance(answer, ChatReply):
             answer = fail_cut_prompt(answer, least_tokens.get(key, 0))
         else:
@@ -289,12 +322,16 @@ class _Batches:
             line.failure = answer.reason
         elif line is not None and line.reply is None and isinstance(answer, ChatReply):
             is_kept = answer.status in KEPT_STATUSES
-            line.reply = replace(answer, cached=is_kept and not is_ours)  # another run has paid for it
+            line.reply = replace(
+                answer, cached=is_kept and not is_ours
+            )  # another run has paid for it
 
     def list_missing(self) -> list[_Line]:
         """Those without a reply; another process may have collected some."""
         missing = [line for line in self.lines.values() if line.reply is None]
-        for line, reply in zip(missing, self.store.get_many([line.send.key for line in missing]), strict=True):
+        for line, reply in zip(
+            missing, self.store.get_many([line.send.key for line in missing]), strict=True
+        ):
             line.reply = reply
         return [line for line in missing if line.reply is None]
 

@@ -15,7 +15,8 @@ ChatMessage = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "co
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One chat request. ``params`` are the sampling parameters as the API names them (temperature, max_tokens, ...)."""
+    """One chat request. ``params`` are the sampling parameters as the API names them (temperature,
+    max_tokens, ...)."""
 
     messages: tuple[ChatMessage, ...]
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -23,7 +24,8 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class ChatReplyToken:
-    """One token of a reply with its log-probability and, where asked for, the likeliest alternatives there."""
+    """One token of a reply with its log-probability and, where asked for, the likeliest
+    alternatives there."""
 
     text: str
     logprob: float
@@ -32,13 +34,15 @@ class ChatReplyToken:
 
 @dataclass(frozen=True)
 class ChatReply:
-    """What became of one request. ``model`` and ``fingerprint``: what answered it, as the server says.
+    """What became of one request. ``model`` and ``fingerprint``: what answered it, as the server
+    says.
 
     ``created``: of a cached reply, when the cache got it (Unix seconds).
 
-    ``status`` is one of `factaudit.tables.STATUSES`: ok (``text`` is the model's), refused (a refusal or a content
-    filter), error (gave up; ``error`` says why), skipped (never sent: the money limit was reached, or the prompt is
-    longer than the model's context). Only an "ok" or "refused" reply is ever cached.
+    ``status`` is one of `factaudit.tables.STATUSES`: ok (``text`` is the model's), refused (a
+    refusal or a content filter), error (gave up; ``error`` says why), skipped (never sent: the
+    money limit was reached, or the prompt is longer than the model's context). Only an "ok" or
+    "refused" reply is ever cached.
     """
 
     status: str

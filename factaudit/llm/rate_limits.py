@@ -1,8 +1,9 @@
-"""How fast may requests go out? So many a minute for an account, and not before the server allows them again.
+"""How fast may requests go out? So many a minute for an account, and not before the server allows
+them again.
 
-An account is a server with a key. All clients of all processes keep one pace for it: the time at which the next request
-may go out stands in a small SQLite file for the user, in the system's temporary folder. Nothing in it is worth keeping,
-and neither keys nor addresses are written there.
+An account is a server with a key. All clients of all processes keep one pace for it: the time at
+which the next request may go out stands in a small SQLite file for the user, in the system's
+temporary folder. Nothing in it is worth keeping, and neither keys nor addresses are written there.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ CREATE TABLE IF NOT EXISTS accounts (
 )
 """
 _RESERVE = """
-UPDATE accounts SET next = MAX(?2, paused_until, next) + ?3 WHERE account = ?1 RETURNING next - ?3, paused_seconds
+UPDATE accounts SET next = MAX(?2, paused_until, next) + ?3
+WHERE account = ?1 RETURNING next - ?3, paused_seconds
 """
 #: What is waiting keeps its place and its distance to the others.
 _PAUSE = """
-UPDATE accounts SET next = next + added, paused_seconds = paused_seconds + added, paused_until = MAX(paused_until, ?2)
-FROM (SELECT MAX(0, ?2 - MAX(?3, paused_until)) AS added FROM accounts WHERE account = ?1) WHERE account = ?1
+UPDATE accounts SET next = next + added, paused_seconds = paused_seconds + added,
+  paused_until = MAX(paused_until, ?2)
+FROM (SELECT MAX(0, ?2 - MAX(?3, paused_until)) AS added FROM accounts WHERE account = ?1)
+WHERE account = ?1
 RETURNING paused_until, paused_seconds
 """
 
@@ -43,13 +47,15 @@ class PaceStore:
     def __init__(self, path: Path | None) -> None:
         self._lock = threading.Lock()
         target = path or ":memory:"
-        self._connection = sqlite3.connect(target, timeout=30, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(
+            target, timeout=30, isolation_level=None, check_same_thread=False
+        )
         self._connection.execute("PRAGMA synchronous = OFF")
         self._connection.execute(_SCHEMA)
 
     def reserve(self, account: str, now: float, seconds: float) -> tuple[float, float]:
-        """When a request may go out that is ready now and takes so many seconds of the account's time, and how long the
-        account has been paused in all until now."""
+        """When a request may go out that is ready now and takes so many seconds of the account's
+        time, and how long the account has been paused in all until now."""
         if not seconds:
             paused_until, paused = self.read_pause(account)
             return max(now, paused_until), paused
@@ -57,7 +63,9 @@ class PaceStore:
 
     def read_pause(self, account: str) -> tuple[float, float]:
         """Until when the account is paused, and how long it has been in all."""
-        return self._execute("SELECT paused_until, paused_seconds FROM accounts WHERE account = ?", account)[0]
+        return self._execute(
+            "SELECT paused_until, paused_seconds FROM accounts WHERE account = ?", account
+        )[0]
 
     def pause(self, account: str, now: float, seconds: float) -> None:
         """Let nothing go out for so long from now on."""
@@ -66,14 +74,17 @@ class PaceStore:
     def _execute(self, sql: str, account: str, *values: float) -> list[tuple[float, float]]:
         with self._lock:
             if not (rows := self._connection.execute(sql, (account, *values)).fetchall()):
-                self._connection.execute("INSERT OR IGNORE INTO accounts (account) VALUES (?)", (account,))
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO accounts (account) VALUES (?)", (account,)
+                )
                 rows = self._connection.execute(sql, (account, *values)).fetchall()
             return rows
 
 
 @cache
 def open_pace_store() -> PaceStore:
-    """The store of this user; of this process alone where the temporary folder cannot be written."""
+    """The store of this user; of this process alone where the temporary folder cannot be
+    written."""
     folder = Path(tempfile.gettempdir()) / f"factaudit-{getpass.getuser()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -90,25 +101,37 @@ def hash_account(server: str, key: str) -> str:
 class AccountPace:
     """The limits that one client keeps for an account, beside all others that ask it.
 
-    Attempts are repeated after an exponential backoff with jitter, between ``backoff`` and ``max_backoff`` seconds.
+    Attempts are repeated after an exponential backoff with jitter, between ``backoff`` and
+    ``max_backoff`` seconds.
     """
 
     def __init__(
-        self, requests_per_minute: float | None, tokens_per_minute: float | None, backoff: float, max_backoff: float
+        self,
+        requests_per_minute: float | None,
+        tokens_per_minute: float | None,
+        backoff: float,
+        max_backoff: float,
     ) -> None:
         self._request_seconds = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._token_seconds = 60.0 / tokens_per_minute if tokens_per_minute else 0.0
         self._backoff, self._max_backoff = backoff, max_backoff
 
     async def wait_before_request(self, account: str, tokens: int) -> None:
-        """Wait until a request of so many tokens may be sent. It is counted once, whatever pauses begin meanwhile."""
+        """Wait until a request of so many tokens may be sent. It is counted once, whatever pauses
+        begin meanwhile."""
         store, seconds = open_pace_store(), max(self._request_seconds, tokens * self._token_seconds)
         turn, paused = store.reserve(account, _now(), seconds)
-        while not is_stopping() and (left := turn + store.read_pause(account)[1] - paused - _now()) > 0:
+        while (
+            not is_stopping()
+            and (left := turn + store.read_pause(account)[1] - paused - _now()) > 0
+        ):
             await sleep_until_signal(left)
 
-    async def wait_after_failure(self, account: str, attempt: int, retry_after: float | None) -> None:
-        """Wait after a failed attempt (counted from 0), ``retry_after`` seconds where the server says so."""
+    async def wait_after_failure(
+        self, account: str, attempt: int, retry_after: float | None
+    ) -> None:
+        """Wait after a failed attempt (counted from 0), ``retry_after`` seconds where the server
+        says so."""
         delay = min(self._max_backoff, self._backoff * 2**attempt) * random.uniform(0.5, 1.0)
         if retry_after is not None:
             # Every request to this account must wait, not only the one that was told so.

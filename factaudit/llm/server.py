@@ -1,9 +1,11 @@
-"""How does a request get to the server and its answer back? Through aiohttp, or through a client object of the user's.
+"""How does a request get to the server and its answer back? Through aiohttp, or through a client
+object of the user's.
 
-Of our own calls the openai SDK costs 1.1 ms of CPU, beside 0.4 for aiohttp alone and 0.4 for all the rest of a call:
-they go through aiohttp. A user's object (`AsyncOpenAI`, `AsyncAzureOpenAI` or what wraps one) is asked by its
-``chat.completions.create``, which is what tracing libraries and gateways patch; it repeats nothing by itself, as the
-store would not know of those calls. The Batch API, where calls are few, goes through the SDK.
+Of our own calls the openai SDK costs 1.1 ms of CPU, beside 0.4 for aiohttp alone and 0.4 for all
+the rest of a call: they go through aiohttp. A user's object (`AsyncOpenAI`, `AsyncAzureOpenAI` or
+what wraps one) is asked by its ``chat.completions.create``, which is what tracing libraries and
+gateways patch; it repeats nothing by itself, as the store would not know of those calls. The Batch
+API, where calls are few, goes through the SDK.
 """
 
 from __future__ import annotations
@@ -38,11 +40,17 @@ _KEY_VARIABLE = "OPENAI_API_KEY"
 MAX_BODY_BYTES = 64 << 20
 #: Errors of a user's object that no request gets past: it is not what it should be.
 _USELESS = (TypeError, AttributeError, NotImplementedError, ImportError)
-#: Seconds for a server to take a connection: one that does not has not been reached, and nothing was paid.
+#: Seconds for a server to take a connection: one that does not has not been reached, and nothing
+#: was paid.
 _CONNECT_SECONDS = 30.0
 #: Errors of aiohttp and of httpx where no server was reached, so that nothing was paid.
 _UNREACHED = {
-    *("ClientConnectorError", "ClientConnectorDNSError", "ClientProxyConnectionError", "ConnectionTimeoutError"),
+    *(
+        "ClientConnectorError",
+        "ClientConnectorDNSError",
+        "ClientProxyConnectionError",
+        "ConnectionTimeoutError",
+    ),
     *("InvalidURL", "InvalidUrlClientError", "NonHttpUrlClientError"),
     *("ConnectError", "ConnectTimeout", "UnsupportedProtocol", "ProxyError"),
 }
@@ -57,14 +65,16 @@ class HTTPAnswer(NamedTuple):
 
 
 class BlockingClientError(UsageError):
-    """A client object has answered without being awaited. The call was made, and may have been billed."""
+    """A client object has answered without being awaited. The call was made, and may have been
+    billed."""
 
 
 class Server:
-    """The server that settings name. Nothing is looked up, connected or started before the first request.
+    """The server that settings name. Nothing is looked up, connected or started before the first
+    request.
 
-    ``OPENAI_BASE_URL`` stands in for an address that the settings do not give, and may hold a password. While a user's
-    object is in use its ``max_retries`` is 0.
+    ``OPENAI_BASE_URL`` stands in for an address that the settings do not give, and may hold a
+    password. While a user's object is in use its ``max_retries`` is 0.
     """
 
     def __init__(self, settings: LLMSettings, api_key: str | None = None) -> None:
@@ -91,16 +101,22 @@ class Server:
         except Exception as error:  # aiohttp's, the SDK's, or those of what wraps it
             return self._interpret_error(error)
 
-    async def _post(self, session: ClientSession, body: dict[str, Any]) -> HTTPAnswer | ServerAttemptFailure:
+    async def _post(
+        self, session: ClientSession, body: dict[str, Any]
+    ) -> HTTPAnswer | ServerAttemptFailure:
         content = bytearray()
         data = json.dumps(body).encode()
-        async with session.post("chat/completions", data=data, proxy=self._proxy, allow_redirects=False) as answer:
+        async with session.post(
+            "chat/completions", data=data, proxy=self._proxy, allow_redirects=False
+        ) as answer:
             if 300 <= answer.status < 400:
                 self._refuse_redirect(answer.headers.get("Location", ""))
             async for piece in answer.content.iter_any():
                 content += piece
                 if len(content) > MAX_BODY_BYTES:
-                    return ServerAttemptFailure(f"an answer of more than {MAX_BODY_BYTES >> 20} MB", MALFORMED)
+                    return ServerAttemptFailure(
+                        f"an answer of more than {MAX_BODY_BYTES >> 20} MB", MALFORMED
+                    )
         errors = "strict" if answer.status == 200 else "replace"
         return HTTPAnswer(answer.status, answer.headers, content.decode(errors=errors))
 
@@ -147,8 +163,9 @@ class Server:
     def find_api_key(self) -> str:
         """The key for this server: ``none`` where it needs none.
 
-        ``OPENAI_API_KEY`` belongs to OpenAI's server, or to that of ``OPENAI_BASE_URL``; any other gets it only where
-        ``api_key_env`` names it. Raises `FactauditError` where a key is missing, or would go to another server.
+        ``OPENAI_API_KEY`` belongs to OpenAI's server, or to that of ``OPENAI_BASE_URL``; any other
+        gets it only where ``api_key_env`` names it. Raises `FactauditError` where a key is missing,
+        or would go to another server.
         """
         if self._settings.client is not None:
             key = getattr(self.user_client, "api_key", "")
@@ -160,20 +177,27 @@ class Server:
         host = urlsplit(self.base_url).hostname or ""
         if not key and host == urlsplit(_OPENAI_BASE_URL).hostname:
             model = self._settings.model
-            raise FactauditError(f"model {model!r} needs a key: set {variable}, or give base_url for another server")
-        owners = {urlsplit(url).hostname for url in (_OPENAI_BASE_URL, os.environ.get("OPENAI_BASE_URL") or "")}
+            raise FactauditError(
+                f"model {model!r} needs a key: set {variable}, or give base_url for another server"
+            )
+        owners = {
+            urlsplit(url).hostname
+            for url in (_OPENAI_BASE_URL, os.environ.get("OPENAI_BASE_URL") or "")
+        }
         if key and (self._api_key or self._settings.api_key_env or host in owners):
             return key
         if not key or _is_loopback(host):
             return "none"
         raise FactauditError(
-            f"{self.address}: {variable} is the key of another server and is not sent there: name the variable"
-            f" of this server's key with api_key_env (api_key_env={variable} sends this one)"
+            f"{self.address}: {variable} is the key of another server and is not sent there: name"
+            f" the variable of this server's key with api_key_env (api_key_env={variable} sends"
+            " this one)"
         )
 
     @property
     def address(self) -> str:
-        """The server's address without user, password or query; a client's name where it tells none."""
+        """The server's address without user, password or query; a client's name where it tells
+        none."""
         url = self.base_url
         if self._settings.client is not None:
             url = str(getattr(self.user_client, "base_url", None) or "").rstrip("/")
@@ -184,8 +208,10 @@ class Server:
 
     @cached_property
     def cache_name(self) -> str:
-        """The server as cache keys have it: its name, else its address; "" of one that runs here, whose weights they
-        have. A client that a function makes is made, to know its address, unless the settings name the server."""
+        """The server as cache keys have it: its name, else its address; "" of one that runs here,
+        whose weights they have. A client that a function makes is made, to know its address, unless
+        the settings name the server.
+        """
         if self._settings.server_name or self._settings.base_url == LOCAL_BASE_URL:
             return self._settings.server_name
         address = self.address
@@ -214,7 +240,11 @@ class Server:
     @property
     def _client_name(self) -> str:
         client = self._settings.client
-        return client if isinstance(client, str) else getattr(client, "__qualname__", type(client).__qualname__)
+        return (
+            client
+            if isinstance(client, str)
+            else getattr(client, "__qualname__", type(client).__qualname__)
+        )
 
     async def _open_session(self) -> ClientSession:
         from aiohttp import ClientSession, ClientTimeout, TCPConnector
@@ -226,19 +256,30 @@ class Server:
         address = urlsplit(url)
         if not proxy_bypass(address.hostname or ""):
             self._proxy = getproxies().get(address.scheme)
-        headers = {"Authorization": f"Bearer {self.find_api_key()}", "Content-Type": "application/json"}
-        for header, variable in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
+        headers = {
+            "Authorization": f"Bearer {self.find_api_key()}",
+            "Content-Type": "application/json",
+        }
+        for header, variable in (
+            ("OpenAI-Organization", "OPENAI_ORG_ID"),
+            ("OpenAI-Project", "OPENAI_PROJECT_ID"),
+        ):
             if os.environ.get(variable):
                 headers[header] = os.environ[variable]
         return ClientSession(
             url.rstrip("/") + "/",
-            headers={**headers, "User-Agent": f"factaudit/{__version__}", **self._make_password_header()},
+            headers={
+                **headers,
+                "User-Agent": f"factaudit/{__version__}",
+                **self._make_password_header(),
+            },
             connector=TCPConnector(limit=0),  # the client bounds what is under way
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         )
 
     def _make_password_header(self) -> dict[str, str]:
-        """Send a password from the address as a header: an address may be written into a log, and a header is not."""
+        """Send a password from the address as a header: an address may be written into a log, and a
+        header is not."""
         account, at, _ = urlsplit(self.base_url).netloc.rpartition("@")
         if not at:
             return {}
@@ -246,14 +287,23 @@ class Server:
 
     def _refuse_redirect(self, location: str) -> None:
         to = urlsplit(urljoin(f"{self.address.rstrip('/')}/chat/completions", location))
-        place = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path.removesuffix("/chat/completions"), "", ""))
+        place = urlunsplit(
+            (
+                to.scheme,
+                to.netloc.rpartition("@")[2],
+                to.path.removesuffix("/chat/completions"),
+                "",
+                "",
+            )
+        )
         raise FactauditError(
             f"{self.address} redirects to {self.redact(place)}, and prompts are not sent on:"
             " if that is the server you mean, set base_url to it"
         )
 
     def _interpret_error(self, error: Exception) -> HTTPAnswer | ServerAttemptFailure:
-        """What an error says of the attempt: was the server reached, was there an answer, may it have been paid?"""
+        """What an error says of the attempt: was the server reached, was there an answer, may it
+        have been paid?"""
         import openai
 
         if isinstance(error, openai.APIStatusError):
@@ -262,7 +312,11 @@ class Server:
                 self._refuse_redirect(answer.headers.get("location", ""))
             return HTTPAnswer(answer.status_code, answer.headers, answer.text)
         # The SDK takes all that aiohttp says of connections for one kind.
-        shown = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
+        shown = (
+            error.__cause__
+            if isinstance(error, openai.APIConnectionError) and error.__cause__
+            else error
+        )
         reason = f"{type(shown).__name__}: {self.redact(format_error_first_line(shown))[:300]}"
         if self._settings.client is not None and isinstance(error, _USELESS):
             raise UsageError(f"client {self._client_name}: {reason}") from error
@@ -271,14 +325,17 @@ class Server:
         if {type(shown).__name__, type(shown.__cause__).__name__} & _UNREACHED:
             return ServerAttemptFailure(f"connection: {reason}", unreached=True)
         if isinstance(error, TimeoutError | openai.APITimeoutError):
-            return ServerAttemptFailure(f"no answer within {self._settings.timeout:g} seconds", DROPPED)
+            return ServerAttemptFailure(
+                f"no answer within {self._settings.timeout:g} seconds", DROPPED
+            )
         if isinstance(error, openai.APIResponseValidationError | ValueError):
             return ServerAttemptFailure(f"unreadable answer: {reason}", MALFORMED)
         return ServerAttemptFailure(f"connection: {reason}", DROPPED)
 
 
 def make_user_client(value: Any) -> Any:
-    """The client object that ``value`` is, makes or names. Raises `UsageError` where it is none, or a blocking one."""
+    """The client object that ``value`` is, makes or names. Raises `UsageError` where it is none, or
+    a blocking one."""
     from openai import OpenAI
 
     client, name = value, value if isinstance(value, str) else getattr(value, "__qualname__", "")
@@ -293,11 +350,13 @@ def make_user_client(value: Any) -> Any:
             raise UsageError(f"client {name}: {type(error).__name__}: {said}") from error
     kind = type(client).__name__
     if isinstance(client, OpenAI):
-        raise UsageError(f"client: expected an asynchronous client, found one of class {kind}: use Async{kind}")
+        raise UsageError(
+            f"client: expected an asynchronous client, found one of class {kind}: use Async{kind}"
+        )
     if not _is_chat_client(client):
         raise UsageError(
-            "client: expected an AsyncOpenAI, an AsyncAzureOpenAI or what has their chat.completions.create,"
-            f" found one of class {kind}"
+            "client: expected an AsyncOpenAI, an AsyncAzureOpenAI or what has their"
+            f" chat.completions.create, found one of class {kind}"
         )
     return client
 

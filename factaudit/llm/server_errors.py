@@ -1,8 +1,10 @@
-"""What does a server's HTTP error mean? For this request, for an attempt that may be repeated, or for every request.
+"""What does a server's HTTP error mean? For this request, for an attempt that may be repeated, or
+for every request.
 
-Models differ: some take no ``temperature``, some no log-probabilities, some want ``max_completion_tokens`` in the place
-of ``max_tokens``. Nothing is guessed from a model's name. The first refusal of a parameter (HTTP 400 or 422) costs
-nothing; it is remembered in the cache for the model and its server, and what was named once is not sent again.
+Models differ: some take no ``temperature``, some no log-probabilities, some want
+``max_completion_tokens`` in the place of ``max_tokens``. Nothing is guessed from a model's name.
+The first refusal of a parameter (HTTP 400 or 422) costs nothing; it is remembered in the cache for
+the model and its server, and what was named once is not sent again.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _log = logging.getLogger("factaudit.llm")
 class ServerAttemptFailure:
     """One attempt that came to nothing, and may be worth repeating.
 
-    status: what it counts as (`factaudit.llm.store`). retry_after: seconds, where the server says so. unreached: there
+    status: what it counts as (`factaudit.llm.store`). retry_after: seconds, where the server says
+    so. unreached: there
     is no server. refused_params: the model does not take these parameters.
     """
 
@@ -59,12 +62,18 @@ class PermanentServerError(FactauditError):
 
 
 def parse_server_error_response(
-    status: int, headers: Mapping[str, str], body: str, *, has_answered: bool, sent_params: Iterable[str] = ()
+    status: int,
+    headers: Mapping[str, str],
+    body: str,
+    *,
+    has_answered: bool,
+    sent_params: Iterable[str] = (),
 ) -> ChatReply | ServerAttemptFailure:
     """What an HTTP error means: a reply that says so, or a failure that may pass.
 
-    ``has_answered``: the server has answered other requests. ``sent_params``: what the request's body had. Raises
-    `PermanentServerError` for what no request will get past; the caller adds which server and model.
+    ``has_answered``: the server has answered other requests. ``sent_params``: what the request's
+    body had. Raises `PermanentServerError` for what no request will get past; the caller adds which
+    server and model.
     """
     message = _find_error_message(body)
     said = f"HTTP {status}: {message}"
@@ -92,7 +101,9 @@ def _find_error_message(body: str) -> str:
         found: Any = parse_json_file_text(body.removeprefix("\ufeff"))
         while isinstance(found, dict | list):  # {"error": {"message": ...}}, [{"msg": ...}]
             inner = (
-                found if isinstance(found, list) else [found.get(key) for key in ("error", "message", "detail", "msg")]
+                found
+                if isinstance(found, list)
+                else [found.get(key) for key in ("error", "message", "detail", "msg")]
             )
             found = next(filter(None, inner), str(found))
     except (ValueError, RecursionError):
@@ -101,7 +112,8 @@ def _find_error_message(body: str) -> str:
 
 
 def _parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After``; at most ten minutes. A date there is not read."""
+    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After``; at most ten minutes. A date
+    there is not read."""
     try:
         if (milliseconds := headers.get("retry-after-ms")) is not None:
             seconds = float(milliseconds) / 1000
@@ -115,7 +127,8 @@ def _parse_retry_after(headers: Mapping[str, str]) -> float | None:
 def find_refused_params(body: str, sent: Iterable[str]) -> tuple[str, ...]:
     """The parameters among those sent that the body of an error names.
 
-    >>> find_refused_params('{"error": "logprobs and \\'stop\\' are not supported"}', ["logprobs", "seed", "stop"])
+    >>> body = '{"error": "logprobs and \\'stop\\' are not supported"}'
+    >>> find_refused_params(body, ["logprobs", "seed", "stop"])
     ('logprobs', 'stop')
     """
     named = re.search(r'"param":\s*"(\w+)', body)
@@ -127,7 +140,10 @@ def find_refused_params(body: str, sent: Iterable[str]) -> tuple[str, ...]:
 
 def _is_named(name: str, body: str) -> bool:
     quote = r"" if _TECHNICAL_NAMES.fullmatch(name) else r"['\"`‘“]"
-    return re.search(rf"{quote}(?<![\w-]){name}(?![\w-]){quote and '[^a-z]'}", body, re.IGNORECASE) is not None
+    return (
+        re.search(rf"{quote}(?<![\w-]){name}(?![\w-]){quote and '[^a-z]'}", body, re.IGNORECASE)
+        is not None
+    )
 
 
 class RefusedParams:
@@ -143,15 +159,24 @@ class RefusedParams:
             self.names.add(name)
             instead = ""
             if name == _LIMIT and _LIMIT_WITH_THOUGHTS not in self.names:
-                instead = f"; {_LIMIT_WITH_THOUGHTS} is sent in its place, {_THOUGHT_TOKENS:,} higher for its thoughts"
-            _log.warning("%s refuses the parameter %s, which is no longer sent%s", self._model, name, instead)
+                instead = (
+                    f"; {_LIMIT_WITH_THOUGHTS} is sent in its place, {_THOUGHT_TOKENS:,} higher for"
+                    " its thoughts"
+                )
+            _log.warning(
+                "%s refuses the parameter %s, which is no longer sent%s", self._model, name, instead
+            )
             if self._cache is not None:
                 self._cache.add_refused_param(self._server, self._model, name)
 
     def adapt_body(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body of a request without what is refused; one limit of tokens takes the place of the other."""
+        """The body of a request without what is refused; one limit of tokens takes the place of the
+        other."""
         adapted = dict(body)
-        for limit, other, more in ((_LIMIT, _LIMIT_WITH_THOUGHTS, _THOUGHT_TOKENS), (_LIMIT_WITH_THOUGHTS, _LIMIT, 0)):
+        for limit, other, more in (
+            (_LIMIT, _LIMIT_WITH_THOUGHTS, _THOUGHT_TOKENS),
+            (_LIMIT_WITH_THOUGHTS, _LIMIT, 0),
+        ):
             if limit in self.names and limit in body and other not in self.names:
                 adapted.setdefault(other, body[limit] + more)
         for name in self.names:

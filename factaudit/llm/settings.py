@@ -1,4 +1,5 @@
-"""Which settings does a language model have? The same for engines, evaluators and the command line."""
+"""Which settings does a language model have? The same for engines, evaluators and the command
+line."""
 
 from __future__ import annotations
 
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BeforeValidator, PlainSerializer, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from pydantic import (
+    BeforeValidator,
+    PlainSerializer,
+    PydanticSchemaGenerationError,
+    TypeAdapter,
+    ValidationError,
+)
 
 from factaudit.errors import FactauditError, UsageError, suggest_known_name
 from factaudit.llm.local_server import LOCAL_BASE_URL, LocalModelServer
@@ -38,35 +45,50 @@ _CLIENT_NAME_PATTERN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 class LLMSettings:
     """One model of one server, how it is asked, and what it costs.
 
-    In a text ``NAME[:key=value,...]`` (``gpt-4o-mini:concurrency=64,params.seed=1``), in YAML a mapping.
+    In a text ``NAME[:key=value,...]`` (``gpt-4o-mini:concurrency=64,params.seed=1``), in YAML a
+    mapping.
 
     Args:
         model: its name, as the server has it.
-        base_url: the server; by default ``OPENAI_BASE_URL``, else OpenAI's. ``local`` starts a llama.cpp server.
-        api_key_env: the variable that holds the key; by default ``OPENAI_API_KEY``, which goes to OpenAI's server (or
+        base_url: the server; by default ``OPENAI_BASE_URL``, else OpenAI's. ``local`` starts a
+        llama.cpp server.
+        api_key_env: the variable that holds the key; by default ``OPENAI_API_KEY``, which goes to
+        OpenAI's server (or
             that of ``OPENAI_BASE_URL``) alone. The key itself is written nowhere.
-        params: any parameters of the request. They go before what a caller asks for by default, and a null takes that
-            away: ``{temperature: null}``. ``max_completion_tokens`` takes the place of ``max_tokens``. A parameter that
-            the model refuses is left out from then on (``max_tokens`` becomes ``max_completion_tokens``).
-        revision: tells apart models that have the same name and give other replies; part of every cache key.
-        server_name: stands in cache keys in the place of the server's address. Give it where one server moves (to
-            another port, say), so that its replies are found again; two servers with one name share their replies.
-        batch: use the Batch API: half the price, within a day. The same command again goes on with what was submitted.
+        params: any parameters of the request. They go before what a caller asks for by default, and
+        a null takes that
+            away: ``{temperature: null}``. ``max_completion_tokens`` takes the place of
+            ``max_tokens``. A parameter that the model refuses is left out from then on
+            (``max_tokens`` becomes ``max_completion_tokens``).
+        revision: tells apart models that have the same name and give other replies; part of every
+        cache key.
+        server_name: stands in cache keys in the place of the server's address. Give it where one
+        server moves (to
+            another port, say), so that its replies are found again; two servers with one name share
+            their replies.
+        batch: use the Batch API: half the price, within a day. The same command again goes on with
+        what was submitted.
         concurrency: requests under way at a time.
-        requests_per_minute, tokens_per_minute: limits of the account, which all that ask the same server with the same
+        requests_per_minute, tokens_per_minute: limits of the account, which all that ask the same
+        server with the same
             key keep together, in this process and others.
         timeout: seconds, of each attempt.
         max_retries: further attempts after one that failed in a way that may pass.
-        prices: a price table (CSV), or this model's: ``{input: 0.15, output: 0.6}``, US dollars per million tokens.
+        prices: a price table (CSV), or this model's: ``{input: 0.15, output: 0.6}``, US dollars per
+        million tokens.
         cache: ``default``, ``none``, or a path.
-        client: an `openai.AsyncOpenAI`, `openai.AsyncAzureOpenAI` or what wraps one, a function that makes it, or the
+        client: an `openai.AsyncOpenAI`, `openai.AsyncAzureOpenAI` or what wraps one, a function
+        that makes it, or the
             function's name, ``MODULE:FUNCTION``. Calls go through its ``chat.completions.create``.
 
     Raises `UsageError` for what cannot be.
     """
 
     #: In a YAML a model or a revision may look like a number.
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"coerce_numbers_to_str": True, "extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "coerce_numbers_to_str": True,
+        "extra": "forbid",
+    }
 
     model: NameOrPath = ""
     base_url: str | None = None
@@ -96,15 +118,27 @@ class LLMSettings:
         if self.max_retries < 0:
             raise UsageError(f"max_retries: expected 0 or more, found {self.max_retries!r}")
         given = self.prices
-        if isinstance(given, dict) and (set(given) != {"input", "output"} or not min(given.values()) >= 0):
-            raise UsageError("prices: expected a CSV's path, or {input, output} in US dollars per million tokens")
+        if isinstance(given, dict) and (
+            set(given) != {"input", "output"} or not min(given.values()) >= 0
+        ):
+            raise UsageError(
+                "prices: expected a CSV's path, or {input, output} in US dollars per million tokens"
+            )
         if isinstance(self.client, str) and not _CLIENT_NAME_PATTERN.fullmatch(self.client):
             raise UsageError(f"client: expected MODULE:FUNCTION, found {self.client!r}")
         if self.client is not None and (self.base_url is not None or self.batch):
-            other = "base_url: the client has an address of its own" if self.base_url else "batch: it asks one by one"
+            other = (
+                "base_url: the client has an address of its own"
+                if self.base_url
+                else "batch: it asks one by one"
+            )
             raise UsageError(f"client cannot be combined with {other}")
         if self.batch and (is_local or self.cache_path() is None):
-            why = "the local server has no Batch API" if is_local else "it needs the cache, to find its batches again"
+            why = (
+                "the local server has no Batch API"
+                if is_local
+                else "it needs the cache, to find its batches again"
+            )
             raise UsageError(f"option batch: {why}")
 
     @classmethod
@@ -118,7 +152,9 @@ class LLMSettings:
                 raise UsageError(f"llm {value!r}: expected {SPEC_FORM}")
             value = {"model": model, **options}
         if not isinstance(value, Mapping):
-            raise UsageError(f"llm: expected a model's name or settings, found {type(value).__name__}")
+            raise UsageError(
+                f"llm: expected a model's name or settings, found {type(value).__name__}"
+            )
         return make_from_options(cls, value, "llm")
 
     def non_default_settings(self) -> dict[str, Any]:
@@ -130,14 +166,16 @@ class LLMSettings:
         return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
     def client_key(self) -> tuple[str, str]:
-        """Model and revision as cache keys and signatures have them: a local model's are its name and its weights."""
+        """Model and revision as cache keys and signatures have them: a local model's are its name
+        and its weights."""
         if (local := self.local_model) is None:
             return self.model, self.revision
         return local.name, " ".join(filter(None, (local.checksum, self.revision)))
 
     @property
     def signature(self) -> str:
-        """Model, revision, parameters and the server's name, if any; not its address, nor how fast it is asked."""
+        """Model, revision, parameters and the server's name, if any; not its address, nor how fast
+        it is asked."""
         model, revision = self.client_key()
         named = {"server": self.server_name} if self.server_name else {}
         return make_signature("llm", {"model": model, "revision": revision, **named, **self.params})
@@ -145,7 +183,11 @@ class LLMSettings:
     @cached_property
     def local_model(self) -> LocalModelServer | None:
         """What ``base_url: local`` starts."""
-        return LocalModelServer.find_model(self.model, self.concurrency) if self.base_url == LOCAL_BASE_URL else None
+        return (
+            LocalModelServer.find_model(self.model, self.concurrency)
+            if self.base_url == LOCAL_BASE_URL
+            else None
+        )
 
     def cache_path(self) -> Path | None:
         """The cache's file; None where it is turned off."""
@@ -158,7 +200,8 @@ class LLMSettings:
     def request_params(self, default_params: Mapping[str, Any]) -> dict[str, Any]:
         """What is sent where a caller wants ``default_params`` by default.
 
-        >>> LLMSettings(model="m", params={"max_completion_tokens": 9}).request_params({"max_tokens": 5, "seed": 1})
+        >>> settings = LLMSettings(model="m", params={"max_completion_tokens": 9})
+        >>> settings.request_params({"max_tokens": 5, "seed": 1})
         {'seed': 1, 'max_completion_tokens': 9}
         """
         sent = dict(default_params)
@@ -174,37 +217,58 @@ class LLMSettings:
             return LLMModelPrice(0.0, 0.0)
         if isinstance(self.prices, dict):
             return LLMModelPrice(self.prices["input"], self.prices["output"])
-        return None if self.prices is None else find_model_price(self.model, read_llm_price_table(self.prices))
+        return (
+            None
+            if self.prices is None
+            else find_model_price(self.model, read_llm_price_table(self.prices))
+        )
 
 
 def make_from_options(option_class: Any, given: Mapping[str, Any], what: str) -> Any:
-    """Make what has its options for its fields, checked by their types. ``params.NAME`` is a key of ``params``.
+    """Make what has its options for its fields, checked by their types. ``params.NAME`` is a key of
+    ``params``.
 
-    what: as an error calls it. Raises `UsageError` for an unknown option (with the nearest known one) or a value of the
-    wrong type.
+    what: as an error calls it. Raises `UsageError` for an unknown option (with the nearest known
+    one) or a value of the wrong type.
     """
     options = {key: value for key, value in given.items() if not key.startswith("params.")}
-    dotted = {key.removeprefix("params."): value for key, value in given.items() if key.startswith("params.")}
+    dotted = {
+        key.removeprefix("params."): value
+        for key, value in given.items()
+        if key.startswith("params.")
+    }
     if dotted:
         inner = options.get("params") or {}
         if not isinstance(inner, Mapping):
             raise UsageError(f"params: expected keys and values, found {inner!r}")
-        options["params"] = {**inner, **{key: _parse_param(key, value) for key, value in dotted.items()}}
-    known = [name for name in getattr(option_class, "__dataclass_fields__", {}) if not name.startswith("_")]
+        options["params"] = {
+            **inner,
+            **{key: _parse_param(key, value) for key, value in dotted.items()},
+        }
+    known = [
+        name
+        for name in getattr(option_class, "__dataclass_fields__", {})
+        if not name.startswith("_")
+    ]
     for key in options:
         if key not in known:
             where = f"; a parameter of the request is params.{key}" if "params" in known else ""
             raise UsageError(
-                f"{what} has no option {key!r}{suggest_known_name(str(key), known) if known else ''}{where}"
+                f"{what} has no option"
+                f" {key!r}{suggest_known_name(str(key), known) if known else ''}{where}"
             )
     try:
         return TypeAdapter(option_class).validate_python(options)
     except PydanticSchemaGenerationError as error:
-        raise UsageError(f"{what}: its class is no dataclass, or has an option of an unknown type") from error
+        raise UsageError(
+            f"{what}: its class is no dataclass, or has an option of an unknown type"
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "options"
-        raise UsageError(f"{what}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
+        raise UsageError(
+            f"{what}, option {where}: {first['msg']}, found {first.get('input')!r}"
+        ) from None
 
 
 def _parse_param(key: str, value: Any) -> Any:
@@ -216,18 +280,25 @@ def _parse_param(key: str, value: Any) -> Any:
 
 
 def _check_request_params(params: Mapping[str, Any]) -> None:
-    """Refuse what would be a secret in run folders, caches and reports, and what is not the user's to set."""
+    """Refuse what would be a secret in run folders, caches and reports, and what is not the user's
+    to set."""
     for key in params:
         if key in _RESERVED_PARAMS:
             raise UsageError(f"params: {key!r} is not a parameter to set here")
     for key, value in params.items():
         text = json.dumps({key: value}, default=str)
-        if any(map(SECRET_NAME_PATTERN.search, _JSON_KEY_PATTERN.findall(text))) or _SECRET_VALUE_PATTERN.search(text):
-            raise UsageError(f"params: {key!r} looks like a secret, and settings are written down: use api_key_env")
+        if any(
+            map(SECRET_NAME_PATTERN.search, _JSON_KEY_PATTERN.findall(text))
+        ) or _SECRET_VALUE_PATTERN.search(text):
+            raise UsageError(
+                f"params: {key!r} looks like a secret, and settings are written down: use"
+                " api_key_env"
+            )
 
 
 def _check_base_url(base_url: str | None) -> None:
-    """Raise `UsageError` where a configured address is none, or has what must not stand in a run folder."""
+    """Raise `UsageError` where a configured address is none, or has what must not stand in a run
+    folder."""
     if base_url is None or base_url == LOCAL_BASE_URL:
         return
     try:
@@ -239,11 +310,15 @@ def _check_base_url(base_url: str | None) -> None:
         raise UsageError("base_url: expected 'local' or an address like http://localhost:8000/v1")
     if "@" in parts.netloc or parts.query:
         # Not shown: settings, and so addresses, are written into run folders and messages.
-        raise UsageError("base_url: expected an address without password or query; OPENAI_BASE_URL may have a password")
+        raise UsageError(
+            "base_url: expected an address without password or query; OPENAI_BASE_URL may have a"
+            " password"
+        )
 
 
 def _validate_llm_setting(value: Any) -> Any:
-    # Inside a settings model, what is wrong is a problem like others, told with the line of its key.
+    # Inside a settings model, what is wrong is a problem like others, told with the line of its
+    # key.
     try:
         return LLMSettings.from_value(value)
     except FactauditError as error:
@@ -253,7 +328,10 @@ def _validate_llm_setting(value: Any) -> Any:
 LLM = LLMSettings
 """`LLMSettings`, as `factaudit` exports it."""
 
-#: A field of a settings model that names a language model, in any form that `LLMSettings.from_value` takes.
+#: A field of a settings model that names a language model, in any form that
+#: `LLMSettings.from_value` takes.
 LLMField = Annotated[
-    LLMSettings, BeforeValidator(_validate_llm_setting), PlainSerializer(LLMSettings.non_default_settings)
+    LLMSettings,
+    BeforeValidator(_validate_llm_setting),
+    PlainSerializer(LLMSettings.non_default_settings),
 ]

@@ -1,6 +1,8 @@
-"""What happens on SIGINT and SIGTERM while calls are under way? No new call; those that were sent are awaited a while.
+"""What happens on SIGINT and SIGTERM while calls are under way? No new call; those that were sent
+are awaited a while.
 
-They have been paid for, or will be: their replies are worth ten seconds. A second signal ends the wait at once.
+They have been paid for, or will be: their replies are worth ten seconds. A second signal ends the
+wait at once.
 """
 
 from __future__ import annotations
@@ -77,7 +79,11 @@ def drain_calls_on_signal() -> Iterator[None]:
         if outermost:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            heard, _signal_state.signal_number, _signal_state.has_handlers = _signal_state.signal_number, None, False
+            heard, _signal_state.signal_number, _signal_state.has_handlers = (
+                _signal_state.signal_number,
+                None,
+                False,
+            )
     if outermost and heard is not None:
         raise SignalInterrupt(heard)
 
@@ -85,5 +91,11 @@ def drain_calls_on_signal() -> Iterator[None]:
 def _handle_stop_signal(signal_number: int, frame: FrameType | None) -> None:
     if is_stopping():
         raise SignalInterrupt(signal_number)
-    _signal_state.signal_number, _signal_state.grace_end = signal_number, time.monotonic() + GRACE_SECONDS
-    _log.warning("stopping: calls under way are awaited for up to %.0f seconds (again: at once)", GRACE_SECONDS)
+    _signal_state.signal_number, _signal_state.grace_end = (
+        signal_number,
+        time.monotonic() + GRACE_SECONDS,
+    )
+    _log.warning(
+        "stopping: calls under way are awaited for up to %.0f seconds (again: at once)",
+        GRACE_SECONDS,
+    )

@@ -1,13 +1,16 @@
-"""Replies are bought once: one SQLite file that threads, processes and runs share. Cache, lease and ledger are one.
+"""Replies are bought once: one SQLite file that threads, processes and runs share. Cache, lease and
+ledger are one.
 
-`begin` says in one transaction what is to be done about a request: here is the reply; send it; wait, because somebody
-asks it now; or do not, because the money is used up. What it lets go stands in the table ``sends`` at the most that it
-can cost. `finish` keeps the reply, counts what it cost and takes the send away, in another transaction. So nothing is
-asked twice, no limit is passed, and what was answered survives a kill. A send whose reply never came (a timeout, a
-dropped connection, a killed process) may have been charged for all the same: it counts at the most that it can cost.
+`begin` says in one transaction what is to be done about a request: here is the reply; send it;
+wait, because somebody asks it now; or do not, because the money is used up. What it lets go stands
+in the table ``sends`` at the most that it can cost. `finish` keeps the reply, counts what it cost
+and takes the send away, in another transaction. So nothing is asked twice, no limit is passed, and
+what was answered survives a kill. A send whose reply never came (a timeout, a dropped connection, a
+killed process) may have been charged for all the same: it counts at the most that it can cost.
 
-The key is the SHA-256 of everything that can change a reply: the server, the model, every sampling parameter, the
-messages, and a revision that the user sets. Errors are never kept, and neither are API keys.
+The key is the SHA-256 of everything that can change a reply: the server, the model, every sampling
+parameter, the messages, and a revision that the user sets. Errors are never kept, and neither are
+API keys.
 """
 
 from __future__ import annotations
@@ -34,19 +37,22 @@ from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 _SCHEMA_VERSION = 6
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
-  key BLOB PRIMARY KEY, server TEXT NOT NULL, model TEXT NOT NULL, revision TEXT NOT NULL, created INTEGER NOT NULL,
-  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, reply TEXT NOT NULL
+  key BLOB PRIMARY KEY, server TEXT NOT NULL, model TEXT NOT NULL, revision TEXT NOT NULL,
+  created INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+  reply TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS sends (
-  key BLOB NOT NULL, batch TEXT NOT NULL, run TEXT NOT NULL, caller TEXT NOT NULL, owner TEXT NOT NULL,
-  until REAL NOT NULL, most REAL, prompt_tokens INTEGER NOT NULL, least_tokens INTEGER NOT NULL,
+  key BLOB NOT NULL, batch TEXT NOT NULL, run TEXT NOT NULL, caller TEXT NOT NULL,
+  owner TEXT NOT NULL, until REAL NOT NULL, most REAL, prompt_tokens INTEGER NOT NULL,
+  least_tokens INTEGER NOT NULL,
   PRIMARY KEY (key, batch)
 );
 CREATE INDEX IF NOT EXISTS sends_run ON sends (run);
 CREATE INDEX IF NOT EXISTS sends_batch ON sends (batch);
 CREATE TABLE IF NOT EXISTS spent (
-  run TEXT NOT NULL, caller TEXT NOT NULL, status TEXT NOT NULL, served TEXT NOT NULL, calls INTEGER NOT NULL,
-  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, cost REAL NOT NULL, unpriced INTEGER NOT NULL,
+  run TEXT NOT NULL, caller TEXT NOT NULL, status TEXT NOT NULL, served TEXT NOT NULL,
+  calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+  cost REAL NOT NULL, unpriced INTEGER NOT NULL,
   PRIMARY KEY (run, caller, status, served)
 );
 CREATE TABLE IF NOT EXISTS batches (digest TEXT PRIMARY KEY, batch_id TEXT, owner TEXT NOT NULL);
@@ -57,12 +63,14 @@ CREATE TABLE IF NOT EXISTS refused_params (
 _COUNT_CALL = """
 INSERT INTO spent VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET calls = calls + 1,
   prompt_tokens = prompt_tokens + excluded.prompt_tokens, cost = cost + excluded.cost,
-  completion_tokens = completion_tokens + excluded.completion_tokens, unpriced = unpriced + excluded.unpriced
+  completion_tokens = completion_tokens + excluded.completion_tokens,
+  unpriced = unpriced + excluded.unpriced
 """
 _SUMMARISE_CALLERS = """
 WITH calls AS (
   SELECT * FROM spent WHERE run = ?1 UNION ALL
-  SELECT run, caller, 'killed', '', 1, prompt_tokens, 0, COALESCE(most, 0.0), most IS NULL FROM sends WHERE run = ?1
+  SELECT run, caller, 'killed', '', 1, prompt_tokens, 0, COALESCE(most, 0.0), most IS NULL
+  FROM sends WHERE run = ?1
 ), told AS (SELECT *, status IN ('dropped', 'killed') AS possible FROM calls)
 SELECT caller, SUM(calls * (status != 'not billed')), SUM(prompt_tokens), SUM(completion_tokens),
   CASE WHEN SUM(unpriced) THEN NULL ELSE SUM(cost) END, SUM(calls * possible), SUM(cost * possible),
@@ -71,8 +79,9 @@ SELECT caller, SUM(calls * (status != 'not billed')), SUM(prompt_tokens), SUM(co
 _KEYS_PER_QUERY = 500
 #: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
 KEPT_STATUSES = ("ok", "refused")
-#: How a send ends other than with a reply. Malformed: with an answer that is none, which was paid for. Not billed: the
-#: server said that it did not do the work, or was never reached. Dropped, or killed with its process: unknown.
+#: How a send ends other than with a reply. Malformed: with an answer that is none, which was paid
+#: for. Not billed: the server said that it did not do the work, or was never reached. Dropped, or
+#: killed with its process: unknown.
 MALFORMED, NOT_BILLED, DROPPED, KILLED = "malformed", "not billed", "dropped", "killed"
 #: What these cost is not known: they count at the most that they can cost.
 _COUNTED_AT_MOST = (MALFORMED, DROPPED, KILLED)
@@ -84,11 +93,15 @@ EMPTY_CALLER_ROW: dict[str, Any] = {
     "possible_cost": 0.0,
     "served": (),
 }
-#: Seconds for which a send of another machine is believed to be under way; of this one's processes it is known.
+#: Seconds for which a send of another machine is believed to be under way; of this one's processes
+#: it is known.
 _FOREIGN_SEND_SECONDS = 900.0
 #: How often it is looked which processes have ended, where money is held up.
 _SECONDS_BETWEEN_LOOKS = 1.0
-_NO_STORE = "this file is not a cache of replies of this version; nothing was changed. Give another cache=PATH"
+_NO_STORE = (
+    "this file is not a cache of replies of this version; nothing was changed. Give another"
+    " cache=PATH"
+)
 _HEADER_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 #: The sends that this process has under way: file and key.
@@ -115,10 +128,11 @@ def hash_request(model: str, request: ChatRequest, revision: str = "", server: s
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request that is to be sent, for whom, and the most that it can cost (US dollars; None: no price is known).
+    """A request that is to be sent, for whom, and the most that it can cost (US dollars; None: no
+    price is known).
 
-    prompt_tokens: about so many; least_tokens: at least so many, whatever the tokenizer. batch: the digest of the batch
-    that it is a line of.
+    prompt_tokens: about so many; least_tokens: at least so many, whatever the tokenizer. batch: the
+    digest of the batch that it is a line of.
     """
 
     key: bytes
@@ -131,9 +145,11 @@ class Send:
 
 
 class ReplyStore:
-    """Replies, what is being asked, and what was spent; without a path in memory. Safe in several threads.
+    """Replies, what is being asked, and what was spent; without a path in memory. Safe in several
+    threads.
 
-    Raises `FactauditError` where the file is no store of this version, is damaged, or cannot be made.
+    Raises `FactauditError` where the file is no store of this version, is damaged, or cannot be
+    made.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -158,7 +174,10 @@ class ReplyStore:
                 part = keys[start : start + _KEYS_PER_QUERY]
                 marks = ",".join("?" * len(part))
                 sql = f"SELECT key, created, reply FROM replies WHERE key IN ({marks})"
-                found |= {one: _parse_reply(created, text) for one, created, text in connection.execute(sql, part)}
+                found |= {
+                    one: _parse_reply(created, text)
+                    for one, created, text in connection.execute(sql, part)
+                }
         return [found.get(key) for key in keys]
 
     def begin(
@@ -166,8 +185,10 @@ class ReplyStore:
     ) -> ChatReply | Literal["send", "wait", "full", "over"]:
         """The reply, or who sends: we (``send``), somebody else (``wait``), nobody for that money.
 
-        ``full``: the limit could be passed beside what is under way; ``over``: it could whatever becomes of that.
-        max_cost: of the run, US dollars. keep: False of a file that is no cache: replies are not looked for.
+        ``full``: the limit could be passed beside what is under way; ``over``: it could whatever
+        becomes of that.
+        max_cost: of the run, US dollars. keep: False of a file that is no cache: replies are not
+        looked for.
         """
         with self._write() as connection:
             if keep and (reply := self.get(send.key)) is not None:
@@ -188,8 +209,15 @@ class ReplyStore:
                         self.settle_ended_processes()  # nothing more will come of those
                     return "full"
             values = (send.key, send.batch, send.run, send.caller, _identify_process())
-            more = (time.time() + _FOREIGN_SEND_SECONDS, send.most_cost, send.prompt_tokens, send.least_tokens)
-            connection.execute("INSERT INTO sends VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *more))
+            more = (
+                time.time() + _FOREIGN_SEND_SECONDS,
+                send.most_cost,
+                send.prompt_tokens,
+                send.least_tokens,
+            )
+            connection.execute(
+                "INSERT INTO sends VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*values, *more)
+            )
             if send.batch:
                 sql = "INSERT OR IGNORE INTO batches VALUES (?, NULL, ?)"
                 connection.execute(sql, (send.batch, _identify_process()))
@@ -208,25 +236,30 @@ class ReplyStore:
         origin: tuple[str, str, str] | None = None,
         batch: str = "",
     ) -> tuple[str, str] | None:
-        """Write down how a send ended, and let others ask where no reply came. Returns the run and the caller that have
-        paid; None where it was no send (any more).
+        """Write down how a send ended, and let others ask where no reply came. Returns the run and
+        the caller that have paid; None where it was no send (any more).
 
-        tokens: of prompt and reply. A send that came to nothing, and may have been billed, counts at what `begin` was
-        told. reply, origin: what is to be kept, with its server, model and revision. The first reply to a key stays.
+        tokens: of prompt and reply. A send that came to nothing, and may have been billed, counts
+        at what `begin` was
+        told. reply, origin: what is to be kept, with its server, model and revision. The first
+        reply to a key stays.
         """
         try:
             with self._write() as connection:
                 if reply is not None and origin is not None:
                     counts = (reply.prompt_tokens, reply.completion_tokens)
                     row = (key, *origin, int(time.time()), *counts, _dump_reply(reply))
-                    connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                    connection.execute(
+                        "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
+                    )
                 served = "" if reply is None else name_serving_model(reply) or ""
                 return self._settle(connection, key, batch, status, tokens, cost, served)
         finally:
             _under_way.discard((self.name, key))
 
     def settle_ended_processes(self) -> None:
-        """Settle what processes that have ended left open: batches, which a later run collects, apart."""
+        """Settle what processes that have ended left open: batches, which a later run collects,
+        apart."""
         with self._write() as connection:
             for key, owner, until in connection.execute(
                 "SELECT key, owner, until FROM sends WHERE batch = ''"
@@ -235,16 +268,17 @@ class ReplyStore:
                     self._settle(connection, key, "", KILLED)
 
     def spent(self, run: str = "") -> float:
-        """US dollars that a run has spent, or may have, with what is under way at the most that it can cost."""
+        """US dollars that a run has spent, or may have, with what is under way at the most that it
+        can cost."""
         with self._connect() as connection:
             sql = "SELECT COALESCE(SUM(most), 0.0) FROM sends WHERE run = ?"
             (most,) = connection.execute(sql, (run,)).fetchone()
             return float(most) + self._sum_spent(connection, run)
 
     def summarise_callers(self, run: str = "") -> dict[str, dict[str, Any]]:
-        """By caller: ``calls`` (that were, or may have been, billed), ``prompt_tokens``, ``completion_tokens``,
-        ``cost`` (None where one has no price), of these ``possible_calls`` and ``possible_cost``, and the models that
-        ``served``."""
+        """By caller: ``calls`` (that were, or may have been, billed), ``prompt_tokens``,
+        ``completion_tokens``, ``cost`` (None where one has no price), of these ``possible_calls``
+        and ``possible_cost``, and the models that ``served``."""
         with self._connect() as connection:
             rows = connection.execute(_SUMMARISE_CALLERS, (run,)).fetchall()
         return {
@@ -252,14 +286,17 @@ class ReplyStore:
             for caller, *values, served in rows
         }
 
-    # Batches that are about to be submitted, or were and are not collected yet: their state must survive a kill as the
-    # replies do. `begin` notes one with its first line. A send's row says which batch it is a line of: runs that share
-    # a file wait for one another's batches only where these hold lines of theirs.
+    # Batches that are about to be submitted, or were and are not collected yet: their state must
+    # survive a kill as the replies do. `begin` notes one with its first line. A send's row says
+    # which batch it is a line of: runs that share a file wait for one another's batches only where
+    # these hold lines of theirs.
 
     def name_batch(self, digest: str, batch_id: str) -> None:
         """Note the server's id of a batch."""
         with self._write() as connection:
-            connection.execute("UPDATE batches SET batch_id = ? WHERE digest = ?", (batch_id, digest))
+            connection.execute(
+                "UPDATE batches SET batch_id = ? WHERE digest = ?", (batch_id, digest)
+            )
 
     def drop_batch(self, digest: str, status: str) -> None:
         """Forget a batch; its lines without a result end with this status."""
@@ -271,28 +308,39 @@ class ReplyStore:
     def find_batch_of(self, key: bytes) -> str | None:
         """The digest of a batch that holds the line of this key and is not collected yet."""
         with self._connect() as connection:
-            row = connection.execute("SELECT batch FROM sends WHERE key = ? AND batch != ''", (key,)).fetchone()
+            row = connection.execute(
+                "SELECT batch FROM sends WHERE key = ? AND batch != ''", (key,)
+            ).fetchone()
         return None if row is None else row[0]
 
     def find_batch_id(self, digest: str) -> tuple[str | None, bool] | None:
-        """The server's id of a batch (None: it is not submitted yet) and whether who submits it has ended; None of a
-        batch that somebody has collected."""
+        """The server's id of a batch (None: it is not submitted yet) and whether who submits it has
+        ended; None of a batch that somebody has collected."""
         with self._connect() as connection:
             sql = "SELECT batch_id, owner FROM batches WHERE digest = ?"
             row = connection.execute(sql, (digest,)).fetchone()
-        return None if row is None else (row[0], row[1] == _identify_process() or bool(_has_process_ended(row[1])))
+        return (
+            None
+            if row is None
+            else (row[0], row[1] == _identify_process() or bool(_has_process_ended(row[1])))
+        )
 
     def list_batch_lines(self, digest: str) -> dict[bytes, int]:
-        """By key of a batch's lines without a result: the least number of tokens that the prompt has."""
+        """By key of a batch's lines without a result: the least number of tokens that the prompt
+        has."""
         with self._connect() as connection:
-            return dict(connection.execute("SELECT key, least_tokens FROM sends WHERE batch = ?", (digest,)))
+            return dict(
+                connection.execute("SELECT key, least_tokens FROM sends WHERE batch = ?", (digest,))
+            )
 
     # Parameters that models refuse: one refusal is enough for all runs.
 
     def add_refused_param(self, server: str, model: str, name: str) -> None:
         """Remember that a model of a server does not take a parameter."""
         with self._write() as connection:
-            connection.execute("INSERT OR IGNORE INTO refused_params VALUES (?, ?, ?)", (server, model, name))
+            connection.execute(
+                "INSERT OR IGNORE INTO refused_params VALUES (?, ?, ?)", (server, model, name)
+            )
 
     def list_refused_params(self, server: str, model: str) -> list[str]:
         """The parameters that a model of a server does not take."""
@@ -323,19 +371,26 @@ class ReplyStore:
         cost: float | None = 0.0,
         served: str = "",
     ) -> tuple[str, str] | None:
-        sql = "DELETE FROM sends WHERE key = ? AND batch = ? RETURNING run, caller, prompt_tokens, most"
+        sql = (
+            "DELETE FROM sends WHERE key = ? AND batch = ? RETURNING run, caller, prompt_tokens,"
+            " most"
+        )
         if (row := connection.execute(sql, (key, batch)).fetchone()) is None:
             return None
         run, caller, asked_tokens, most = row
         if status in _COUNTED_AT_MOST:
             tokens, cost = (asked_tokens, 0), most
-        connection.execute(_COUNT_CALL, (run, caller, status, served, *tokens, cost or 0.0, cost is None))
+        connection.execute(
+            _COUNT_CALL, (run, caller, status, served, *tokens, cost or 0.0, cost is None)
+        )
         return run, caller
 
     @staticmethod
     def _sum_spent(connection: sqlite3.Connection, run: str) -> float:
         return float(
-            connection.execute("SELECT COALESCE(SUM(cost), 0.0) FROM spent WHERE run = ?", (run,)).fetchone()[0]
+            connection.execute(
+                "SELECT COALESCE(SUM(cost), 0.0) FROM spent WHERE run = ?", (run,)
+            ).fetchone()[0]
         )
 
     def _is_abandoned(self, key: bytes, owner: str, until: float) -> bool:
@@ -361,7 +416,8 @@ class ReplyStore:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        """The connection, this thread's alone; what SQLite reports is a `FactauditError` that says what to do."""
+        """The connection, this thread's alone; what SQLite reports is a `FactauditError` that says
+        what to do."""
         with self._lock:
             try:
                 self._connection = self._connection or _open_file(self.path)
@@ -372,8 +428,9 @@ class ReplyStore:
                     said = f"cache {self.path}: {_NO_STORE}"
                 elif error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
                     said += (
-                        f". The file is damaged: move it away, and save what can be read with"
-                        f" `sqlite3 DAMAGED .recover | sqlite3 {self.path}`, or start with another cache=PATH"
+                        ". The file is damaged: move it away, and save what can be read with"
+                        f" `sqlite3 DAMAGED .recover | sqlite3 {self.path}`, or start with another"
+                        " cache=PATH"
                     )
                 raise FactauditError(said) from error
 
@@ -383,8 +440,12 @@ def _open_file(path: Path | None) -> sqlite3.Connection:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise FactauditError(f"cache {path}: its folder cannot be created: {error.strerror}") from error
-    connection = sqlite3.connect(path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False)
+            raise FactauditError(
+                f"cache {path}: its folder cannot be created: {error.strerror}"
+            ) from error
+    connection = sqlite3.connect(
+        path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
+    )
     connection.execute("BEGIN")  # one state of the file, which another process may be making now
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
@@ -401,10 +462,13 @@ def _open_file(path: Path | None) -> sqlite3.Connection:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == 99:
                 raise
             time.sleep(0.02)
-    # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last replies.
+    # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last
+    # replies.
     connection.execute("PRAGMA synchronous = NORMAL")
     if not tables:
-        connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT;")
+        connection.executescript(
+            f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT;"
+        )
     return connection
 
 
@@ -416,13 +480,22 @@ def name_serving_model(reply: ChatReply) -> str | None:
 def summarise_reply_store(path: str | Path) -> dict[str, Any]:
     """What a file holds: ``{"path", "bytes", "replies", "open_batches", "models": [row]}``.
 
-    A row is ``{"model", "revision", "server", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest"}``:
-    the last two are ISO dates. Raises `FactauditError` without a file.
+    A row is ``{"model", "revision", "server", "replies", "prompt_tokens", "completion_tokens",
+    "oldest", "newest"}``: the last two are ISO dates. Raises `FactauditError` without a file.
     """
     path = Path(path)
     if not path.is_file():
         raise FactauditError(f"cache {path}: there is no such file")
-    names = ("model", "revision", "server", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest")
+    names = (
+        "model",
+        "revision",
+        "server",
+        "replies",
+        "prompt_tokens",
+        "completion_tokens",
+        "oldest",
+        "newest",
+    )
     with ReplyStore(path) as store, store._connect() as connection:
         rows = connection.execute(
             "SELECT model, revision, server, COUNT(*), SUM(prompt_tokens), SUM(completion_tokens),"
@@ -454,7 +527,8 @@ def _parse_reply(created: int, text: str) -> ChatReply:
     return ChatReply(**kept, cached=True, created=created)
 
 
-# Which process has a send under way, and is it still running? -------------------------------------------------------
+# Which process has a send under way, and is it still running?
+# -------------------------------------------------------
 
 
 def _identify_process() -> str:

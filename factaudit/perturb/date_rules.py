@@ -17,9 +17,12 @@ from factaudit.perturb.rule_declaration import PerturbationRule
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 #: Behind these a later or earlier date may hold as well.
 _OPEN_DATE = re.compile(
-    r"\b(?:after|around|before|between|by|circa|early|from|late|later|mid|on or about|since|through|till|to|until|and"
-    r"|or|about|as of|following|prior to|during|throughout|over|past|than|starting|beginning|onwards?)"
-    r"(?:\s+(?:the|a))?(?:\s+(?:spring|summer|autumn|fall|winter|end of|beginning of|start of))?[\s-]*$",
+    r"\b(?:after|around|before|between|by|circa|early|from|late|later|mid|on or"
+    r" about|since|through|till|to|until|and"
+    r"|or|about|as of|following|prior"
+    r" to|during|throughout|over|past|than|starting|beginning|onwards?)"
+    r"(?:\s+(?:the|a))?(?:\s+(?:spring|summer|autumn|fall|winter|end of|beginning of|start"
+    r" of))?[\s-]*$",
     re.I,
 )
 _YEAR = re.compile(
@@ -40,7 +43,11 @@ def _list_claims_with_other_date(claim: str, doc: str, random: Random) -> Iterat
             or not has_phrase_in_document(doc, year)
         ):
             continue
-        others = [str(int(year) + step) for step in (-9, -7, -6, -4, 4, 6, 7, 9) if int(year) + step < 2040]
+        others = [
+            str(int(year) + step)
+            for step in (-9, -7, -6, -4, 4, 6, 7, 9)
+            if int(year) + step < 2040
+        ]
         others = [other for other in others if other not in doc and other not in claim]
         if others:
             yield replace_claim_text_span(claim, found.span("year"), random.choice(others))
@@ -50,7 +57,8 @@ RULES = (
     PerturbationRule(
         "date_changed",
         "changed",
-        "A year becomes another one that the document does not have. Open dates (before, since, by) are left alone.",
+        "A year becomes another one that the document does not have. Open dates (before, since, by)"
+        " are left alone.",
         ("The mill closed in 1911.", "The mill closed in 1918."),
         _list_claims_with_other_date,
         document="The mill closed in 1911.",

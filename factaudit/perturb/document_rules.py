@@ -1,4 +1,5 @@
-"""Rules on the document: a sentence that has nothing to do with the claim; passages in another order."""
+"""Rules on the document: a sentence that has nothing to do with the claim; passages in another
+order."""
 
 from __future__ import annotations
 
@@ -23,13 +24,17 @@ _ASIDES = (
     "Marbles and spinning tops are displayed in the window of the toyshop.",
     "The beekeepers' newsletter prints a crossword on its last page.",
 )
-#: Claims that speak of all that their document says, or of its order: a document with more in it is another one.
+#: Claims that speak of all that their document says, or of its order: a document with more in it is
+#: another one.
 _ABOUT_THE_WHOLE = re.compile(
-    r"\b(?:only|all|mention\w*|discuss\w*|list\w*|passages?|documents?|articles?|sources?|text|context|first|last|second"
-    r"|third|above|below|previous|following|according|provided|given|information|state[sd]?|unable|paragraph|table)\b|^\W*\d+\W*$",
+    r"\b(?:only|all|mention\w*|discuss\w*|list\w*|passages?|documents?|articles?|sources?|text"
+    r"|context|first|last|second"
+    r"|third|above|below|previous|following|according|provided|given|information|state[sd]?|unable"
+    r"|paragraph|table)\b|^\W*\d+\W*$",
     re.I,
 )
-#: Where an item of a collection begins: "passage 2:", "[Passage 2: from ...]", "A title (www.example.com)".
+#: Where an item of a collection begins: "passage 2:", "[Passage 2: from ...]", "A title
+#: (www.example.com)".
 _PASSAGE_HEAD = re.compile(
     r"\[?(?:passage|document|source|article|excerpt|context)\s*\d+\b|\[\d+\]"
     r"|[^\n]*\((?:[\w-]+\.)+[a-z]{2,6}\)[ \t]*(?=\n|$)",
@@ -42,7 +47,9 @@ def _list_documents_with_unrelated_aside(claim: str, doc: str, random: Random) -
         return
     known = WordVocabulary([claim, doc[:20_000]])
     strange = [
-        one for one in _ASIDES if len(known.list_missing_words(words := list_content_words(one))) >= len(words) - 2
+        one
+        for one in _ASIDES
+        if len(known.list_missing_words(words := list_content_words(one))) >= len(words) - 2
     ]
     for aside in strange:
         yield f"{doc.rstrip()}\n\n{aside}"
@@ -51,7 +58,8 @@ def _list_documents_with_unrelated_aside(claim: str, doc: str, random: Random) -
 
 @lru_cache(maxsize=64)
 def split_document_into_passages(document: str) -> tuple[str, ...]:
-    """The items of a document that is a collection of them, each with its heading; () for any other document.
+    """The items of a document that is a collection of them, each with its heading; () for any other
+    document.
 
     >>> split_document_into_passages("passage 1: It rains.\\n\\npassage 2: It snows.")
     ('passage 1: It rains.', 'passage 2: It snows.')
@@ -65,7 +73,10 @@ def split_document_into_passages(document: str) -> tuple[str, ...]:
     ]
     if len(starts) < 2 or document[: starts[0]].strip():
         return ()
-    return tuple(document[start:end].strip() for start, end in zip(starts, [*starts[1:], len(document)], strict=True))
+    return tuple(
+        document[start:end].strip()
+        for start, end in zip(starts, [*starts[1:], len(document)], strict=True)
+    )
 
 
 def _list_documents_with_reordered_passages(claim: str, doc: str, random: Random) -> Iterator[str]:
@@ -81,8 +92,8 @@ RULES = (
     PerturbationRule(
         "aside_added",
         "same",
-        "The document begins or ends with a sentence on something else: claim and document have at most two of its "
-        "content words.",
+        "The document begins or ends with a sentence on something else: claim and document have at"
+        " most two of its content words.",
         ("The mill closed in 1911.", "The mill closed in 1911.\n\n" + _ASIDES[0]),
         _list_documents_with_unrelated_aside,
         changes="doc",
@@ -91,7 +102,10 @@ RULES = (
         "passage_order",
         "same",
         "The passages of a document that is a collection of them stand in another order.",
-        ("passage 1: It rains.\n\npassage 2: It snows.", "passage 2: It snows.\n\npassage 1: It rains."),
+        (
+            "passage 1: It rains.\n\npassage 2: It snows.",
+            "passage 2: It snows.\n\npassage 1: It rains.",
+        ),
         _list_documents_with_reordered_passages,
         changes="doc",
     ),

@@ -1,4 +1,5 @@
-"""What a rule that changes one thing of a claim says of itself; `factaudit.perturb.rule_list` has them all."""
+"""What a rule that changes one thing of a claim says of itself; `factaudit.perturb.rule_list` has
+them all."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ ListEdits = Callable[[str, str, Random], Iterable[str]]
 class PerturbationRule:
     """A rule that makes a variant of a claim.
 
-    ``expected``: what the verdict should do: stay the ``same``, or be ``changed`` to unattributable where the claim is
-    attributable. ``list_edits`` gives every text that the rule surely can make, none where it does not surely fit.
+    ``expected``: what the verdict should do: stay the ``same``, or be ``changed`` to unattributable
+    where the claim is attributable. ``list_edits`` gives every text that the rule surely can make,
+    none where it does not surely fit.
     ``example``: a text before and after; ``document``: the document that the example needs.
     """
 

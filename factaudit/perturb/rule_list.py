@@ -26,5 +26,11 @@ def choose_perturbation_rules(kinds: Sequence[str]) -> list[PerturbationRule]:
     known = list(PERTURBATION_RULES)
     for kind in kinds:
         if kind not in (*known, "same", "changed"):
-            raise UsageError(f"unknown kind {kind!r}{suggest_known_name(kind, ['same', 'changed', *known])}")
-    return [rule for rule in PERTURBATION_RULES.values() if not kinds or {rule.kind, rule.expected} & set(kinds)]
+            raise UsageError(
+                f"unknown kind {kind!r}{suggest_known_name(kind, ['same', 'changed', *known])}"
+            )
+    return [
+        rule
+        for rule in PERTURBATION_RULES.values()
+        if not kinds or {rule.kind, rule.expected} & set(kinds)
+    ]

@@ -40,34 +40,40 @@ class ClaimVariantSettings(BaseModel):
 def add_claim_variants(
     claims: pd.DataFrame, kinds: Sequence[str] = (), per_kind: int | None = None, seed: int = 0
 ) -> pd.DataFrame:
-    """The claims with their variants: at most one of each kind, and ``per_kind`` of them in each data set.
+    """The claims with their variants: at most one of each kind, and ``per_kind`` of them in each
+    data set.
 
-    A variant has the columns of its claim, an id of its own, no label, and `VARIANT_COLUMNS`, which are null on claims.
-    The variants of a claim stand behind it, those with another document behind all that share one. What is drawn
-    follows from the seed, the kind and the claim alone: another kind, or another claim, changes nothing. Raises
-    `UsageError` for an unknown kind, for claims that have variants already, and where there is no variant.
+    A variant has the columns of its claim, an id of its own, no label, and `VARIANT_COLUMNS`, which
+    are null on claims. The variants of a claim stand behind it, those with another document behind
+    all that share one. What is drawn follows from the seed, the kind and the claim alone: another
+    kind, or another claim, changes nothing. Raises `UsageError` for an unknown kind, for claims
+    that have variants already, and where there is no variant.
     """
     rules = choose_perturbation_rules(kinds)
     if set(VARIANT_COLUMNS) & set(claims.columns):
         taken = ", ".join(column for column in VARIANT_COLUMNS if column in claims)
         raise UsageError(
-            f"perturb: the claims have a column {taken} already; expected claims without variants, such as the "
-            "file that perturb was given before"
+            f"perturb: the claims have a column {taken} already; expected claims without variants,"
+            " such as the file that perturb was given before"
         )
     rows: list[dict[str, Any]] = []
-    plain: list[dict[str, Any]] = [{str(key): value for key, value in row.items()} for row in claims.to_dict("records")]
+    plain: list[dict[str, Any]] = [
+        {str(key): value for key, value in row.items()} for row in claims.to_dict("records")
+    ]
     for rule in rules:
         rows += _make_variants_of_kind(plain, rule, per_kind, seed)
     if not rows:
         raise UsageError(
-            "perturb: no rule can change any of these claims; rules change English text with numbers, dates, "
-            "negations or comparisons"
+            "perturb: no rule can change any of these claims; rules change English text with"
+            " numbers, dates, negations or comparisons"
         )
     table = validate_claims(pd.DataFrame([*plain, *rows]))
     # Behind its claim; with another document, behind all claims that share the claim's.
     places = pd.Series(range(len(plain)), index=[claim["claim_id"] for claim in plain])
     owner = table["variant_of"].fillna(table["claim_id"]).map(places).to_numpy()
-    first_of_document = places.groupby(claims["doc"].to_numpy(), dropna=False).transform("min").to_numpy()
+    first_of_document = (
+        places.groupby(claims["doc"].to_numpy(), dropna=False).transform("min").to_numpy()
+    )
     has_other_document = table["kind"].isin([rule.kind for rule in rules if rule.changes == "doc"])
     order = np.lexsort((owner, has_other_document, first_of_document[owner]))
     return table.iloc[order].reset_index(drop=True)
@@ -76,7 +82,9 @@ def add_claim_variants(
 def select_claims_with_variants(claims: pd.DataFrame) -> pd.DataFrame:
     """The variants of `add_claim_variants` and the claims that they were made of."""
     used = set(claims["variant_of"].dropna())
-    return claims[claims["variant_of"].notna() | claims["claim_id"].isin(used)].reset_index(drop=True)
+    return claims[claims["variant_of"].notna() | claims["claim_id"].isin(used)].reset_index(
+        drop=True
+    )
 
 
 def _make_variants_of_kind(
@@ -85,16 +93,33 @@ def _make_variants_of_kind(
     """Variants of one kind, of the claims that chance puts first in each data set."""
     counts: Counter[str] = Counter()
     found = []
-    for claim in sorted(claims, key=lambda claim: hash_texts(str(seed), rule.kind, claim["claim_id"])):
+    for claim in sorted(
+        claims, key=lambda claim: hash_texts(str(seed), rule.kind, claim["claim_id"])
+    ):
         text, document = claim["claim"], claim["doc"]
         is_full = per_kind is not None and counts[claim["dataset"]] >= per_kind
-        if is_full or not (isinstance(text, str) and isinstance(document, str)) or is_text_placeholder(text):
+        if (
+            is_full
+            or not (isinstance(text, str) and isinstance(document, str))
+            or is_text_placeholder(text)
+        ):
             continue
         random = Random(f"{seed}|{rule.kind}|{claim['claim_id']}")
-        edits = [one for one in dict.fromkeys(rule.list_edits(text, document, random)) if one != claim[rule.changes]]
+        edits = [
+            one
+            for one in dict.fromkeys(rule.list_edits(text, document, random))
+            if one != claim[rule.changes]
+        ]
         if edits:
             counts[claim["dataset"]] += 1
-            variant = {"claim_id": f"{claim['claim_id']}~{rule.kind}", rule.changes: random.choice(edits)}
-            variant |= {"variant_of": claim["claim_id"], "kind": rule.kind, "expected": rule.expected}
+            variant = {
+                "claim_id": f"{claim['claim_id']}~{rule.kind}",
+                rule.changes: random.choice(edits),
+            }
+            variant |= {
+                "variant_of": claim["claim_id"],
+                "kind": rule.kind,
+                "expected": rule.expected,
+            }
             found.append(claim | variant | {"label": None})
     return found

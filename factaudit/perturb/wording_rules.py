@@ -13,23 +13,30 @@ from factaudit.perturb.claim_text import (
 )
 from factaudit.perturb.rule_declaration import PerturbationRule
 
-#: British and American spellings of single words; those that have many forms are put together below.
+#: British and American spellings of single words; those that have many forms are put together
+#: below.
 _SPELLINGS = parse_word_replacement_pairs(
-    """fibre fiber, fibres fibers, traveller traveler, travellers travelers, analyse analyze, analysed analyzed,
-    analysing analyzing, paralysed paralyzed, defence defense, offence offense, grey gray, greyish grayish,
-    aluminium aluminum, sulphur sulfur, mould mold, moulds molds, moulded molded, moustache mustache,
-    jewellery jewelry, plough plow, ploughed plowed, tyre tire, tyres tires, sceptical skeptical, ageing aging,
-    haemoglobin hemoglobin, anaemia anemia, oestrogen estrogen, foetus fetus, paediatric pediatric,
-    leukaemia leukemia, diarrhoea diarrhea, oesophagus esophagus, manoeuvre maneuver, manoeuvres maneuvers,
-    skilful skillful, fulfil fulfill, fulfils fulfills, enrol enroll, enrolment enrollment, instalment installment,
-    judgement judgment, judgements judgments, artefact artifact, artefacts artifacts, cosy cozy, pyjamas pajamas,
-    yoghurt yogurt, counsellor counselor, counsellors counselors, marvellous marvelous, woollen woolen, kerb curb"""
+    """fibre fiber, fibres fibers, traveller traveler, travellers travelers, analyse analyze,
+    analysed analyzed, analysing analyzing, paralysed paralyzed, defence defense,
+    offence offense, grey gray, greyish grayish, aluminium aluminum, sulphur sulfur, mould mold,
+    moulds molds, moulded molded, moustache mustache, jewellery jewelry, plough plow,
+    ploughed plowed, tyre tire, tyres tires, sceptical skeptical, ageing aging,
+    haemoglobin hemoglobin, anaemia anemia, oestrogen estrogen, foetus fetus,
+    paediatric pediatric, leukaemia leukemia, diarrhoea diarrhea, oesophagus esophagus,
+    manoeuvre maneuver, manoeuvres maneuvers, skilful skillful, fulfil fulfill,
+    fulfils fulfills, enrol enroll, enrolment enrollment, instalment installment,
+    judgement judgment, judgements judgments, artefact artifact, artefacts artifacts, cosy cozy,
+    pyjamas pajamas, yoghurt yogurt, counsellor counselor, counsellors counselors,
+    marvellous marvelous, woollen woolen, kerb curb"""
 )
 _STEMS = {
     ("our", "or"): "col fav flav hon lab neighb rum behavi harb hum vap tum arm endeav sav vig",
-    ("is", "iz"): "organ recogn real emphas minim maxim special util stabil summar general categor character critic "
-    "apolog author central civil colon crystall digit final harmon hospital immun initial local memor modern neutral "
-    "normal optim oxid priorit standard steril symbol sympath vapor visual familiar",
+    ("is", "iz"): (
+        "organ recogn real emphas minim maxim special util stabil summar general categor character"
+        " critic apolog author central civil colon crystall digit final harmon hospital immun"
+        " initial local memor modern neutral normal optim oxid priorit standard steril symbol"
+        " sympath vapor visual familiar"
+    ),
     ("ll", "l"): "trave cance labe fue signa mode channe",
     ("re", "er"): "cent theat kilomet centimet millimet lit",
 }
@@ -47,7 +54,9 @@ _SPELLINGS |= {
 }
 #: American spellings that are other words as well.
 _OTHER_WORDS = frozenset({"tire", "tires", "curb", "mold", "molds", "molded"})
-_OTHER_SPELLINGS = _SPELLINGS | {there: here for here, there in _SPELLINGS.items() if there not in _OTHER_WORDS}
+_OTHER_SPELLINGS = _SPELLINGS | {
+    there: here for here, there in _SPELLINGS.items() if there not in _OTHER_WORDS
+}
 _LOWER_CASE_WORD = re.compile(r"(?<![\w'’.@/-])[a-z]{4,}(?![\w@/-]|['’]\w|\.\w)")
 
 
@@ -59,7 +68,8 @@ def _list_other_spellings(claim: str, doc: str, random: Random) -> Iterator[str]
 
 #: Words that are others when their letters are capitals, and units: mW and MW.
 _CASE_MATTERS = re.compile(
-    r"\d\s?[a-zµ]{1,3}\b|\b[a-z]+[A-Z]|\b(?:us|aids|may|march|polish|turkey|china|who|ram|pin|lit|mass|sat|act|rip|cat)\b"
+    r"\d\s?[a-zµ]{1,3}\b|\b[a-z]+[A-Z]|\b(?:us|aids|may|march|polish|turkey|china|who|ram|pin|lit"
+    r"|mass|sat|act|rip|cat)\b"
     r"|https?:|www\.|@|[ßıµ²°]|\bpH\b"
 )
 
@@ -73,7 +83,8 @@ RULES = (
     PerturbationRule(
         "spelling",
         "same",
-        "A word has its British spelling for the American one, or the other way round; not in names and quotations.",
+        "A word has its British spelling for the American one, or the other way round; not in names"
+        " and quotations.",
         ("The colour faded.", "The color faded."),
         _list_other_spellings,
     ),

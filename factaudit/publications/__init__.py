@@ -1,1 +1,2 @@
-"""Published data by name: which files there are, at which commit, under which licence, and how they are fetched."""
+"""Published data by name: which files there are, at which commit, under which licence, and how they
+are fetched."""

@@ -1,7 +1,8 @@
-"""Published files on this machine: found where the user has them, else fetched once into a folder of their own.
+"""Published files on this machine: found where the user has them, else fetched once into a folder
+of their own.
 
-A file stands under its final name only after its size and hash were checked, so several processes may fetch the same
-file, and a break leaves nothing behind that looks whole.
+A file stands under its final name only after its size and hash were checked, so several processes
+may fetch the same file, and a break leaves nothing behind that looks whole.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from platformdirs import user_cache_dir
 
 from factaudit.errors import FactauditError
 from factaudit.files import delete_abandoned_temporaries, replace_file_atomically
-from factaudit.publications.register import PublishedFile, find_published_files, is_reference, list_published_files
+from factaudit.publications.register import (
+    PublishedFile,
+    find_published_files,
+    is_reference,
+    list_published_files,
+)
 from factaudit.text.display_text import format_count
 
 #: The folder of published data: files are looked for there, and fetched into it.
@@ -31,8 +37,8 @@ ADDRESS_VARIABLE = "FACTAUDIT_DATA_URL"
 DEFAULT_ADDRESS = "https://raw.githubusercontent.com"
 #: Nothing is fetched where this is set to anything but 0.
 OFFLINE_VARIABLE = "FACTAUDIT_OFFLINE"
-#: How often a server that fails is asked, how long it may say nothing, and how long it is left alone (times the number
-#: of the attempt), in seconds.
+#: How often a server that fails is asked, how long it may say nothing, and how long it is left
+#: alone (times the number of the attempt), in seconds.
 _ATTEMPTS = 3
 _MAX_SILENCE = 60.0
 _PAUSE = 1.0
@@ -44,15 +50,18 @@ def is_offline() -> bool:
 
 
 def publication_folder() -> Path:
-    """Where fetched files are kept: the user's cache folder. Nothing is written into a folder of the user's data."""
+    """Where fetched files are kept: the user's cache folder. Nothing is written into a folder of
+    the user's data."""
     return Path(user_cache_dir("factaudit")).expanduser().resolve() / "published"
 
 
 def locate_published_reference(reference: str, own_folder: str | Path | None = None) -> Path:
-    """The file or folder that a reference (``published:NAME/PATH``) stands for, there or yet to be fetched.
+    """The file or folder that a reference (``published:NAME/PATH``) stands for, there or yet to be
+    fetched.
 
-    A folder or clone of the user's (``own_folder``, ``FACTAUDIT_DATA``) is read in place where it has the files under
-    their published names; files that it has under other names, recognised by size and hash, are copied to the cache.
+    A folder or clone of the user's (``own_folder``, ``FACTAUDIT_DATA``) is read in place where it
+    has the files under their published names; files that it has under other names, recognised by
+    size and hash, are copied to the cache.
     """
     wanted = find_published_files(reference)
     inner = reference.partition("/")[2].strip("/")
@@ -65,22 +74,32 @@ def locate_published_reference(reference: str, own_folder: str | Path | None = N
             if all(_is_published_file(root / file.path, file) for file in wanted):
                 return root / inner
     for folder in own:
-        _fetch_published_copy_by_hash([file for file in wanted if not _stored_file_path(file).is_file()], folder)
+        _fetch_published_copy_by_hash(
+            [file for file in wanted if not _stored_file_path(file).is_file()], folder
+        )
     return publication_folder() / publication.folder / inner
 
 
 def resolve_published_data_paths(value: Any) -> Any:
-    """A path, or a list of paths, with the place of each reference (``published:NAME/PATH``) in its stead."""
+    """A path, or a list of paths, with the place of each reference (``published:NAME/PATH``) in its
+    stead."""
     if isinstance(value, list | tuple):
         return [resolve_published_data_paths(one) for one in value]
-    return str(locate_published_reference(value)) if isinstance(value, str) and is_reference(value) else value
+    return (
+        str(locate_published_reference(value))
+        if isinstance(value, str) and is_reference(value)
+        else value
+    )
 
 
 def list_missing_published_files(paths: Iterable[str | Path]) -> list[PublishedFile]:
-    """The published files at or inside some paths of `publication_folder` that are not there yet."""
+    """The published files at or inside some paths of `publication_folder` that are not there
+    yet."""
     folder = publication_folder()
     inside = [
-        path.relative_to(folder) for path in map(Path, paths) if path.is_absolute() and path.is_relative_to(folder)
+        path.relative_to(folder)
+        for path in map(Path, paths)
+        if path.is_absolute() and path.is_relative_to(folder)
     ]
     return [
         file
@@ -90,9 +109,11 @@ def list_missing_published_files(paths: Iterable[str | Path]) -> list[PublishedF
     ]
 
 
-def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[str], None] = lambda text: None) -> None:
-    """Fetch what `list_missing_published_files` finds, after saying what, from where, how large and under which
-    licence.
+def fetch_missing_published_files(
+    paths: Iterable[str | Path], say: Callable[[str], None] = lambda text: None
+) -> None:
+    """Fetch what `list_missing_published_files` finds, after saying what, from where, how large and
+    under which licence.
 
     Raises `FactauditError`, naming file and
     address, where a file cannot be had.
@@ -106,9 +127,9 @@ def fetch_missing_published_files(paths: Iterable[str | Path], say: Callable[[st
     for publication in publications:
         own = [file for file in missing if file.publication == publication]
         say(
-            f"fetching  {publication.name}: {format_count(len(own), 'file')}, {format_published_size(own)}, from "
-            f"{_base_address()}/{publication.repository} at {publication.commit[:8]}; licence: {publication.licence}; "
-            f"cite {publication.cite}"
+            f"fetching  {publication.name}: {format_count(len(own), 'file')},"
+            f" {format_published_size(own)}, from {_base_address()}/{publication.repository} at"
+            f" {publication.commit[:8]}; licence: {publication.licence}; cite {publication.cite}"
         )
     for file in missing:
         _fetch_published_file(file)
@@ -126,13 +147,15 @@ def format_published_size(published_files: Sequence[PublishedFile]) -> str:
     """``1.2 MB``, ``1.2 MB, 3 of unknown size``, ``3 of unknown size``."""
     known = sum(file.bytes or 0 for file in published_files)
     unknown = sum(file.bytes is None for file in published_files)
-    return ", ".join([f"{known / 1e6:,.1f} MB"] * bool(known) + [f"{unknown} of unknown size"] * bool(unknown))
+    return ", ".join(
+        [f"{known / 1e6:,.1f} MB"] * bool(known) + [f"{unknown} of unknown size"] * bool(unknown)
+    )
 
 
 def _describe_unfetched_published_files(missing: list[PublishedFile]) -> Iterator[str]:
     yield (
-        f"{format_count(len(missing), 'published file')} missing, and nothing is fetched offline. Bring "
-        f"{'it' if len(missing) == 1 else 'them'} from another machine:"
+        f"{format_count(len(missing), 'published file')} missing, and nothing is fetched offline."
+        f" Bring {'it' if len(missing) == 1 else 'them'} from another machine:"
     )
     for file in missing:
         checksum = f"sha256 {file.sha256}" if file.sha256 else f"git blob {file.git_blob}"
@@ -148,7 +171,8 @@ def _base_address() -> str:
 
 
 def _fetch_published_copy_by_hash(wanted: list[PublishedFile], folder: Path) -> None:
-    """Copy from a folder what it has of some files under other names: of equal size (or name) and hash."""
+    """Copy from a folder what it has of some files under other names: of equal size (or name) and
+    hash."""
     if not wanted or not folder.is_dir():
         return
     sizes = {file.bytes for file in wanted}
@@ -158,23 +182,32 @@ def _fetch_published_copy_by_hash(wanted: list[PublishedFile], folder: Path) -> 
         for path in (Path(root, name) for name in sorted(inside)):
             if not path.is_file() or (path.stat().st_size not in sizes and path.name not in names):
                 continue
-            for file in [one for one in wanted if find_published_file_difference(path, one) is None]:
+            for file in [
+                one for one in wanted if find_published_file_difference(path, one) is None
+            ]:
                 with replace_file_atomically(_stored_file_path(file)) as temporary:
                     shutil.copyfile(path, temporary)
                 wanted.remove(file)
 
 
 def find_published_file_difference(path: Path, file: PublishedFile) -> str | None:
-    """How a file on disk differs from the published one, by size and hash; None where it does not."""
+    """How a file on disk differs from the published one, by size and hash; None where it does
+    not."""
     size = path.stat().st_size
     if file.bytes is not None and size != file.bytes:
         return f"{size:,} bytes, expected {file.bytes:,}"
     # Git's name of a file is the hash of a header and the content.
-    digest = hashlib.sha256() if file.sha256 else hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    digest = (
+        hashlib.sha256()
+        if file.sha256
+        else hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    )
     with path.open("rb") as stream:
         found = hashlib.file_digest(stream, lambda: digest).hexdigest()
     expected = file.sha256 or file.git_blob
-    return None if found == expected else f"hash {found[:12]}…, expected {expected and expected[:12]}…"
+    return (
+        None if found == expected else f"hash {found[:12]}…, expected {expected and expected[:12]}…"
+    )
 
 
 def _fetch_published_file(file: PublishedFile) -> None:
@@ -197,8 +230,14 @@ def _fetch_published_file(file: PublishedFile) -> None:
                 if attempt + 1 < _ATTEMPTS and (status is None or status == 429 or status >= 500):
                     continue
                 host = urlsplit(address).netloc
-                reason = f"{host} answered {status}" if status else f"{host} could not be reached or broke off"
-                raise FactauditError(f"{address}: not fetched: {reason} ({type(error).__name__})") from error
+                reason = (
+                    f"{host} answered {status}"
+                    if status
+                    else f"{host} could not be reached or broke off"
+                )
+                raise FactauditError(
+                    f"{address}: not fetched: {reason} ({type(error).__name__})"
+                ) from error
             difference = find_published_file_difference(temporary, file)
             if difference is None:
                 return

@@ -1,7 +1,9 @@
-"""The register of publications: where published data sets are to be had, pinned by commit, size and hash.
+"""The register of publications: where published data sets are to be had, pinned by commit, size and
+hash.
 
-``publications.csv`` has a row per publication, ``published_files.csv`` one per file, ``citations.bib`` what to cite. A
-reference is ``published:NAME``, or ``published:NAME/PATH`` of a file or folder inside the publication's repository.
+``publications.csv`` has a row per publication, ``published_files.csv`` one per file,
+``citations.bib`` what to cite. A reference is ``published:NAME``, or ``published:NAME/PATH`` of a
+file or folder inside the publication's repository.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Publication:
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """One file of a publication. Where ``bytes`` and ``sha256`` are unknown, ``git_blob`` (git's SHA-1) is known."""
+    """One file of a publication. Where ``bytes`` and ``sha256`` are unknown, ``git_blob`` (git's
+    SHA-1) is known."""
 
     publication: Publication
     path: str
@@ -53,7 +56,8 @@ class PublishedFile:
 
     @property
     def stored_path(self) -> PurePosixPath:
-        """Where it lies under the folder of published data, and behind the address that files are fetched from."""
+        """Where it lies under the folder of published data, and behind the address that files are
+        fetched from."""
         return self.publication.folder / self.path
 
 
@@ -107,24 +111,35 @@ def list_hub_datasets() -> tuple[PublishedHubDataset, ...]:
 
 
 def find_published_files(reference: str) -> list[PublishedFile]:
-    """The files that a reference stands for: all of the publication, those in a folder of it, or one.
+    """The files that a reference stands for: all of the publication, those in a folder of it, or
+    one.
 
     Raises `UsageError`, with the nearest name, where the register has none of the kind.
     """
     name, _, inner = reference.removeprefix(REFERENCE_PREFIX).partition("/")
     inner = inner.strip("/")
     if name not in list_publications():
-        raise UsageError(f"no publication is called {name!r}{suggest_known_name(name, list(list_publications()))}")
+        raise UsageError(
+            "no publication is called"
+            f" {name!r}{suggest_known_name(name, list(list_publications()))}"
+        )
     own = [file for file in list_published_files() if file.publication.name == name]
-    chosen = [file for file in own if not inner or file.path == inner or file.path.startswith(inner + "/")]
+    chosen = [
+        file for file in own if not inner or file.path == inner or file.path.startswith(inner + "/")
+    ]
     if not chosen:
-        known = sorted({part for file in own for part in (file.path, str(PurePosixPath(file.path).parent))})
-        raise UsageError(f"{name!r} has no file or folder {inner!r}{suggest_known_name(inner, known)}")
+        known = sorted(
+            {part for file in own for part in (file.path, str(PurePosixPath(file.path).parent))}
+        )
+        raise UsageError(
+            f"{name!r} has no file or folder {inner!r}{suggest_known_name(inner, known)}"
+        )
     return chosen
 
 
 def list_published_format_references(format_name: str) -> list[str]:
-    """References to all published files that a format reads: what it converts where no source is named."""
+    """References to all published files that a format reads: what it converts where no source is
+    named."""
     return [
         f"{REFERENCE_PREFIX}{file.publication.name}/{file.path}"
         for file in list_published_files()
@@ -132,10 +147,13 @@ def list_published_format_references(format_name: str) -> list[str]:
     ]
 
 
-def recognise_published_files(inputs: Iterable[Mapping[str, Any]]) -> dict[Publication, list[PublishedFile]]:
+def recognise_published_files(
+    inputs: Iterable[Mapping[str, Any]],
+) -> dict[Publication, list[PublishedFile]]:
     """The published files among the inputs of a run (``path``, ``checksum``), by publication.
 
-    A file is told by its SHA-256, whatever it is called; where the register has none, by where it is kept.
+    A file is told by its SHA-256, whatever it is called; where the register has none, by where it
+    is kept.
     """
     by_checksum = {f"sha256:{file.sha256}": file for file in list_published_files() if file.sha256}
     by_place = {str(file.stored_path): file for file in list_published_files() if not file.sha256}
@@ -153,7 +171,9 @@ def recognise_published_files(inputs: Iterable[Mapping[str, Any]]) -> dict[Publi
 def read_publication_citation(publication: Publication) -> str:
     """The BibTeX entry of a publication."""
     text = files("factaudit.publications").joinpath("citations.bib").read_text(encoding="utf-8")
-    entries = {entry[1]: entry[0] for entry in re.finditer(r"@\w+\{(\w+),\n.*?\n\}\n", text, re.DOTALL)}
+    entries = {
+        entry[1]: entry[0] for entry in re.finditer(r"@\w+\{(\w+),\n.*?\n\}\n", text, re.DOTALL)
+    }
     return entries[publication.cite]
 
 

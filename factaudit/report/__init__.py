@@ -1,1 +1,2 @@
-"""What does a reader see of a run? Tables, figures and one HTML file, made from ``results.json`` alone."""
+"""What does a reader see of a run? Tables, figures and one HTML file, made from ``results.json``
+alone."""

@@ -1,7 +1,7 @@
 """Which claims are behind the figures? What a report and `factaudit view` show of them.
 
-``claims.js`` filters and sorts them in the browser; a report holds the most telling ones, the page of `factaudit view`
-all of them.
+``claims.js`` filters and sorts them in the browser; a report holds the most telling ones, the page
+of `factaudit view` all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ import pandas as pd
 
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit import load_all_audits
-from factaudit.tables import STATUSES, find_claim_positions_in_table, list_plain_rows, read_run_tables
+from factaudit.tables import (
+    STATUSES,
+    find_claim_positions_in_table,
+    list_plain_rows,
+    read_run_tables,
+)
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.schema import is_text_placeholder
 
@@ -36,14 +41,19 @@ _CLAIM_FIELDS = ("dataset", "system", "entity", "response_id", "topic", "error_t
 class ClaimBrowser:
     """The claims of a run with all that was said of them."""
 
-    def __init__(self, judged: Judgements, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> None:
-        """verdicts: at least those of them that have more than `judged` does (`select_detailed_verdicts`)."""
+    def __init__(
+        self, judged: Judgements, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
+    ) -> None:
+        """verdicts: at least those of them that have more than `judged` does
+        (`select_detailed_verdicts`)."""
         self.judged, self.table = judged, judged.claims
         # Arrays by column: a row of a table of many types is slow to take.
         self._cells = {name: self.table[name].array for name in self.table.columns}
         first = verdicts[verdicts["repeat"] == 0]
         keys = list(zip(first["claim_id"], first["evaluator"], strict=True))
-        self._details = dict(zip(keys, zip(first["raw"], first["chunk_scores"], strict=True), strict=True))
+        self._details = dict(
+            zip(keys, zip(first["raw"], first["chunk_scores"], strict=True), strict=True)
+        )
         self._people: dict[str, list[dict[str, Any]]] = {}
         for said in list_plain_rows(annotations) if annotations is not None else ():
             shown = {key: said[key] for key in _ANNOTATION_FIELDS if said.get(key) is not None}
@@ -51,7 +61,9 @@ class ClaimBrowser:
         #: Of each claim that has variants their rows in `Judgements.variants`.
         self._variants: dict[int, list[int]] = {}
         if judged.variants is not None:
-            originals = find_claim_positions_in_table(self.table, judged.variants.claims["variant_of"])
+            originals = find_claim_positions_in_table(
+                self.table, judged.variants.claims["variant_of"]
+            )
             for row, original in enumerate(originals.tolist()):
                 self._variants.setdefault(original, []).append(row)
 
@@ -70,13 +82,17 @@ class ClaimBrowser:
 
     @property
     def row_explanation(self) -> str:
-        """What a row is where the figures of the report are of others: a fact stands beside each person's page."""
+        """What a row is where the figures of the report are of others: a fact stands beside each
+        person's page."""
         of_people = self.table["entity"].notna().to_numpy()
         if not self.table["fact_id"][of_people].dropna().duplicated().any():
             return ""
         text = "A row is a fact and one person of the name, with the verifier's verdict."
         if (self.judged.label[of_people] != MISSING).any():
-            text += " Only the row of the person told of has the fact's label: what the verifier gets wrong is not "
+            text += (
+                " Only the row of the person told of has the fact's label: what the verifier gets"
+                " wrong is not "
+            )
             text += "what FActScore and D-FActScore get wrong."
         return text
 
@@ -89,11 +105,15 @@ class ClaimBrowser:
             "total": len(self.table),
         }
 
-    def make_page_content(self, n_claims: int, n_characters: float = float("inf")) -> dict[str, Any]:
+    def make_page_content(
+        self, n_claims: int, n_characters: float = float("inf")
+    ) -> dict[str, Any]:
         """The most telling claims of each data set in turn, as the page reads them.
 
-        `list_filter_choices` with ``docs`` (texts) and ``claims`` (rows whose ``doc`` is a place among these, or -1).
-        n_characters: of all texts together; where there is a limit, long texts are cut off, which their end says.
+        `list_filter_choices` with ``docs`` (texts) and ``claims`` (rows whose ``doc`` is a place
+        among these, or -1).
+        n_characters: of all texts together; where there is a limit, long texts are cut off, which
+        their end says.
         """
         is_cut = n_characters < float("inf")
         docs: dict[str, int] = {}
@@ -114,17 +134,23 @@ class ClaimBrowser:
         return {**self.list_filter_choices(), "docs": list(docs), "claims": rows}
 
     def pack_claims(self, n_claims: int, n_characters: float = float("inf")) -> str:
-        """`make_page_content` as a page holds it: gzip in base64; half of a surrogate pair becomes a question mark."""
+        """`make_page_content` as a page holds it: gzip in base64; half of a surrogate pair becomes
+        a question mark."""
         content = self.make_page_content(n_claims, n_characters)
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode("ascii")
+        return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode(
+            "ascii"
+        )
 
     def _order_by_telling(self) -> list[int]:
-        """The claims of each data set in turn: sure errors of an evaluator first, then disagreements, then the rest."""
+        """The claims of each data set in turn: sure errors of an evaluator first, then
+        disagreements, then the rest."""
         said, label = self.judged.prediction, self.judged.label
         is_disputed = (said == 1).any(0) & (said == 0).any(0)
         telling = np.zeros(len(self.table))
-        for prediction, score in zip(said, self.judged.score, strict=True):  # all together take much memory
+        for prediction, score in zip(
+            said, self.judged.score, strict=True
+        ):  # all together take much memory
             distance = np.nan_to_num(np.abs(score - 0.5), nan=0.25)
             is_wrong = (prediction != MISSING) & (label != MISSING) & (prediction != label)
             rest = np.where(prediction == MISSING, 1.5, is_disputed + 0.5 - distance)
@@ -136,30 +162,50 @@ class ClaimBrowser:
     def _make_claim_row(self, at: int, is_cut: bool) -> dict[str, Any]:
         """A claim as the page shows it, without its document."""
         longest = (_MAX_TEXT_LENGTH, _MAX_REPLY_LENGTH) if is_cut else (None, None)
-        values = {name: self._cells[name][at] for name in ("claim_id", "claim", *_CLAIM_FIELDS) if name in self._cells}
-        said = _list_verdicts(self.judged.prediction[:, at], self.judged.score[:, at], self.judged.status[:, at])
+        values = {
+            name: self._cells[name][at]
+            for name in ("claim_id", "claim", *_CLAIM_FIELDS)
+            if name in self._cells
+        }
+        said = _list_verdicts(
+            self.judged.prediction[:, at], self.judged.score[:, at], self.judged.status[:, at]
+        )
         for verdict in said:
             key = values["claim_id"], self.judged.evaluators[verdict["e"]]
             raw, chunks = self._details.get(key, (None, None))
             if isinstance(raw, str):
                 verdict["raw"] = _cut(raw, longest[1])
             if isinstance(chunks, list | tuple | np.ndarray):
-                verdict["chunks"] = [None if pd.isna(one) else round(float(one), 3) for one in chunks]
+                verdict["chunks"] = [
+                    None if pd.isna(one) else round(float(one), 3) for one in chunks
+                ]
         label = int(self.judged.label[at])
-        row: dict[str, Any] = {name: str(values[name]) for name in _CLAIM_FIELDS if not pd.isna(values.get(name))}
-        row |= {"id": values["claim_id"], "label": None if label == MISSING else label, "said": said}
+        row: dict[str, Any] = {
+            name: str(values[name]) for name in _CLAIM_FIELDS if not pd.isna(values.get(name))
+        }
+        row |= {
+            "id": values["claim_id"],
+            "label": None if label == MISSING else label,
+            "said": said,
+        }
         row["claim"] = None if pd.isna(values["claim"]) else _cut(values["claim"], longest[0])
         if values["claim_id"] in self._people:
             row["people"] = [
-                {key: _cut(value, longest[1]) if isinstance(value, str) else value for key, value in one.items()}
+                {
+                    key: _cut(value, longest[1]) if isinstance(value, str) else value
+                    for key, value in one.items()
+                }
                 for one in self._people[values["claim_id"]]
             ]
         if at in self._variants:
-            row["variants"] = [self._make_variant_row(variant, at, longest[0]) for variant in self._variants[at]]
+            row["variants"] = [
+                self._make_variant_row(variant, at, longest[0]) for variant in self._variants[at]
+            ]
         return row
 
     def _make_variant_row(self, variant: int, at: int, longest: int | None) -> dict[str, Any]:
-        """A variant beside its claim: ``doc`` only where it is another document; what each evaluator said."""
+        """A variant beside its claim: ``doc`` only where it is another document; what each
+        evaluator said."""
         variants = self.judged.variants
         assert variants is not None
         values = variants.claims.iloc[variant]
@@ -174,13 +220,17 @@ class ClaimBrowser:
 def _list_verdicts(
     predictions: np.ndarray, scores: np.ndarray, statuses: np.ndarray | None = None
 ) -> list[dict[str, Any]]:
-    """What each evaluator (``e``, by its place) said of a claim: prediction ``p``, score ``s``, status ``st``."""
+    """What each evaluator (``e``, by its place) said of a claim: prediction ``p``, score ``s``,
+    status ``st``."""
     found = []
     for place, (prediction, score) in enumerate(zip(predictions, scores, strict=True)):
         status = MISSING if statuses is None else int(statuses[place])
         if prediction == MISSING and status == MISSING:
             continue
-        verdict: dict[str, Any] = {"e": place, "p": None if prediction == MISSING else int(prediction)}
+        verdict: dict[str, Any] = {
+            "e": place,
+            "p": None if prediction == MISSING else int(prediction),
+        }
         if not np.isnan(score):
             verdict["s"] = round(float(score), 4)
         if status != MISSING and STATUSES[status] != "ok":
@@ -189,22 +239,36 @@ def _list_verdicts(
     return found
 
 
-def make_claim_browser_link(finding: Mapping[str, Any], filter_choices: Mapping[str, Any]) -> str | None:
-    """What to ask for the claims behind a finding, as a query; None where it is of no evaluator or data set.
+def make_claim_browser_link(
+    finding: Mapping[str, Any], filter_choices: Mapping[str, Any]
+) -> str | None:
+    """What to ask for the claims behind a finding, as a query; None where it is of no evaluator or
+    data set.
 
     filter_choices: as `ClaimBrowser.list_filter_choices` gives it.
     """
     named = str(finding.get("evaluator") or "")
     known = set(filter_choices["evaluators"])
-    if named and named not in known and not set(named.split(" / ")) <= known:  # with D-FActScore they are a verifier's
+    if (
+        named and named not in known and not set(named.split(" / ")) <= known
+    ):  # with D-FActScore they are a verifier's
         return None
-    asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in filter_choices[f"{key}s"]}
-    kinds = {check.id: check.claims for audit in load_all_audits().values() for check in audit.checks}
-    return urlencode(asked | {"kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
+    asked = {
+        key: finding.get(key)
+        for key in ("evaluator", "dataset")
+        if finding.get(key) in filter_choices[f"{key}s"]
+    }
+    kinds = {
+        check.id: check.claims for audit in load_all_audits().values() for check in audit.checks
+    }
+    return (
+        urlencode(asked | {"kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
+    )
 
 
 def select_detailed_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts that have a reply, or scores of chunks: often none, and then there is nothing to hold."""
+    """The verdicts that have a reply, or scores of chunks: often none, and then there is nothing to
+    hold."""
     return verdicts[verdicts["raw"].notna() | verdicts["chunk_scores"].notna()]
 
 

@@ -1,7 +1,9 @@
-"""What is in a report? The first screen, a section for each question that has something to say, and how it was done.
+"""What is in a report? The first screen, a section for each question that has something to say, and
+how it was done.
 
-All of it is data; HTML only lays it out. An audit has a section where it says who is best, where its checks warn, or
-where it is of an engine; the files of all others are named at the end. Formulas and methods stand once, below.
+All of it is data; HTML only lays it out. An audit has a section where it says who is best, where
+its checks warn, or where it is of an engine; the files of all others are named at the end. Formulas
+and methods stand once, below.
 """
 
 from __future__ import annotations
@@ -74,15 +76,24 @@ class ReportDocument:
 def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
     """The document of a ``results.json``'s content; nothing is drawn yet."""
     about = results["about"]
-    audits = [audit for audit in find_audit_declarations(results["audits"]) if results["audits"][audit.name]]
+    audits = [
+        audit
+        for audit in find_audit_declarations(results["audits"])
+        if results["audits"][audit.name]
+    ]
     chosen = _choose_audits(audits, results)
     run = make_audited_run(results["audits"], about)
     ranked = rank_evaluators(run)
-    engine = [_build_engine_section(place, given, run_dir) for place, given in enumerate(results.get("sections") or [])]
+    engine = [
+        _build_engine_section(place, given, run_dir)
+        for place, given in enumerate(results.get("sections") or [])
+    ]
     n_figures = sum(section.figure is not None for section in engine)
     leading, following = list[ReportSection](), list[ReportSection]()
     for audit in chosen:
-        section = _build_audit_section(audit, results, ranked, has_room=n_figures < MAX_REPORT_FIGURES)
+        section = _build_audit_section(
+            audit, results, ranked, has_room=n_figures < MAX_REPORT_FIGURES
+        )
         n_figures += section.figure is not None
         (leading if audit.name in _LEADING_AUDITS else following).append(section)
     return ReportDocument(
@@ -101,7 +112,9 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
 
 def _choose_audits(audits: Sequence[Audit], results: Mapping[str, Any]) -> list[Audit]:
     """The audits that have a section, those that say what the run was about before the others."""
-    warned = {each.get("id") for each in results.get("findings") or [] if each.get("severity") != "ok"}
+    warned = {
+        each.get("id") for each in results.get("findings") or [] if each.get("severity") != "ok"
+    }
     chosen = [
         audit
         for audit in audits
@@ -120,7 +133,8 @@ def _name_file(audit: str) -> str:
 def _build_audit_section(
     audit: Audit, results: Mapping[str, Any], ranked: Sequence[str], *, has_room: bool
 ) -> ReportSection:
-    """A section of an audit with its figure where there is room for one; an audit without figures has a short table."""
+    """A section of an audit with its figure where there is room for one; an audit without figures
+    has a short table."""
     about = results["about"]
     run = make_audited_run(results["audits"], about)
     evaluators = [row["name"] for row in about.get("evaluators", [])]
@@ -138,7 +152,10 @@ def _build_audit_section(
     table = build_report_table(shown, audit.columns, "") if has_table else None
     if audit.plot is not None and figure is None and has_room:
         reasons = dict.fromkeys(str(row["reason"]) for row in rows if row.get("reason"))
-        paragraphs.append(f"These figures do not exist for these claims: {next(iter(reasons), 'no reason given')}.")
+        paragraphs.append(
+            "These figures do not exist for these claims:"
+            f" {next(iter(reasons), 'no reason given')}."
+        )
     findings = _sort_findings(found, audit, ranked)
     warnings = [each for each in findings if each.get("severity") != "ok"] or findings
     first = warnings[:MAX_SECTION_FINDINGS]
@@ -155,15 +172,24 @@ def _build_audit_section(
 
 
 def _sort_findings(findings: Sequence[Row], audit: Audit, ranked: Sequence[str]) -> list[Row]:
-    """The gravest first; of those alike, what is of the best evaluators. Each check has its turn before its second."""
+    """The gravest first; of those alike, what is of the best evaluators. Each check has its turn
+    before its second."""
     checks = {check.id: check for check in audit.checks}
 
     def order(finding: Row) -> tuple[int, float, int]:
         severity, evaluator = finding.get("severity"), finding.get("evaluator")
         is_grave = severity != "ok"  # what is well may lack the evidence
-        size = checks[finding["id"]].measure_gravity(finding.get("evidence") or {}) if is_grave else 0.0
+        size = (
+            checks[finding["id"]].measure_gravity(finding.get("evidence") or {})
+            if is_grave
+            else 0.0
+        )
         place = ranked.index(evaluator) if evaluator in ranked else len(ranked)
-        return _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES), -size, place
+        return (
+            _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES),
+            -size,
+            place,
+        )
 
     turns: Counter[tuple[Any, Any]] = Counter()
     placed = []
@@ -175,14 +201,17 @@ def _sort_findings(findings: Sequence[Row], audit: Audit, ranked: Sequence[str])
 
 
 def _build_engine_section(place: int, given: Mapping[str, Any], run_dir: Path) -> ReportSection:
-    """A section that an engine contributed: {title, text, table: {columns, rows} or null, figure: "name.svg" or null}.
+    """A section that an engine contributed: {title, text, table: {columns, rows} or null, figure:
+    "name.svg" or null}.
 
-    ``text`` is a string or a list of paragraphs. The figure's file is in the run folder's ``figures``.
+    ``text`` is a string or a list of paragraphs. The figure's file is in the run folder's
+    ``figures``.
     """
     title = str(given.get("title") or "More")
     text = given.get("text") or []
     table, stem = given.get("table"), str(given.get("figure") or "")
-    # Only a plain name of a file that is there: results are data, and must not make the report read other files.
+    # Only a plain name of a file that is there: results are data, and must not make the report read
+    # other files.
     has_file = Path(stem).name == stem and (run_dir / "figures" / stem).is_file()
     return ReportSection(
         id=f"section-{place + 1}",
@@ -194,16 +223,21 @@ def _build_engine_section(place: int, given: Mapping[str, Any], run_dir: Path) -
     )
 
 
-# --- what stands above and below ------------------------------------------------------------------------------------
+# --- what stands above and below
+# ------------------------------------------------------------
 
 
 def compose_report_remarks(results: Mapping[str, Any]) -> list[str]:
-    """Which predictions are missing or guessed, and of which claims rates are; one string per paragraph."""
+    """Which predictions are missing or guessed, and of which claims rates are; one string per
+    paragraph."""
     about = results["about"]
     told = about.get("evaluators", [])
     remarks = []
     missing = {
-        each["name"]: sum(each.get(f"n_{status}") or 0 for status in _FAILED_STATUSES) - (each.get("n_guessed") or 0)
+        each["name"]: (
+            sum(each.get(f"n_{status}") or 0 for status in _FAILED_STATUSES)
+            - (each.get("n_guessed") or 0)
+        )
         for each in told
     }
     guessed = {each["name"]: each.get("n_guessed") or 0 for each in told}
@@ -212,16 +246,24 @@ def compose_report_remarks(results: Mapping[str, Any]) -> list[str]:
         (
             missing,
             "Some verdicts have no prediction: ",
-            ". Every figure that these claims could change has bounds: the lowest and the highest value that it could"
-            " have.",
+            (
+                ". Every figure that these claims could change has bounds: the lowest and the"
+                " highest value that it could have."
+            ),
         ),
-        (guessed, "Some replies state no verdict clearly and were counted as one all the same: ", "."),
+        (
+            guessed,
+            "Some replies state no verdict clearly and were counted as one all the same: ",
+            ".",
+        ),
     ):
         named = [f"{name} ({n:,} of {n_verdicts[name]:,})" for name, n in counts.items() if n]
         if named:
             remarks.append(f"{head}{', '.join(named)}{tail}")
     claims = about.get("claims") or []
-    labelled, total = (sum(row.get(key) or 0 for row in claims) for key in ("n_labelled", "n_claims"))
+    labelled, total = (
+        sum(row.get(key) or 0 for row in claims) for key in ("n_labelled", "n_claims")
+    )
     if 0 < labelled < total:
         remarks.append(f"Rates are over the labelled claims ({labelled:,} of {total:,}).")
     if total and not labelled and not results["audits"].get("estimates"):
@@ -232,43 +274,67 @@ def compose_report_remarks(results: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_calls(calls: Sequence[Row]) -> str:
-    n_calls, n_cached = (sum(row.get(key) or 0 for row in calls) for key in ("calls", "cached_calls"))
+    n_calls, n_cached = (
+        sum(row.get(key) or 0 for row in calls) for key in ("calls", "cached_calls")
+    )
     if not n_calls and not n_cached:
         return ""
     known = [row["cost"] for row in calls if row.get("cost") is not None]
     dated = format_cached_reply_dates(calls)
-    text = f"{format_count(n_calls, 'call')} to language models sent; {n_cached:,} answered from the cache"
-    text += (f" ({dated})" if dated else "") + (f"; cost ${sum(known):.4g}" if known else "; cost unknown")
+    text = (
+        f"{format_count(n_calls, 'call')} to language models sent; {n_cached:,} answered from the"
+        " cache"
+    )
+    text += (f" ({dated})" if dated else "") + (
+        f"; cost ${sum(known):.4g}" if known else "; cost unknown"
+    )
     if possible := sum(row.get("possible_cost") or 0.0 for row in calls):
-        text += f", of which ${possible:.4g} is for calls without a reply, which may not have been charged"
+        text += (
+            f", of which ${possible:.4g} is for calls without a reply, which may not have been"
+            " charged"
+        )
     missing = len(calls) - len(known)
-    return text + (f" (unknown for {format_count(missing, 'evaluator')})." if known and missing else ".")
+    return text + (
+        f" (unknown for {format_count(missing, 'evaluator')})." if known and missing else "."
+    )
 
 
 def _describe_methods(results: Mapping[str, Any]) -> list[str]:
-    """What 1 and 0 are, how sure figures are, and how tests are corrected; each once for the whole report."""
+    """What 1 and 0 are, how sure figures are, and how tests are corrected; each once for the whole
+    report."""
     about = results["about"]
-    text = "Label and prediction 1 mean attributable: the document supports the claim. 0 means an error."
+    text = (
+        "Label and prediction 1 mean attributable: the document supports the claim. 0 means an"
+        " error."
+    )
     if results["audits"].get("dfactscore"):
         text = (
-            "A row of the claims table is a fact of a response and one person of the name. Label 1 means true of the "
+            "A row of the claims table is a fact of a response and one person of the name. Label 1"
+            " means true of the "
         )
-        text += "person that the text is about; prediction 1 means that this person's page supports the fact."
+        text += (
+            "person that the text is about; prediction 1 means that this person's page supports the"
+            " fact."
+        )
     found = [text] if about.get("claims") else []
     if results["audits"].get("estimates"):
         found.append(_describe_estimate_labels(about.get("estimate") or {}))
     if about.get("confidence") and about.get("replicates") != 0:
         level = f"{100 * about['confidence']:.4g} %"
         found.append(
-            f"In figures, thin lines are {level} intervals of one figure alone, with the claims of a document as one "
-            "cluster; pale bars are what missing predictions leave possible."
+            f"In figures, thin lines are {level} intervals of one figure alone, with the claims of"
+            " a document as one cluster; pale bars are what missing predictions leave possible."
         )
     if about.get("replicates") == 0:
         found.append("No intervals were computed.")
     if n_tests := about.get("n_tests") or {}:
-        checks, tests = format_count(len(n_tests), "check"), format_count(sum(n_tests.values()), "test")
+        checks, tests = (
+            format_count(len(n_tests), "check"),
+            format_count(sum(n_tests.values()), "test"),
+        )
         found.append(
-            f"{checks} of this run made {tests}. “Significant” means after Holm's correction for all tests of a check."
+            f"{checks} of this run made {tests}. “Significant” means after Holm's correction for"
+            " all tests of a check."
         )
     found.append(describe_graded_labels(make_audited_run(results["audits"], about)))
     found.append(f"factaudit {about.get('factaudit', '')}, seed {about.get('seed')}.")
@@ -278,30 +344,48 @@ def _describe_methods(results: Mapping[str, Any]) -> list[str]:
 def _describe_estimate_labels(origin: Mapping[str, Any]) -> str:
     files = ", ".join(origin.get("labels") or [])
     drawn = f", which {origin['sample']} drew" if origin.get("sample") else ""
-    return f"Estimates use {f'labels of their own from {files}' if files else 'the labels of the claims'}{drawn}."
+    return (
+        "Estimates use"
+        f" {f'labels of their own from {files}' if files else 'the labels of the claims'}{drawn}."
+    )
 
 
 def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
     about = results["about"]
     tables = []
     # Of no labels there is no number of attributable ones.
-    rows = [row | ({} if row["n_labelled"] else {"n_attributable": None}) for row in about.get("claims") or []]
+    rows = [
+        row | ({} if row["n_labelled"] else {"n_attributable": None})
+        for row in about.get("claims") or []
+    ]
     evaluators = about.get("evaluators") or []
     published = recognise_published_files(about.get("inputs") or [])
     statuses = [
         "verdicts",
-        *(name for name in ("ok", *_FAILED_STATUSES) if any(row.get(f"n_{name}") for row in evaluators)),
+        *(
+            name
+            for name in ("ok", *_FAILED_STATUSES)
+            if any(row.get(f"n_{name}") for row in evaluators)
+        ),
     ]
     if rows:
         columns = ["dataset", "claims", "labelled", "attributable", "systems", "responses"]
         keys = ["dataset", *(f"n_{key}" for key in columns[1:])]
         tables.append(
-            build_plain_report_table(columns, [[row.get(key) for key in keys] for row in rows], "The claims.")
+            build_plain_report_table(
+                columns, [[row.get(key) for key in keys] for row in rows], "The claims."
+            )
         )
-    if any(row.get("n_verdicts") or row.get("signature") for row in evaluators):  # printed rates have neither
+    if any(
+        row.get("n_verdicts") or row.get("signature") for row in evaluators
+    ):  # printed rates have neither
         keys = ["name", *(f"n_{name}" for name in statuses), "signature"]
         body = [[row.get(key) for key in keys] for row in evaluators]
-        tables.append(build_plain_report_table(["evaluator", *statuses, "signature"], body, "The evaluators.", 40))
+        tables.append(
+            build_plain_report_table(
+                ["evaluator", *statuses, "signature"], body, "The evaluators.", 40
+            )
+        )
     if about.get("reading"):
         body = [[" ".join(str(note).split())] for note in about["reading"]]
         tables.append(build_plain_report_table(["note"], body, "How the sources were read.", 20))
@@ -309,7 +393,13 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
         body = [[row.get("path"), str(row.get("checksum"))[:23]] for row in about["inputs"]]
         tables.append(build_plain_report_table(["file", "checksum"], body, "Inputs."))
     if published:
-        body = [[one.name, f"github.com/{one.repository}", one.licence, one.cite] for one in published]
+        body = [
+            [one.name, f"github.com/{one.repository}", one.licence, one.cite] for one in published
+        ]
         caption = "The published data; references.bib has the citations."
-        tables.append(build_plain_report_table(["publication", "repository", "licence", "cite"], body, caption))
+        tables.append(
+            build_plain_report_table(
+                ["publication", "repository", "licence", "cite"], body, caption
+            )
+        )
     return tables

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
 from factaudit.audit.core.plot_specs import LinePlot, PlotSpec
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.report.plots.groups import EVALUATOR_KEYS, drop_floor_rows, format_group_label, list_group_columns
+from factaudit.report.plots.groups import (
+    EVALUATOR_KEYS,
+    drop_floor_rows,
+    format_group_label,
+    list_group_columns,
+)
 
 if TYPE_CHECKING:
     from factaudit.report.plots.drawing import DrawnFigure
@@ -19,13 +24,15 @@ if TYPE_CHECKING:
 MAX_EVALUATORS, N_WORST_EVALUATORS = 8, 3
 #: And so many rows of panels.
 _MAX_PANEL_ROWS = 4
-#: Inches of a page for a figure, and of these for what stands over and under a panel: none is longer than a page.
+#: Inches of a page for a figure, and of these for what stands over and under a panel: none is
+#: longer than a page.
 _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
 
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there already."""
+    """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there
+    already."""
 
     stem: str
     caption: str
@@ -34,12 +41,17 @@ class ReportFigure:
 
 
 def make_report_figure(
-    audit: Audit, rows: Sequence[Row], evaluators: Sequence[str], floors: Set[str], ranked: Sequence[str] = ()
+    audit: Audit,
+    rows: Sequence[Row],
+    evaluators: Sequence[str],
+    floors: Set[str],
+    ranked: Sequence[str] = (),
 ) -> ReportFigure | None:
-    """The figure that an audit declares, of its rows, of claims where they are of claims and of responses; None where
-    there is nothing to draw.
+    """The figure that an audit declares, of its rows, of claims where they are of claims and of
+    responses; None where there is nothing to draw.
 
-    ranked: the evaluators from the best on, of which the best and the worst are drawn where they are many.
+    ranked: the evaluators from the best on, of which the best and the worst are drawn where they
+    are many.
     """
     plot = audit.plot
     if plot is None:
@@ -49,7 +61,9 @@ def make_report_figure(
     if not rows:
         return None
     level = rows[0].get("level") if "level" in audit.columns else None
-    rows = drop_floor_rows(plot, [row for row in rows if row.get("level") == level or not level], floors)
+    rows = drop_floor_rows(
+        plot, [row for row in rows if row.get("level") == level or not level], floors
+    )
     order, rows, chosen = _select_evaluators(rows, evaluators, ranked, floors)
     left = ""
     if isinstance(plot, PlotSpec):
@@ -68,28 +82,40 @@ def make_report_figure(
         with use_report_style():
             return draw_audit_plot(plot, rows, audit.columns, order, floors)
 
-    return ReportFigure(stem, caption, f"Figure: {what}. The CSV of this section has the figures.", draw)
+    return ReportFigure(
+        stem, caption, f"Figure: {what}. The CSV of this section has the figures.", draw
+    )
 
 
 def _select_evaluators(
     rows: Sequence[Row], evaluators: Sequence[str], ranked: Sequence[str], floors: Set[str]
 ) -> tuple[list[str], list[Row], str]:
-    """The evaluators in the order in which they are drawn, the rows that are, and what the caption says of it."""
+    """The evaluators in the order in which they are drawn, the rows that are, and what the caption
+    says of it."""
     present = {row.get(key) for row in rows for key in EVALUATOR_KEYS}
-    judges = [name for name in dict.fromkeys([*ranked, *evaluators]) if name in present and name not in floors]
+    judges = [
+        name
+        for name in dict.fromkeys([*ranked, *evaluators])
+        if name in present and name not in floors
+    ]
     if len(judges) <= MAX_EVALUATORS:
         return list(evaluators), list(rows), ""
     n_best = MAX_EVALUATORS - N_WORST_EVALUATORS
     drawn = [*judges[:n_best], *judges[-N_WORST_EVALUATORS:]]
     left_out = set(judges) - set(drawn)
     kept = [row for row in rows if not any(row.get(key) in left_out for key in EVALUATOR_KEYS)]
-    note = f"Shown are the best {n_best} and the worst {N_WORST_EVALUATORS} of {len(judges)} evaluators."
+    note = (
+        f"Shown are the best {n_best} and the worst {N_WORST_EVALUATORS} of {len(judges)}"
+        " evaluators."
+    )
     return [*drawn, *(name for name in evaluators if name not in drawn)], kept, note
 
 
-def _select_groups(plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]) -> tuple[list[Row], str]:
-    """The rows of as many groups as fit a page, those with the lowest and the highest figures where they are more; and
-    what the caption says of it."""
+def _select_groups(
+    plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]
+) -> tuple[list[Row], str]:
+    """The rows of as many groups as fit a page, those with the lowest and the highest figures where
+    they are more; and what the caption says of it."""
     present = list_declared_columns(columns, rows)
     by = list_group_columns(plot, columns, present, rows)
     groups: dict[str, list[Row]] = {}
@@ -105,12 +131,15 @@ def _select_groups(plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column
         values = [row[key] for row in groups[group] if row.get(key) is not None]
         return sum(values) / len(values) if values else float("inf")
 
-    totals = [group for group, mine in groups.items() if any(is_total_key(mine[0].get(one)) for one in by)]
+    totals = [
+        group for group, mine in groups.items() if any(is_total_key(mine[0].get(one)) for one in by)
+    ]
     order = sorted((group for group in groups if group not in totals), key=mean)
     half = max(1, (size - len(totals)) // 2)
     drawn = [*order[:half], *order[-half:], *totals][:size] if order else totals[:size]
     note = (
-        f"Shown are the {half} with the lowest and the {half} with the highest {columns[key].heading} of {len(order)}."
+        f"Shown are the {half} with the lowest and the {half} with the highest"
+        f" {columns[key].heading} of {len(order)}."
     )
     return [row for group in drawn for row in groups[group]], note
 

@@ -28,8 +28,11 @@ MAX_EMBEDDED_FIGURE_BYTES = 1_000_000
 MAX_PAGE_CLAIMS = 200_000
 
 
-def render_html_report(document: ReportDocument, figure_folder: Path, claim_browser: ClaimBrowser | None = None) -> str:
-    """The whole document; ``figure_folder`` is the folder of its drawn figures, ``claim_browser`` those to look at.
+def render_html_report(
+    document: ReportDocument, figure_folder: Path, claim_browser: ClaimBrowser | None = None
+) -> str:
+    """The whole document; ``figure_folder`` is the folder of its drawn figures, ``claim_browser``
+    those to look at.
 
     Claims without text are not shown. All text is escaped by the template.
     """
@@ -40,7 +43,10 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
     if claim_browser is not None:
         about = claim_browser.list_filter_choices()
         command = f"factaudit view {shlex.quote(str(figure_folder.parent))}"
-        held = {"packed": claim_browser.pack_claims(MAX_REPORT_CLAIMS, MAX_REPORT_CHARACTERS), "command": command}
+        held = {
+            "packed": claim_browser.pack_claims(MAX_REPORT_CLAIMS, MAX_REPORT_CHARACTERS),
+            "command": command,
+        }
         held["explanation"] = claim_browser.row_explanation
     made = make_html_template_environment()
     made.filters["link"] = lambda finding: make_claim_browser_link(finding, about)
@@ -60,7 +66,11 @@ def render_html_report(document: ReportDocument, figure_folder: Path, claim_brow
 def render_claim_page(claims: ClaimBrowser, name: str) -> str:
     """A page of all claims of a run, or of the most telling ones of very many."""
     script = read_page_script()
-    held = {"packed": claims.pack_claims(MAX_PAGE_CLAIMS), "command": None, "explanation": claims.row_explanation}
+    held = {
+        "packed": claims.pack_claims(MAX_PAGE_CLAIMS),
+        "command": None,
+        "explanation": claims.row_explanation,
+    }
     return (
         make_html_template_environment()
         .get_template("view.html.j2")
@@ -77,7 +87,8 @@ def render_claim_page(claims: ClaimBrowser, name: str) -> str:
 
 def render_html_screen(screen: Screen) -> str:
     """The first screen alone, for a notebook."""
-    return str(make_html_template_environment().get_template("screen.html.j2").module.screen_block(screen))  # type: ignore[attr-defined]
+    blocks: Any = make_html_template_environment().get_template("screen.html.j2").module
+    return str(blocks.screen_block(screen))
 
 
 def make_html_template_environment() -> jinja2.Environment:
@@ -114,23 +125,30 @@ def _read_page_asset(name: str) -> str:
 
 
 def _read_figures(stems: list[str], figure_folder: Path) -> dict[str, Markup]:
-    """The drawings by stem, to stand in the page, where they are seen without a script and in print; the largest are
-    left out where there is no room for all."""
-    found = {stem: _make_inline_svg(figure_folder / f"{stem}.svg", f"f{at}-") for at, stem in enumerate(stems)}
+    """The drawings by stem, to stand in the page, where they are seen without a script and in
+    print; the largest are left out where there is no room for all."""
+    found = {
+        stem: _make_inline_svg(figure_folder / f"{stem}.svg", f"f{at}-")
+        for at, stem in enumerate(stems)
+    }
     while sum(map(len, found.values())) > MAX_EMBEDDED_FIGURE_BYTES:
         del found[max(found, key=lambda stem: len(found[stem]))]
     return found
 
 
 def _make_inline_svg(path: Path, prefix: str) -> Markup:
-    """A drawing of ours as an element: its names have a prefix of their own, and it is as wide as can be read.
+    """A drawing of ours as an element: its names have a prefix of their own, and it is as wide as
+    can be read.
 
-    A figure is shown a third larger than on paper, so that 7 pt can be read. Its points lead to claims of this page.
+    A figure is shown a third larger than on paper, so that 7 pt can be read. Its points lead to
+    claims of this page.
     """
     svg = re.sub(r"^.*?(?=<svg)", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(?<=\bid=")|(?<=url\(#)|(?<=href="#)', prefix, svg)
-    svg = re.sub(r'<a href="\.\./report\.html#claims\?([^"]*)"', r'<a href="#summary" data-asked="\1"', svg)
+    svg = re.sub(
+        r'<a href="\.\./report\.html#claims\?([^"]*)"', r'<a href="#summary" data-asked="\1"', svg
+    )
     width = re.search(r'<svg [^>]*?\bwidth="([\d.]+)pt"', svg)
     shown = f' width="{round(float(width[1]) * 16 / 9)}"' if width else ""
     svg = re.sub(r' height="[\d.]+pt"', "", svg, count=1)

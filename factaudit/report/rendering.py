@@ -1,4 +1,5 @@
-"""Which files does a report consist of? Tables, figures and one HTML file, made from ``results.json`` alone."""
+"""Which files does a report consist of? Tables, figures and one HTML file, made from
+``results.json`` alone."""
 
 from __future__ import annotations
 
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 _FINDING_COLUMNS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
 
 
-def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
+def render_report(
+    run_dir: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None
+) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
-    Writes ``tables/*.csv`` (one per audit that has rows, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` of the
-    figures that the report shows (with ``png`` also ``*.png``) and ``report.html``; other files are left alone. Each
-    file is whole or absent, and the same results give the same bytes. Raises `InputError` where there is no
-    ``results.json`` of a schema that is read.
+    Writes ``tables/*.csv`` (one per audit that has rows, ``findings.csv`` and ``calls.csv``),
+    ``figures/*.svg`` of the figures that the report shows (with ``png`` also ``*.png``) and
+    ``report.html``; other files are left alone. Each file is whole or absent, and the same results
+    give the same bytes. Raises `InputError` where there is no ``results.json`` of a schema that is
+    read.
 
     claim_browser: the claims of the run, where they are at hand.
     """
@@ -35,30 +39,46 @@ def render_report(run_dir: Path, *, png: bool = False, claim_browser: ClaimBrows
     run_dir = Path(run_dir)
     results = read_results_json(run_dir)
     tables = run_dir / "tables"
-    written = [write_report_csv_table(rows, tables / f"{name}.csv") for name, rows in results["audits"].items() if rows]
-    for name, rows, columns in (("findings", results["findings"], _FINDING_COLUMNS), ("calls", results["calls"], ())):
+    written = [
+        write_report_csv_table(rows, tables / f"{name}.csv")
+        for name, rows in results["audits"].items()
+        if rows
+    ]
+    for name, rows, columns in (
+        ("findings", results["findings"], _FINDING_COLUMNS),
+        ("calls", results["calls"], ()),
+    ):
         if rows:
             written.append(write_report_csv_table(rows, tables / f"{name}.csv", columns))
     document = build_report_document(results, run_dir)
     figures = run_dir / "figures"
     for section in document.sections:
         if section.figure is not None and section.figure.draw is not None:
-            written += draw_report_figure_files(section.figure, figures, ("svg", "png") if png else ("svg",))
+            written += draw_report_figure_files(
+                section.figure, figures, ("svg", "png") if png else ("svg",)
+            )
     page = run_dir / "report.html"
-    write_text(page, render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir)))
+    write_text(
+        page, render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir))
+    )
     return [*written, page]
 
 
-def draw_report_figure_files(picture: ReportFigure, folder: Path, kinds: Sequence[str]) -> list[Path]:
+def draw_report_figure_files(
+    picture: ReportFigure, folder: Path, kinds: Sequence[str]
+) -> list[Path]:
     """Draw a figure into files of the folder; returns them."""
     from factaudit.report.plots.files import write_figure_files
 
     assert picture.draw is not None
-    return write_figure_files(picture.draw(), folder / picture.stem, picture.caption.split(".")[0], kinds)
+    return write_figure_files(
+        picture.draw(), folder / picture.stem, picture.caption.split(".")[0], kinds
+    )
 
 
 def _read_claim_browser(run_dir: Path) -> ClaimBrowser | None:
-    """The claims of the run, where its folder holds them (those of an engine's rows or of a table of counts do not)."""
+    """The claims of the run, where its folder holds them (those of an engine's rows or of a table
+    of counts do not)."""
     from factaudit.report.claim_browser import ClaimBrowser
 
     try:

@@ -13,12 +13,20 @@ from factaudit.files import write_json
 
 RESULTS_SCHEMA = "factaudit.results/2"
 #: What is in ``results.json``, and of what type.
-_RESULT_KEYS: dict[str, Any] = {"signature": "", "about": {}, "audits": {}, "findings": [], "calls": [], "sections": []}
+_RESULT_KEYS: dict[str, Any] = {
+    "signature": "",
+    "about": {},
+    "audits": {},
+    "findings": [],
+    "calls": [],
+    "sections": [],
+}
 _REQUIRED_KEYS = ("signature", "audits")
 
 
 def write_results_json(run_dir: Path, content: Mapping[str, Any]) -> None:
-    """Write the content of `Results.to_dict` into a run folder; ``tables`` says where each audit's rows lie as CSV.
+    """Write the content of `Results.to_dict` into a run folder; ``tables`` says where each audit's
+    rows lie as CSV.
 
     On one line, as the encoder of the standard library is many times slower with line breaks.
     """
@@ -27,7 +35,8 @@ def write_results_json(run_dir: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_results_json(run_dir: Path) -> Mapping[str, Any]:
-    """The ``results.json`` of a run folder, with every key; raises `InputError` where it is none of ours."""
+    """The ``results.json`` of a run folder, with every key; raises `InputError` where it is none of
+    ours."""
     path = run_dir / "results.json"
     try:
         results = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_nan_constant)
@@ -36,8 +45,8 @@ def read_results_json(run_dir: Path) -> Mapping[str, Any]:
             str(run_dir),
             [
                 Problem(
-                    "this is not a run folder: it has no results.json; expected a folder that `factaudit audit` "
-                    "or `factaudit run` wrote"
+                    "this is not a run folder: it has no results.json; expected a folder that"
+                    " `factaudit audit` or `factaudit run` wrote"
                 )
             ],
         ) from None
@@ -45,15 +54,22 @@ def read_results_json(run_dir: Path) -> Mapping[str, Any]:
         raise InputError(str(path), [Problem(f"not JSON: {error}")]) from None
     schema = results.get("schema") if isinstance(results, dict) else None
     if schema != RESULTS_SCHEMA:
-        raise InputError(str(path), [Problem(f"expected the schema {RESULTS_SCHEMA!r}, found {schema!r}")])
+        raise InputError(
+            str(path), [Problem(f"expected the schema {RESULTS_SCHEMA!r}, found {schema!r}")]
+        )
     whole = {key: results.get(key, type(empty)()) for key, empty in _RESULT_KEYS.items()}
     wrong = [key for key, empty in _RESULT_KEYS.items() if type(whole[key]) is not type(empty)]
     if wrong or not {*_REQUIRED_KEYS} <= {*results}:
-        raise InputError(str(path), [Problem(f"expected the keys that a run writes: {', '.join(_RESULT_KEYS)}")])
+        raise InputError(
+            str(path), [Problem(f"expected the keys that a run writes: {', '.join(_RESULT_KEYS)}")]
+        )
     for name in whole["audits"]:
         # The name becomes a file's.
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-            raise InputError(str(path), [Problem(f"expected audit names of letters, digits and _, found {name!r}")])
+            raise InputError(
+                str(path),
+                [Problem(f"expected audit names of letters, digits and _, found {name!r}")],
+            )
     return results | whole
 
 

@@ -18,7 +18,9 @@ SCREEN_WIDTH = 100
 MAX_HEAD_WIDTH = 24
 
 
-def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREEN_WIDTH) -> list[str]:
+def wrap_terminal_paragraph(
+    paragraph: str, indent: str = "", width: int = SCREEN_WIDTH
+) -> list[str]:
     """A paragraph in lines of a terminal; no number is parted from its per cent sign.
 
     indent: what the first line begins with; the others begin with as many spaces.
@@ -31,16 +33,26 @@ def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREE
 def describe_run(results: Mapping[str, Any], folder: Path) -> list[str]:
     """What the terminal shows of a run that is done: the first screen, and what to do next."""
     counts = Counter(finding["severity"] for finding in results["findings"])
-    told = [format_count(counts[key], noun) for key, noun in (("fail", "problem"), ("warn", "warning")) if counts[key]]
+    told = [
+        format_count(counts[key], noun)
+        for key, noun in (("fail", "problem"), ("warn", "warning"))
+        if counts[key]
+    ]
     why = f", which explains {' and '.join(told)}" if told else ""
-    lines = ["", *format_terminal_screen(results), "", f"next      open {folder / 'report.html'}{why}"]
+    lines = [
+        "",
+        *format_terminal_screen(results),
+        "",
+        f"next      open {folder / 'report.html'}{why}",
+    ]
     if (folder / "claims.parquet").is_file():
         lines.append(f"          look at single claims: factaudit view {folder}")
     return lines
 
 
 def format_terminal_screen(results: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a run's first screen, for a terminal; results: the content of ``results.json``."""
+    """The lines of a run's first screen, for a terminal; results: the content of
+    ``results.json``."""
     screen = compose_screen(results)
     title = str(results["about"].get("title") or DEFAULT_TITLE)
     head = screen.size if title == DEFAULT_TITLE else f"{title}: {screen.size}"
@@ -66,7 +78,10 @@ def _format_terminal_screen_table(screen: Screen) -> Iterator[str]:
     widths[0] = max(12, min(widths[0], SCREEN_WIDTH - sum(width + 2 for width in widths[1:])))
     for line in lines:
         name, cells = _cut_in_middle(line[0], widths[0]), line[1:]
-        columns = [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))]
+        columns = [
+            name.ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)),
+        ]
         yield "  ".join(columns).rstrip()
     if screen.more_rows:
         yield f"{screen.describe_shown_rows()}; the report has all."

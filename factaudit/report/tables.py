@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns
-from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range, format_heading_with_unit
+from factaudit.audit.core.figure_formatting import (
+    format_audit_figure,
+    format_figure_range,
+    format_heading_with_unit,
+)
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.files import write_text
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
@@ -24,8 +28,8 @@ _PLAIN_COLUMN = Column("")
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table to read. ``numeric_columns[i]``: column i holds figures. ``total``: rows there are; ``rows`` may be
-    fewer."""
+    """A table to read. ``numeric_columns[i]``: column i holds figures. ``total``: rows there are;
+    ``rows`` may be fewer."""
 
     caption: str
     columns: list[str]
@@ -34,8 +38,11 @@ class ReportTable:
     total: int
 
 
-def build_report_table(rows: Sequence[Row], declared: Mapping[str, Column], caption: str) -> ReportTable:
-    """Rows of an audit to read: keys first, then figures, each with its interval in brackets; means over all first."""
+def build_report_table(
+    rows: Sequence[Row], declared: Mapping[str, Column], caption: str
+) -> ReportTable:
+    """Rows of an audit to read: keys first, then figures, each with its interval in brackets; means
+    over all first."""
     rows = sorted(rows, key=lambda row: not is_total_key(row.get("dataset")))
     shown = {
         key: column
@@ -43,19 +50,29 @@ def build_report_table(rows: Sequence[Row], declared: Mapping[str, Column], capt
         if column.shown is True or (column.shown == "any" and any(row.get(key) for row in rows))
     }
     # How many stand behind a figure comes before the figure.
-    columns = sorted(shown, key=lambda key: (not shown[key].key, not (key == "n" or key[:2] == "n_")))
+    columns = sorted(
+        shown, key=lambda key: (not shown[key].key, not (key == "n" or key[:2] == "n_"))
+    )
     numeric = [shown[key].unit != "text" for key in columns]
-    body = [[_format_cell(row, key, shown[key]) for key in columns] for row in rows[:MAX_TABLE_ROWS]]
-    return ReportTable(caption, [format_heading_with_unit(shown[key]) for key in columns], numeric, body, len(rows))
+    body = [
+        [_format_cell(row, key, shown[key]) for key in columns] for row in rows[:MAX_TABLE_ROWS]
+    ]
+    return ReportTable(
+        caption, [format_heading_with_unit(shown[key]) for key in columns], numeric, body, len(rows)
+    )
 
 
 def build_plain_report_table(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str, max_rows: int = MAX_TABLE_ROWS
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    caption: str,
+    max_rows: int = MAX_TABLE_ROWS,
 ) -> ReportTable:
     """A table of plain values in a given order of columns."""
     body = [[format_audit_figure(_PLAIN_COLUMN, value) for value in row] for row in rows[:max_rows]]
     numeric = [
-        any(isinstance(row[i], int | float) for row in rows) and not any(isinstance(row[i], str) for row in rows)
+        any(isinstance(row[i], int | float) for row in rows)
+        and not any(isinstance(row[i], str) for row in rows)
         for i in range(len(columns))
     ]
     return ReportTable(caption, list(columns), numeric, body, len(rows))
@@ -64,11 +81,16 @@ def build_plain_report_table(
 def _format_cell(row: Row, key: str, column: Column) -> str:
     text = format_audit_figure(column, row.get(key))
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    return text if low is None or high is None else f"{text} ({format_figure_range(column, low, high)})"
+    return (
+        text
+        if low is None or high is None
+        else f"{text} ({format_figure_range(column, low, high)})"
+    )
 
 
 def write_report_csv_table(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> Path:
-    """All rows and columns, UTF-8, null as an empty field, nested values as JSON; ``columns`` come first.
+    """All rows and columns, UTF-8, null as an empty field, nested values as JSON; ``columns`` come
+    first.
 
     Text that a spreadsheet would run as a formula is escaped (`factaudit.text.spreadsheet_cells`).
     """

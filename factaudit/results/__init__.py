@@ -1,4 +1,5 @@
-"""What do audits find? `compare` computes them; `Results` holds their rows, findings and decisions."""
+"""What do audits find? `compare` computes them; `Results` holds their rows, findings and
+decisions."""
 
 from factaudit.audit.core.result_rows import Row
 from factaudit.results.compute import compare, compare_counts

@@ -9,10 +9,19 @@ import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.result_rows import Row
-from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
+from factaudit.datasets.python_input import (
+    ClaimColumnNames,
+    MappingSource,
+    TableSource,
+    load_python_input_frames,
+)
 from factaudit.errors import UsageError
 from factaudit.signature import hash_texts
-from factaudit.tables.annotations import count_labels_by_grade, list_annotator_judgements, relabel_claims_by_annotations
+from factaudit.tables.annotations import (
+    count_labels_by_grade,
+    list_annotator_judgements,
+    relabel_claims_by_annotations,
+)
 from factaudit.tables.digest import compute_table_digest
 
 
@@ -20,8 +29,8 @@ from factaudit.tables.digest import compute_table_digest
 class ComparisonTables:
     """All that `compare` needs of claims and verdicts: whoever has this can let go of the verdicts.
 
-    tables_digest: of what was joined; evaluator_order: that of their verdicts; graded_labels: how people's grades
-    became labels (`count_labels_by_grade`).
+    tables_digest: of what was joined; evaluator_order: that of their verdicts; graded_labels: how
+    people's grades became labels (`count_labels_by_grade`).
     """
 
     judged: Judgements
@@ -46,16 +55,23 @@ class ComparisonTables:
             missing = "claims" if loaded.claims is None else "verdicts"
             raise UsageError(f"compare: there are no {missing} in what was given")
         table, verdict_table = loaded.claims, loaded.verdicts
-        if missed := {*verdict_table["evaluator"]} - {*verdict_table["evaluator"][verdict_table["repeat"] == 0]}:
+        if missed := {*verdict_table["evaluator"]} - {
+            *verdict_table["evaluator"][verdict_table["repeat"] == 0]
+        }:
             listed = ", ".join(sorted(map(str, missed)))
-            raise UsageError(f"compare: no verdict of {listed} has repeat 0, which audits read: number repeats from 0")
+            raise UsageError(
+                f"compare: no verdict of {listed} has repeat 0, which audits read: number repeats"
+                " from 0"
+            )
         annotations = loaded.annotations if annotations is None else annotations
         if label_rules and annotations is None:
             raise UsageError("label_rules: there are no annotations that they could be made of")
         said = None if annotations is None else list_annotator_judgements(annotations)
         if said is not None and label_rules:
             table = relabel_claims_by_annotations(table, said, label_rules[0])
-        judged = replace(Judgements.join(table, verdict_table, said), label_rules=tuple(label_rules))
+        judged = replace(
+            Judgements.join(table, verdict_table, said), label_rules=tuple(label_rules)
+        )
         read = [table, verdict_table] if said is None else [table, verdict_table, said]
         digest = hash_texts(*map(compute_table_digest, read), *label_rules)
         order = list(verdict_table["evaluator"].unique())

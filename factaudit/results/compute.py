@@ -51,7 +51,11 @@ class AuditRunOptions(TypedDict, total=False):
 
 def _make_intervals(options: AuditRunOptions) -> ClusterBootstrap | None:
     replicates = options.get("replicates", 2000)
-    return ClusterBootstrap(replicates, options.get("seed", 0), options.get("confidence", 0.95)) if replicates else None
+    return (
+        ClusterBootstrap(replicates, options.get("seed", 0), options.get("confidence", 0.95))
+        if replicates
+        else None
+    )
 
 
 def _assemble_results(
@@ -63,7 +67,8 @@ def _assemble_results(
 ) -> Results:
     """The results of audits with their signature and findings.
 
-    tables_digest: of what they are computed on. claim_and_evaluator_rows: rows of the claims by dataset, and of the
+    tables_digest: of what they are computed on. claim_and_evaluator_rows: rows of the claims by
+    dataset, and of the
     evaluators. chosen: the audits with their options.
     """
     claims, evaluators = claim_and_evaluator_rows
@@ -72,7 +77,8 @@ def _assemble_results(
         if name not in names:
             raise UsageError(f"trained_on: no evaluator {name!r}{suggest_known_name(name, names)}")
     evaluators = [
-        row | ({"trained_on": list(trained_on[row["name"]])} if row["name"] in trained_on else {}) for row in evaluators
+        row | ({"trained_on": list(trained_on[row["name"]])} if row["name"] in trained_on else {})
+        for row in evaluators
     ]
     drawn: Row = {"seed": options.get("seed", 0), "replicates": options.get("replicates", 2000)}
     drawn["confidence"] = options.get("confidence", 0.95)
@@ -91,7 +97,9 @@ def _assemble_results(
         "evaluators": hash_texts(*(f"{row['name']}={row['signature'] or ''}" for row in in_order)),
         "audits": hash_texts(*(make_signature(name, given) for name, given in chosen.items())),
     }
-    signature = make_signature("factaudit", {**drawn, "tables": tables_digest, "version": __version__, **own})
+    signature = make_signature(
+        "factaudit", {**drawn, "tables": tables_digest, "version": __version__, **own}
+    )
     findings, about["n_tests"] = run_audit_checks(audit_rows, about)
     return Results(signature, about, audit_rows, findings)
 
@@ -116,38 +124,52 @@ def compare(
     mapping: MappingSource | None = None,
     **columns: Unpack[ClaimColumnNames],
 ) -> Results:
-    """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
+    """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or
+    ``{"rates": {options}}``).
 
     Args:
-        claims: a frame or the path of a file, of any shape; a validated table (`factaudit.tables`) is taken as it is.
+        claims: a frame or the path of a file, of any shape; a validated table (`factaudit.tables`)
+        is taken as it is.
             Or `ComparisonTables`, which has the verdicts and annotations too.
         verdicts: likewise, of these claims; None where the claims' frame has them.
-        evaluators: the columns that hold what one evaluator said each (of a table of verdicts: the evaluators to read).
-        columns: which column of yours is which of claims: ``label="human", system="model"``. Others are found by their
+        evaluators: the columns that hold what one evaluator said each (of a table of verdicts: the
+        evaluators to read).
+        columns: which column of yours is which of claims: ``label="human", system="model"``. Others
+        are found by their
             names and values.
-        mapping: what else says how the frames are read, as a YAML of `factaudit inspect --write` does.
+        mapping: what else says how the frames are read, as a YAML of `factaudit inspect --write`
+        does.
         seed: of the bootstrap, where one is needed.
         replicates: of the bootstrap; 0 gives no intervals at all.
         confidence: of all intervals.
-        decisions: limits of an evaluator (`factaudit.audit.core.decision_limits.DecisionLimits`) in place of defaults.
-        trained_on: evaluator name to the data sets (or the beginning of their names) that it was trained on: the first
+        decisions: limits of an evaluator (`factaudit.audit.core.decision_limits.DecisionLimits`) in
+        place of defaults.
+        trained_on: evaluator name to the data sets (or the beginning of their names) that it was
+        trained on: the first
             screen warns of them.
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
         annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
-        label_rules: the first makes the claims' labels of the annotations. By default the labels are the claims' own.
+        label_rules: the first makes the claims' labels of the annotations. By default the labels
+        are the claims' own.
     """
     known = list_computable_audits()
     chosen = read_audit_names_and_options(audits)
     ready = (
         claims
         if isinstance(claims, ComparisonTables)
-        else ComparisonTables.join(claims, verdicts, annotations, label_rules, mapping, columns, evaluators)
+        else ComparisonTables.join(
+            claims, verdicts, annotations, label_rules, mapping, columns, evaluators
+        )
     )
     judged = ready.judged
     if audits is None:
         applies = {name: known[name].applies for name in chosen}
-        chosen = {n: given for n, given in chosen.items() if (asked := applies[n]) is None or asked(judged)}
+        chosen = {
+            n: given
+            for n, given in chosen.items()
+            if (asked := applies[n]) is None or asked(judged)
+        }
     for name, given in chosen.items():
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(given, signatures or {})
@@ -177,14 +199,17 @@ def compare(
 
 @use_one_blas_thread()
 def compare_counts(
-    counts: pd.DataFrame, *, audits: Sequence[str | Mapping[str, Any]] | None = None, **options: Unpack[AuditRunOptions]
+    counts: pd.DataFrame,
+    *,
+    audits: Sequence[str | Mapping[str, Any]] | None = None,
+    **options: Unpack[AuditRunOptions],
 ) -> Results:
     """Audit evaluators of which only numbers of claims are known, by the code that audits claims.
 
-    counts: a validated counts table (`factaudit.tables.counts_table`); the rest as in `compare`. By default all audits
-    that can do with it; those that need to know how many labelled errors were found read the rows that say so. Where
-    ``n_known`` is 0, figures that follow from numbers of claims alone are null. Raises `UsageError` for an audit that
-    needs claims.
+    counts: a validated counts table (`factaudit.tables.counts_table`); the rest as in `compare`. By
+    default all audits that can do with it; those that need to know how many labelled errors were
+    found read the rows that say so. Where ``n_known`` is 0, figures that follow from numbers of
+    claims alone are null. Raises `UsageError` for an audit that needs claims.
     """
     known = list_computable_audits()
     able = [name for name, audit in known.items() if audit.counts is not None]
@@ -193,19 +218,27 @@ def compare_counts(
     intervals = _make_intervals(options)
     levels = [level for level in LEVELS if (counts["level"] == level).any()]
     units = {
-        (level, kind): counted(t, level) for level in levels for kind, t in (("margins", counts), ("joint", joint))
+        (level, kind): counted(t, level)
+        for level in levels
+        for kind, t in (("margins", counts), ("joint", joint))
     }
     found: dict[str, Sequence[Row]] = {}
     for name, asked in chosen.items():
         audit, rows = known[name], list[Row]()
         by_level = "levels" in audit.options_model().model_fields
-        for level in [one for one in levels if one in asked.get("levels", LEVELS)] if by_level else levels[:1]:
+        for level in (
+            [one for one in levels if one in asked.get("levels", LEVELS)]
+            if by_level
+            else levels[:1]
+        ):
             judged = units[level, str(audit.counts)]
             if audit.compute is not None:
                 given = asked | ({"levels": [level]} if by_level else {})
                 rows += audit.compute(judged, **given, intervals=intervals)
         found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
-    claim_rows, evaluator_rows = about_of(units[levels[0], "margins"], counts["evaluator"].unique(), {})
+    claim_rows, evaluator_rows = about_of(
+        units[levels[0], "margins"], counts["evaluator"].unique(), {}
+    )
     is_unknown = not counts["n_known"].all()
     if is_unknown:
         found, claim_rows = {name: blank_unknown_counts(rows) for name, rows in found.items()}, []

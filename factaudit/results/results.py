@@ -29,8 +29,9 @@ _FINDING_COLUMNS = ["id", "severity", "evaluator", "dataset", "statement", "evid
 class Results:
     """What audits found. ``audits``: by name their rows (flat, rates in [0, 1], undefined is None).
 
-    ``results.rates``, or ``results["rates"]``, is the table of an audit: a row for each evaluator and data set (or what
-    else its rows are about) and a column for each figure. ``results.findings`` is what is said of them.
+    ``results.rates``, or ``results["rates"]``, is the table of an audit: a row for each evaluator
+    and data set (or what else its rows are about) and a column for each figure.
+    ``results.findings`` is what is said of them.
     """
 
     signature: str
@@ -48,27 +49,38 @@ class Results:
     @property
     def findings(self) -> pd.DataFrame:
         """The findings, a row each: severity (fail, warn, ok), statement, and what it is about."""
-        return pd.DataFrame(self.finding_rows, columns=None if self.finding_rows else _FINDING_COLUMNS)
+        return pd.DataFrame(
+            self.finding_rows, columns=None if self.finding_rows else _FINDING_COLUMNS
+        )
 
     @property
     def decisions(self) -> list[Row]:
-        """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot tell, ...), the
-        ``figure`` that it rests on, and ``why``. Evaluators that read nothing are no candidates."""
+        """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot
+        tell, ...), the ``figure`` that it rests on, and ``why``. Evaluators that read nothing are
+        no candidates."""
         run = make_audited_run(self.audits, self.about)
         candidates = [name for name in self.evaluators if name not in run.floors]
-        return [{"evaluator": name, **vars(answer)} for name in candidates for answer in list_decisions(run, name)]
+        return [
+            {"evaluator": name, **vars(answer)}
+            for name in candidates
+            for answer in list_decisions(run, name)
+        ]
 
     def __getitem__(self, audit: str) -> pd.DataFrame:
         """`table` of an audit; raises a `KeyError` where there is none of this name."""
         if audit not in self.audits:
-            raise KeyError(f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}")
+            raise KeyError(
+                f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}"
+            )
         return self.table(audit)
 
     def __getattr__(self, name: str) -> pd.DataFrame:
         """`table` of an audit; raises an `AttributeError` where there is none of this name."""
         audits = self.__dict__.get("audits", {})
         if name.startswith("_") or name not in audits:
-            raise AttributeError(f"no audit {name!r} in these results{suggest_known_name(name, list(audits))}")
+            raise AttributeError(
+                f"no audit {name!r} in these results{suggest_known_name(name, list(audits))}"
+            )
         return self.table(name)
 
     def __dir__(self) -> list[str]:
@@ -80,7 +92,10 @@ class Results:
     def __repr__(self) -> str:
         n_claims = sum(row.get("n_claims") or 0 for row in self.about.get("claims") or [])
         evaluators = ", ".join(self.evaluators[:4]) + ", ..." * (len(self.evaluators) > 4)
-        return f"<Results of {n_claims:,} claims, evaluators {evaluators}; audits {', '.join(self.audits)}>"
+        return (
+            f"<Results of {n_claims:,} claims, evaluators {evaluators}; audits"
+            f" {', '.join(self.audits)}>"
+        )
 
     def __str__(self) -> str:
         """What `print` shows: the first screen."""
@@ -96,25 +111,33 @@ class Results:
         return render_html_screen(compose_screen(self.to_dict()))
 
     def table(self, audit: str, **where: object) -> pd.DataFrame:
-        """The rows of one audit that have these values, as a DataFrame; undefined figures are missing values.
+        """The rows of one audit that have these values, as a DataFrame; undefined figures are
+        missing values.
 
         Examples:
-            >>> results.table("rates", dataset="__macro__", evaluator=["tfidf", "rouge2"])  # doctest: +SKIP
+            >>> both = ["tfidf", "rouge2"]
+            >>> results.table("rates", dataset="__macro__", evaluator=both)  # doctest: +SKIP
         """
         return pd.DataFrame(self.rows(audit, **where))
 
     def rows(self, audit: str, **where: object) -> list[Row]:
-        """The rows of one audit that have these values (of a list: one of them), evaluators in the order of the report.
+        """The rows of one audit that have these values (of a list: one of them), evaluators in the
+        order of the report.
 
         Raises `UsageError` for an audit, or a key, that is not there.
         """
         if audit not in self.audits:
-            raise UsageError(f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}")
+            raise UsageError(
+                f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}"
+            )
         keys = list_row_keys(self.audits[audit])
         for key in where:
             if keys and key not in keys:
                 raise UsageError(f"rows of {audit} have no {key!r}{suggest_known_name(key, keys)}")
-        wanted = {key: value if isinstance(value, list | tuple) else [value] for key, value in where.items()}
+        wanted = {
+            key: value if isinstance(value, list | tuple) else [value]
+            for key, value in where.items()
+        }
         found = select_rows_by_keys(self.audits[audit], wanted)
         columns = list_declared_columns(find_audit_declaration(audit, found).columns, found)
         return sort_declared_rows(found, columns, self.evaluators)
@@ -127,7 +150,8 @@ class Results:
         panel: str | None = None,
         **where: object,
     ) -> Figure:
-        """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
+        """The report's figure of one audit, of the rows that have these values; an evaluator looks
+        the same in each.
 
         Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given.
 
@@ -149,12 +173,17 @@ class Results:
         if panel is not None:
             if isinstance(plot, ScatterPlot) or panel not in plot.keys:
                 known = [] if isinstance(plot, ScatterPlot) else list(plot.keys)
-                raise UsageError(f"panel: the figure of {audit} has no {panel!r}{suggest_known_name(panel, known)}")
+                raise UsageError(
+                    f"panel: the figure of {audit} has no"
+                    f" {panel!r}{suggest_known_name(panel, known)}"
+                )
             plot = replace(plot, keys=(panel,))
         if "level" not in where and any(row.get("level") == "claim" for row in rows):
             rows = [row for row in rows if row["level"] == "claim"]
         if not rows:
-            raise UsageError(f"there is nothing to draw: the audit {audit!r} has no rows with these values")
+            raise UsageError(
+                f"there is nothing to draw: the audit {audit!r} has no rows with these values"
+            )
         run = make_audited_run(self.audits, self.about)
         if declared.readable is not None:
             rows = declared.readable(rows)[0]
@@ -164,7 +193,9 @@ class Results:
         from factaudit.report.plots.style import use_report_style
 
         with use_report_style(in_own_axes=ax is not None):
-            return draw_audit_plot(plot, rows, declared.columns, self.evaluators, run.floors, ax).figure
+            return draw_audit_plot(
+                plot, rows, declared.columns, self.evaluators, run.floors, ax
+            ).figure
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``, with all rows of every audit."""
@@ -174,7 +205,8 @@ class Results:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``results.json``, its tables and the report into a folder; returns the path of ``report.html``."""
+        """Write ``results.json``, its tables and the report into a folder; returns the path of
+        ``report.html``."""
         from factaudit.report.rendering import render_report
 
         write_results_json(Path(folder), self.to_dict())

@@ -19,9 +19,12 @@ COMMAND_LINE_KEY = "factaudit.command_line"
 
 
 def translate_error_text_to_python(text: str) -> str:
-    """A message that names options of the command line, as it names arguments; within a command it stays.
+    """A message that names options of the command line, as it names arguments; within a command it
+    stays.
 
-    >>> translate_error_text_to_python("no claims in it: say --claim COLUMN, or name the file that has them")
+    >>> translate_error_text_to_python(
+    ...     "no claims in it: say --claim COLUMN, or name the file that has them"
+    ... )
     'no claims in it: say claim="COLUMN", or name the file that has them'
     """
     click = sys.modules.get("click")
@@ -33,7 +36,11 @@ def translate_error_text_to_python(text: str) -> str:
         part = re.sub(r"--evaluator COLUMN", 'evaluators=["COLUMN"]', parts[at])
         part = re.sub(r"--option (\w+)=([^\s,;)]+)", r'\1="\2"', part)
         part = re.sub(r"--(people|ignore|high-is-error) ([\w.]+)", r"mapping={'\1': ['\2']}", part)
-        part = re.sub(r"--(columns|labels|scale|threshold) ([^\s;)=]+=[^\s;)]*[^\s;),])", _format_mapping, part)
+        part = re.sub(
+            r"--(columns|labels|scale|threshold) ([^\s;)=]+=[^\s;)]*[^\s;),])",
+            _format_mapping,
+            part,
+        )
         part = re.sub(r"--([a-z-]+) ([\w.\[\]]+)", _format_argument, part)
         parts[at] = re.sub(r"(?<![\w-])--([a-z-]+)", lambda found: found[1].replace("-", "_"), part)
     return "".join(parts)
@@ -46,7 +53,8 @@ def _format_argument(option: re.Match[str]) -> str:
 
 
 def _format_mapping(option: re.Match[str]) -> str:
-    """``--labels good=1,bad=0`` as ``mapping={"labels": {"good": 1, "bad": 0}}``; a scale ``1:5`` is ``[1, 5]``."""
+    """``--labels good=1,bad=0`` as ``mapping={"labels": {"good": 1, "bad": 0}}``; a scale ``1:5``
+    is ``[1, 5]``."""
     pairs = []
     for pair in option[2].split(","):
         name, _, value = pair.partition("=")
@@ -59,7 +67,8 @@ def _format_mapping(option: re.Match[str]) -> str:
 
 
 def raise_python_errors(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Let errors of a function of the Python API say what Python users can do: `translate_error_text_to_python`."""
+    """Let errors of a function of the Python API say what Python users can do:
+    `translate_error_text_to_python`."""
 
     @functools.wraps(function)
     def with_python_errors(*positional: Arguments.args, **named: Arguments.kwargs) -> Returned:
@@ -67,7 +76,8 @@ def raise_python_errors(function: Callable[Arguments, Returned]) -> Callable[Arg
             return function(*positional, **named)
         except InputError as error:
             error.problems = [
-                replace(one, message=translate_error_text_to_python(one.message)) for one in error.problems
+                replace(one, message=translate_error_text_to_python(one.message))
+                for one in error.problems
             ]
             raise
         except FactauditError as error:

@@ -10,7 +10,13 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from factaudit.errors import InputError, Problem, UsageError, format_error_first_line, suggest_known_name
+from factaudit.errors import (
+    InputError,
+    Problem,
+    UsageError,
+    format_error_first_line,
+    suggest_known_name,
+)
 from factaudit.files import check_no_pipe, resolve_path
 
 YamlPlace = tuple[str | int, ...]
@@ -33,7 +39,8 @@ class _Loader(yaml.SafeLoader):
 
 
 class YamlFile:
-    """A parsed YAML file: ``data`` (plain values, `yaml.safe_load`'s) and the line of each key and item."""
+    """A parsed YAML file: ``data`` (plain values, `yaml.safe_load`'s) and the line of each key and
+    item."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -56,14 +63,17 @@ class YamlFile:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else None
-            raise InputError(str(path), [Problem(f"not YAML: {error.problem}", line, unit="line")]) from None
+            raise InputError(
+                str(path), [Problem(f"not YAML: {error.problem}", line, unit="line")]
+            ) from None
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             # A control character; a date like 2024-13-01; brackets without end.
             raise self.error(f"not YAML: {format_error_first_line(error)}") from None
 
     def _record_lines(self, node: yaml.Node, place: YamlPlace, walked: set[int]) -> None:
         self.lines.setdefault(place, node.start_mark.line + 1)
-        if id(node) in walked:  # an alias: it may hold itself, or more of its kind than there are lines
+        # An alias: it may hold itself, or more of its kind than there are lines.
+        if id(node) in walked:
             return
         walked.add(id(node))
         if isinstance(node, yaml.MappingNode):
@@ -72,7 +82,10 @@ class YamlFile:
                 name = str(key.value)
                 line = key.start_mark.line + 1
                 if name in seen:
-                    raise InputError(str(self.path), [Problem(f"the key {name!r} is there twice", line, unit="line")])
+                    raise InputError(
+                        str(self.path),
+                        [Problem(f"the key {name!r} is there twice", line, unit="line")],
+                    )
                 seen.add(name)
                 self.lines[(*place, name)] = line
                 self._record_lines(value, (*place, name), walked)
@@ -83,13 +96,17 @@ class YamlFile:
     def override(self, settings: Mapping[str, Any]) -> None:
         """Set keys from outside: ``{"seed": 1, "factscore.k": 3, "evaluators.0.random.seed": 2}``.
 
-        Mappings that are missing on the way are made. Problems with a value are then said of ``--set``, not of a line.
-        The file's own paths are relative to its folder; ``data``, ``claims`` and ``verdicts`` given from outside, to
-        where the user stands. Raises `UsageError` where there is no place for a key.
+        Mappings that are missing on the way are made. Problems with a value are then said of
+        ``--set``, not of a line. The file's own paths are relative to its folder; ``data``,
+        ``claims`` and ``verdicts`` given from outside, to where the user stands. Raises
+        `UsageError` where there is no place for a key.
         """
         for key, value in settings.items():
             self._override_key(
-                key, _resolve_yaml_value_from_folder(value) if key in ("data", "claims", "verdicts") else value
+                key,
+                _resolve_yaml_value_from_folder(value)
+                if key in ("data", "claims", "verdicts")
+                else value,
             )
 
     def _override_key(self, key: str, value: Any) -> None:
@@ -107,13 +124,15 @@ class YamlFile:
 
     @staticmethod
     def wrap_in_lists(block: Any, *keys: str) -> None:
-        """Put what stands alone under ``keys`` of ``block`` into a list of one: a path, or a ``{NAME: {options}}``."""
+        """Put what stands alone under ``keys`` of ``block`` into a list of one: a path, or a
+        ``{NAME: {options}}``."""
         for key in keys if isinstance(block, dict) else ():
             if isinstance(block.get(key), str | dict):
                 block[key] = [block[key]]
 
     def problem(self, message: str, place: YamlPlace = ()) -> Problem:
-        """A problem at the line of ``place``, or of the nearest thing around it that the file has."""
+        """A problem at the line of ``place``, or of the nearest thing around it that the file
+        has."""
         for given in self._overridden:
             if place[: len(given)] == given:
                 name = f"{'.'.join(map(str, given))}: "
@@ -141,7 +160,8 @@ def parse_plain_yaml(text: str) -> Any:
 
 
 def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """``["seed=1", "audits=[rates]"]`` as keys and YAML values. Raises `UsageError` that names the option."""
+    """``["seed=1", "audits=[rates]"]`` as keys and YAML values. Raises `UsageError` that names the
+    option."""
     found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -155,7 +175,8 @@ def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[
 
 
 def parse_option_of_varied_settings(pairs: Iterable[str]) -> dict[str, list[Any]]:
-    """``["k=1,3", "verifier=[unigram, rouge2]"]`` as keys and lists of YAML values. Raises `UsageError`.
+    """``["k=1,3", "verifier=[unigram, rouge2]"]`` as keys and lists of YAML values. Raises
+    `UsageError`.
 
     >>> parse_option_of_varied_settings(["retriever.k=1,3", "parser=original"])
     {'k': [1, 3], 'parser': ['original']}
@@ -164,12 +185,17 @@ def parse_option_of_varied_settings(pairs: Iterable[str]) -> dict[str, list[Any]
     for pair in pairs:
         listed = re.sub(r"^([^=]+)=(?!\[)(.+)$", r"\1=[\2]", pair, flags=re.DOTALL)
         for key, values in parse_yaml_set_options([listed], "--vary").items():
-            found.setdefault(key.removeprefix("retriever."), []).extend(values if values else [values])
+            found.setdefault(key.removeprefix("retriever."), []).extend(
+                values if values else [values]
+            )
     return found
 
 
-def check_yaml_settings(model: type[ModelType], data: Any, file: YamlFile | None = None) -> ModelType:
-    """Validate ``data`` as ``model``: all problems together, with the file's lines, and hints for misspelt keys.
+def check_yaml_settings(
+    model: type[ModelType], data: Any, file: YamlFile | None = None
+) -> ModelType:
+    """Validate ``data`` as ``model``: all problems together, with the file's lines, and hints for
+    misspelt keys.
 
     Raises `InputError` (with a file) or `UsageError`.
     """
@@ -182,7 +208,9 @@ def check_yaml_settings(model: type[ModelType], data: Any, file: YamlFile | None
         problems = list(dict.fromkeys(_list_yaml_validation_problems(model, data, error)))
         if file is None:
             raise UsageError("; ".join(message for message, _ in problems)) from None
-        raise InputError(str(file.path), [file.problem(message, place) for message, place in problems]) from None
+        raise InputError(
+            str(file.path), [file.problem(message, place) for message, place in problems]
+        ) from None
 
 
 def _list_yaml_validation_problems(
@@ -191,7 +219,8 @@ def _list_yaml_validation_problems(
     found = error.errors()
     places = [_locate_validation_error_in_yaml(item, data) for item in found]
     for item, place in zip(found, places, strict=True):
-        # Where text or an object may stand and there is an object, only what is wrong with the object counts.
+        # Where text or an object may stand and there is an object, only what is wrong with the
+        # object counts.
         rivals = [other for other in places if other[: len(place)] == place]
         if item["type"] == "string_type" and isinstance(item["input"], dict) and len(rivals) > 1:
             continue
@@ -199,10 +228,13 @@ def _list_yaml_validation_problems(
 
 
 def _locate_validation_error_in_yaml(found: Any, data: Any) -> YamlPlace:
-    """The keys of the file among a location's parts: pydantic also names the branch of a union that it tried."""
+    """The keys of the file among a location's parts: pydantic also names the branch of a union that
+    it tried."""
     place: list[str | int] = []
     for part in found["loc"]:
-        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
+        if (isinstance(data, dict) and part in data) or (
+            isinstance(data, list) and isinstance(part, int)
+        ):
             place.append(part)
             data = data[part]
         elif found["type"] == "missing" and part == found["loc"][-1]:
@@ -216,7 +248,9 @@ def _format_yaml_problem(model: type[BaseModel], found: Any, place: YamlPlace) -
         for part in found["loc"][:-1]:
             field = model.model_fields.get(part)
             if field is None:  # a branch of a union, by its name
-                model = next((one for one in _find_nested_yaml_models(model) if one.__name__ == part), model)
+                model = next(
+                    (one for one in _find_nested_yaml_models(model) if one.__name__ == part), model
+                )
             elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
                 model = field.annotation
         known = [field.alias or key for key, field in model.model_fields.items()]

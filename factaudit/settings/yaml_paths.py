@@ -1,4 +1,5 @@
-"""Which options hold paths, by the types that they are declared with, and where a YAML's paths lead."""
+"""Which options hold paths, by the types that they are declared with, and where a YAML's paths
+lead."""
 
 from __future__ import annotations
 
@@ -29,31 +30,38 @@ class YamlPathKind(Enum):
     EVALUATORS = "evaluators, whose own options say what is a path"
 
 
-#: The type of an option that takes a name or a path (a model on the hub or in a folder). One that takes a path alone
-#: is declared as `Path`; any other text is left as it is.
+#: The type of an option that takes a name or a path (a model on the hub or in a folder). One that
+#: takes a path alone is declared as `Path`; any other text is left as it is.
 NameOrPath = Annotated[str, YamlPathKind.NAME_OR_PATH]
 
 
 def find_yaml_path_options(option_class: Callable[..., Any]) -> dict[str, YamlPathKind]:
-    """The options of a dataclass or function whose values hold paths, and how; none where its types cannot be read."""
+    """The options of a dataclass or function whose values hold paths, and how; none where its types
+    cannot be read."""
     try:
         hints = get_type_hints(option_class, include_extras=True)
     except (NameError, TypeError, AttributeError):
         return {}
-    return {name: kind for name, hint in hints.items() if (kind := _find_yaml_path_kind(hint)) is not None}
+    return {
+        name: kind
+        for name, hint in hints.items()
+        if (kind := _find_yaml_path_kind(hint)) is not None
+    }
 
 
 def _find_yaml_path_kind(type_hint: Any) -> YamlPathKind | None:
     if type_hint is Path:
         return YamlPathKind.PATH
-    marks = [mark for mark in getattr(type_hint, "__metadata__", ()) if isinstance(mark, YamlPathKind)]
+    marks = [
+        mark for mark in getattr(type_hint, "__metadata__", ()) if isinstance(mark, YamlPathKind)
+    ]
     inner = (_find_yaml_path_kind(each) for each in get_args(type_hint))
     return marks[0] if marks else next((kind for kind in inner if kind is not None), None)
 
 
 class YamlPaths:
-    """The paths that a YAML file names: relative to its folder, with ``${data}`` for its ``data``; all that is wrong
-    with them is collected, and raised together by `check`."""
+    """The paths that a YAML file names: relative to its folder, with ``${data}`` for its ``data``;
+    all that is wrong with them is collected, and raised together by `check`."""
 
     def __init__(self, file: YamlFile, data: str | None) -> None:
         self.file = file
@@ -62,7 +70,8 @@ class YamlPaths:
         self.problems: list[Problem] = []
 
     def resolve_path(self, text: str, place: YamlPlace) -> str:
-        """The absolute path; one that does not exist is a problem, unless it is published data yet to be fetched."""
+        """The absolute path; one that does not exist is a problem, unless it is published data yet
+        to be fetched."""
         if is_reference(text):
             try:
                 return str(locate_published_reference(text, self.data))
@@ -70,7 +79,11 @@ class YamlPaths:
                 self.problems.append(self.file.problem(str(error), place))
                 return text
         if "${data}" in text and self.data is None:
-            self.problems.append(self.file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", place))
+            self.problems.append(
+                self.file.problem(
+                    "${data} is used, but 'data' is not set (--set data=FOLDER)", place
+                )
+            )
             return text
         full = self._make_absolute(text)
         if not full.exists():
@@ -88,15 +101,23 @@ class YamlPaths:
 
     def resolve_files(self, texts: Sequence[str], *place: str | int) -> list[str]:
         """The absolute paths of a key's files, patterns expanded."""
-        return [self.resolve_file(text, where) for text, where in self.expand_patterns(texts, *place)]
+        return [
+            self.resolve_file(text, where) for text, where in self.expand_patterns(texts, *place)
+        ]
 
-    def expand_patterns(self, texts: Sequence[str], *place: str | int) -> Iterator[tuple[str, YamlPlace]]:
-        """A key's paths with their places; a pattern (``verdicts/*.parquet``) gives all that it matches, by name. One
-        that matches nothing, and a path that exists, stay as they are.
+    def expand_patterns(
+        self, texts: Sequence[str], *place: str | int
+    ) -> Iterator[tuple[str, YamlPlace]]:
+        """A key's paths with their places; a pattern (``verdicts/*.parquet``) gives all that it
+        matches, by name. One that matches nothing, and a path that exists, stay as they are.
         """
         for at, text in enumerate(texts):
             matching: list[str] = []
-            if _WILDCARDS & set(text) and not is_reference(text) and ("${data}" not in text or self.data is not None):
+            if (
+                _WILDCARDS & set(text)
+                and not is_reference(text)
+                and ("${data}" not in text or self.data is not None)
+            ):
                 path = self._make_absolute(text)
                 matching = [] if path.exists() else sorted(glob(str(path), recursive=True))
             for name in matching or [text]:
@@ -106,9 +127,12 @@ class YamlPaths:
         return resolve_path(self.base / Path(text.replace("${data}", self.data or "")).expanduser())
 
     def resolve_option(self, path_kind: YamlPathKind | None, value: Any, place: YamlPlace) -> Any:
-        """An option's value, or list of values, of a declared kind: the paths in it absolute, missing ones problems."""
+        """An option's value, or list of values, of a declared kind: the paths in it absolute,
+        missing ones problems."""
         if isinstance(value, list):
-            return [self.resolve_option(path_kind, one, (*place, at)) for at, one in enumerate(value)]
+            return [
+                self.resolve_option(path_kind, one, (*place, at)) for at, one in enumerate(value)
+            ]
         if not isinstance(value, str):
             return value
         if path_kind is YamlPathKind.FORMAT_AND_PATH and ":" in value:
@@ -120,8 +144,11 @@ class YamlPaths:
             return self.resolve_path(value, place)
         return value
 
-    def collect_problem(self, checker: Callable[[Any], object], spec: Any, *place: str | int) -> bool:
-        """Call ``checker`` with a value; where it is refused, that is a problem at its line. Whether it was taken."""
+    def collect_problem(
+        self, checker: Callable[[Any], object], spec: Any, *place: str | int
+    ) -> bool:
+        """Call ``checker`` with a value; where it is refused, that is a problem at its line.
+        Whether it was taken."""
         try:
             checker(spec)
         except UsageError as error:

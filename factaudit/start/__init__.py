@@ -1,1 +1,2 @@
-"""The first hour: an experiment on data that ships (``demo``), a YAML for the user's own files, its JSON schema."""
+"""The first hour: an experiment on data that ships (``demo``), a YAML for the user's own files, its
+JSON schema."""

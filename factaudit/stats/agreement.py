@@ -1,4 +1,5 @@
-"""How far raters agree: κ, α, ρ and r by the influence of units; IoU and κ of two evaluators by clusters."""
+"""How far raters agree: κ, α, ρ and r by the influence of units; IoU and κ of two evaluators by
+clusters."""
 
 from __future__ import annotations
 
@@ -17,18 +18,24 @@ from factaudit.stats.undefined_values import divide_or_undefined
 def correlation_interval(
     statistic: Statistic, cluster: np.ndarray, confidence: float, telling: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """The interval of κ, α, ρ or r on Fisher's scale; (NaN, NaN) of fewer than `MIN_CLUSTERS` clusters.
+    """The interval of κ, α, ρ or r on Fisher's scale; (NaN, NaN) of fewer than `MIN_CLUSTERS`
+    clusters.
 
-    cluster, telling: as `factaudit.stats.influence.interval` takes them; of κ the units on which raters differ tell.
+    cluster, telling: as `factaudit.stats.influence.interval` takes them; of κ the units on which
+    raters differ tell.
     """
-    return interval(statistic, cluster, "fisher", confidence, min_clusters=MIN_CLUSTERS, telling=telling)
+    return interval(
+        statistic, cluster, "fisher", confidence, min_clusters=MIN_CLUSTERS, telling=telling
+    )
 
 
 def weighted_kappa(a: np.ndarray, b: np.ndarray) -> Statistic:
-    """Cohen's κ with quadratic weights of two raters' grades: 1 - mean (a - b)² / what chance makes of it.
+    """Cohen's κ with quadratic weights of two raters' grades: 1 - mean (a - b)² / what chance makes
+    of it.
 
-    a, b: float (n,), on one scale. Of whole grades it is Cohen 1968's, of labels 1 and 0 Cohen 1960's, of any numbers
-    Lin's concordance correlation (1989). Undefined where both raters give one and the same grade.
+    a, b: float (n,), on one scale. Of whole grades it is Cohen 1968's, of labels 1 and 0 Cohen
+    1960's, of any numbers Lin's concordance correlation (1989). Undefined where both raters give
+    one and the same grade.
 
     >>> round(weighted_kappa(np.array([1.0, 2, 3, 3]), np.array([1.0, 2, 2, 3])).point, 3)
     0.8
@@ -47,8 +54,8 @@ def weighted_kappa(a: np.ndarray, b: np.ndarray) -> Statistic:
 def pearson(x: np.ndarray, y: np.ndarray) -> Statistic:
     """Pearson's r of float (n,) each; undefined where x or y is the same everywhere.
 
-    The influence is by leaving out each unit: of skewed scores the infinitesimal one gives intervals that are too
-    narrow (88 % of 20 pairs; these cover 95 to 97).
+    The influence is by leaving out each unit: of skewed scores the infinitesimal one gives
+    intervals that are too narrow (88 % of 20 pairs; these cover 95 to 97).
 
     >>> round(pearson(np.array([1.0, 2, 3]), np.array([2.0, 4, 7])).point, 3)
     0.993
@@ -60,9 +67,11 @@ def pearson(x: np.ndarray, y: np.ndarray) -> Statistic:
     point = min(max(float(x @ y / np.sqrt((x @ x) * (y @ y))), -1.0), 1.0)
     more = n / max(n - 1, 1)
     left = divide_or_undefined(
-        x @ y - more * x * y, np.sqrt(np.maximum((x @ x - more * x * x) * (y @ y - more * y * y), 0))
+        x @ y - more * x * y,
+        np.sqrt(np.maximum((x @ x - more * x * x) * (y @ y - more * y * y), 0)),
     )
-    # Where all others are alike there is no r without this unit: it counts as if it changed nothing.
+    # Where all others are alike there is no r without this unit: it counts as if it changed
+    # nothing.
     return Statistic(point, (point - np.where(np.isnan(left), point, left)) / more)
 
 
@@ -84,14 +93,20 @@ def spearman(x: np.ndarray, y: np.ndarray) -> Statistic:
     return Statistic(point, influence / len(x))
 
 
-def krippendorff_alpha(values: np.ndarray, unit: np.ndarray, n_units: int, *, ordinal: bool = False) -> Statistic:
-    """Krippendorff's α (2011): 1 - observed / expected disagreement; the influence is that of each unit, (n_units,).
+def krippendorff_alpha(
+    values: np.ndarray, unit: np.ndarray, n_units: int, *, ordinal: bool = False
+) -> Statistic:
+    """Krippendorff's α (2011): 1 - observed / expected disagreement; the influence is that of each
+    unit, (n_units,).
 
-    values: (r,), all that raters gave; unit: int (r,), 0..n_units-1, what each was given to. A unit with one value does
-    not count. Nominal: values are equal or not. Ordinal: the squared difference of midranks, which is the grades
-    between two, and half of those at both. Undefined where no unit has two values, or all values are equal.
+    values: (r,), all that raters gave; unit: int (r,), 0..n_units-1, what each was given to. A unit
+    with one value does
+    not count. Nominal: values are equal or not. Ordinal: the squared difference of midranks, which
+    is the grades between two, and half of those at both. Undefined where no unit has two values, or
+    all values are equal.
 
-    >>> found = krippendorff_alpha(np.array([1, 1, 2, 3, 3, 3]), np.array([0, 0, 1, 1, 2, 2]), 3, ordinal=True)
+    >>> values, units = np.array([1, 1, 2, 3, 3, 3]), np.array([0, 0, 1, 1, 2, 2])
+    >>> found = krippendorff_alpha(values, units, 3, ordinal=True)
     >>> round(found.point, 3)
     0.778
     """
@@ -124,7 +139,8 @@ def _midranks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _influence_through_ranks(slope: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """What one more unit of each grade changes by the ranks that it raises: those above it, and by half its equals'.
+    """What one more unit of each grade changes by the ranks that it raises: those above it, and by
+    half its equals'.
 
     slope: (n,), the derivative by each unit's rank; the mean over units.
     """
@@ -133,27 +149,35 @@ def _influence_through_ranks(slope: np.ndarray, codes: np.ndarray) -> np.ndarray
     return above[codes] / len(slope)
 
 
-def iou_interval(clusters: ClusterCounts, table: np.ndarray, class_index: int, confidence: float) -> IntervalEnds:
-    """The interval of the intersection over union of two raters' sets: (G,) each, Wilson's on the share of the union.
+def iou_interval(
+    clusters: ClusterCounts, table: np.ndarray, class_index: int, confidence: float
+) -> IntervalEnds:
+    """The interval of the intersection over union of two raters' sets: (G,) each, Wilson's on the
+    share of the union.
 
-    table: (k, 2, 2), a row for each of ``clusters``: its units by a's and b's answer (0 or 1). class_index: whose set.
+    table: (k, 2, 2), a row for each of ``clusters``: its units by a's and b's answer (0 or 1).
+    class_index: whose set.
     """
     both = table[:, class_index, class_index]
     union = table[:, class_index].sum(1) + table[:, :, class_index].sum(1) - both
-    low, high = estimate_clustered_proportions(clusters, both[:, None], union[:, None]).wilson_intervals(confidence)
+    low, high = estimate_clustered_proportions(
+        clusters, both[:, None], union[:, None]
+    ).wilson_intervals(confidence)
     return low[:, 0], high[:, 0]
 
 
 def kappa_interval(clusters: ClusterCounts, table: np.ndarray, confidence: float) -> IntervalEnds:
     """The interval of Cohen's κ = 1 - disagreement / (disagreement expected by chance): (G,) each.
 
-    table: (k, 2, 2), as in `iou_interval`. Wilson's interval of the disagreement, on the number of units that κ's own
-    linearised variance is worth (the expected disagreement is estimated, too), so that there is one where all agree.
-    NaN where no disagreement is expected, and where a or b answers the same everywhere: κ then cannot vary.
+    table: (k, 2, 2), as in `iou_interval`. Wilson's interval of the disagreement, on the number of
+    units that κ's own linearised variance is worth (the expected disagreement is estimated, too),
+    so that there is one where all agree. NaN where no disagreement is expected, and where a or b
+    answers the same everywhere: κ then cannot vary.
 
     >>> from factaudit.stats.clustered_proportions import ClusterCounts
     >>> table = np.array([[[4, 1], [0, 5]], [[2, 2], [1, 5]]])
-    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), table.reshape(2, 4), n_groups=1)
+    >>> groups, times = np.zeros(2, dtype=int), np.array([20, 20])
+    >>> counts = ClusterCounts(groups, times, table.reshape(2, 4), n_groups=1)
     >>> low, high = kappa_interval(counts, table, confidence=0.95)
     >>> round(low.item(), 3), round(high.item(), 3)
     (0.49, 0.67)
@@ -162,19 +186,28 @@ def kappa_interval(clusters: ClusterCounts, table: np.ndarray, confidence: float
     apart = table[:, 0, 1] + table[:, 1, 0]
     share = estimate_clustered_proportions(clusters, apart[:, None], n[:, None])
     disagreement = share.point[:, 0]
-    rate = divide_or_undefined(clusters.sum_by_group(table), clusters.sum_by_group(n)[:, None, None])
+    rate = divide_or_undefined(
+        clusters.sum_by_group(table), clusters.sum_by_group(n)[:, None, None]
+    )
     a, b = rate.sum(2), rate.sum(1)  # (G, 2): how often each says 0, 1
     chance = 1 - (a * b).sum(1)
     # d κ = -(dD E - D dE) / E², and E = 1 - sum of a_k b_k
     alone = (apart - disagreement[group] * n) * chance[group]
-    expected = 2 * (1 - chance)[group] * n - (table.sum(2) * b[group] + table.sum(1) * a[group]).sum(1)
+    expected = 2 * (1 - chance)[group] * n - (
+        table.sum(2) * b[group] + table.sum(1) * a[group]
+    ).sum(1)
     influence = alone - disagreement[group] * expected
-    worth = divide_or_undefined(clusters.sum_by_group(alone * alone), clusters.sum_by_group(influence * influence))
+    worth = divide_or_undefined(
+        clusters.sum_by_group(alone * alone), clusters.sum_by_group(influence * influence)
+    )
     worth = np.where(has_constant_rater(rate), np.nan, np.where(np.isnan(worth), 1, worth))
-    low, high = wilson_interval(disagreement, share.effective_n[:, 0] * worth, share.n_clusters[:, 0] - 1, confidence)
+    low, high = wilson_interval(
+        disagreement, share.effective_n[:, 0] * worth, share.n_clusters[:, 0] - 1, confidence
+    )
     return 1 - divide_or_undefined(high, chance), 1 - divide_or_undefined(low, chance)
 
 
 def has_constant_rater(table: np.ndarray) -> np.ndarray:
-    """Whether a or b answers the same everywhere: bool (...), from units (..., 2, 2) by a's and b's answer."""
+    """Whether a or b answers the same everywhere: bool (...), from units (..., 2, 2) by a's and b's
+    answer."""
     return ((table.sum(-1) == 0) | (table.sum(-2) == 0)).any(-1)

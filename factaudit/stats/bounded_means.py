@@ -1,8 +1,8 @@
 """Intervals of means of few values in [0, 1], such as responses' scores, and of their changes.
 
-A percentile bootstrap of 10 to 20 responses holds the mean score in 83 to 93 % of samples; these in 93 to 98 %
-(``tests/validity/influence.py``). Values that may be alike, such as the scores of several systems on one topic, are
-named as a cluster.
+A percentile bootstrap of 10 to 20 responses holds the mean score in 83 to 93 % of samples; these in
+93 to 98 % (``tests/validity/influence.py``). Values that may be alike, such as the scores of
+several systems on one topic, are named as a cluster.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ def bounded_mean_interval(
 ) -> tuple[float | None, float | None]:
     """An interval of the mean of n values in [0, 1]: float (n,).
 
-    cluster: int (n,), equal for values that may be alike; None: all are independent. Clopper and Pearson's interval of
-    a share, of as many independent units as the variance between clusters leaves, with Student's t at one degree of
-    freedom less than clusters. (None, None) of fewer than two clusters, and where all values are equal: nothing says
+    cluster: int (n,), equal for values that may be alike; None: all are independent. Clopper and
+    Pearson's interval of a share, of as many independent units as the variance between clusters
+    leaves, with Student's t at one degree of freedom less than clusters. (None, None) of fewer than
+    two clusters, and where all values are equal: nothing says
     how others would vary. Source: Korn & Graubard 1998.
 
     >>> low, high = bounded_mean_interval(np.array([1.0, 0.9, 1.0, 0.6, 1.0]))
@@ -36,7 +37,8 @@ def bounded_mean_interval(
         return None, None
     point, tail = float(values.mean()), (1 - confidence) / 2
     sums = np.bincount(place, values - point) / len(values)
-    # Clusters that happen to be equal to each other say no more than if their values were independent.
+    # Clusters that happen to be equal to each other say no more than if their values were
+    # independent.
     variance = max(n / (n - 1) * float(sums @ sums), float(values.var(ddof=1)) / len(values))
     shrunk = (scipy.special.ndtri(tail) / scipy.special.stdtrit(n - 1, tail)) ** 2
     units = shrunk * point * (1 - point) / variance
@@ -48,10 +50,12 @@ def bounded_mean_interval(
 def bounded_change_interval(
     values: np.ndarray, confidence: float = 0.95, cluster: np.ndarray | None = None
 ) -> tuple[float | None, float | None]:
-    """An interval of the mean of n changes in [-1, 1], such as a response's score less another of it: float (n,).
+    """An interval of the mean of n changes in [-1, 1], such as a response's score less another of
+    it: float (n,).
 
-    Student's t interval. Where all changes have one direction, many of them are 0, and few large ones decide the mean:
-    there it is widened to hold that of `bounded_mean_interval`. (None, None) as there.
+    Student's t interval. Where all changes have one direction, many of them are 0, and few large
+    ones decide the mean: there it is widened to hold that of `bounded_mean_interval`. (None, None)
+    as there.
 
     >>> low, high = bounded_change_interval(np.array([0.0, 0.0, 0.3, 0.0, 0.1]))
     >>> round(low, 2), round(high, 2)
@@ -63,7 +67,11 @@ def bounded_change_interval(
     ends = [*interval(mean(values), places, confidence=confidence)]
     for sign in (1, -1):
         if (sign * values >= 0).all():
-            ends += [sign * end for end in bounded_mean_interval(sign * values, confidence, cluster) if end is not None]
+            ends += [
+                sign * end
+                for end in bounded_mean_interval(sign * values, confidence, cluster)
+                if end is not None
+            ]
     if np.isnan(ends).any():
         return None, None
     return max(min(ends), -1.0), min(max(ends), 1.0)

@@ -1,9 +1,10 @@
 """The cluster bootstrap: percentile intervals of figures that have none in closed form.
 
-Units of one cluster (claims of one response, responses about one document) are not independent: whole clusters are
-drawn with replacement, within each stratum, as in Koehn 2004 and sacrebleu for test sets. More clusters than
-`MOST_RESAMPLED_UNITS` are merged at random to so many units first, and units are drawn (random groups: Wolter 2007):
-units are as independent as clusters, and sums over them vary as much.
+Units of one cluster (claims of one response, responses about one document) are not independent:
+whole clusters are drawn with replacement, within each stratum, as in Koehn 2004 and sacrebleu for
+test sets. More clusters than `MOST_RESAMPLED_UNITS` are merged at random to so many units first,
+and units are drawn (random groups: Wolter 2007): units are as independent as clusters, and sums
+over them vary as much.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import scipy
 from factaudit.errors import UsageError
 from factaudit.stats.distinct_rows import rank_distinct_integers
 
-#: What is drawn in a stratum: clusters, or so many groups of them. A standard error from so many is within 1 % of that
-#: from all clusters; 2,000 replicates leave more than that to chance.
+#: What is drawn in a stratum: clusters, or so many groups of them. A standard error from so many is
+#: within 1 % of that from all clusters; 2,000 replicates leave more than that to chance.
 MOST_RESAMPLED_UNITS = 1 << 14
 #: Replicates whose weights are multiplied at a time: they stay in the processor's cache.
 _REPLICATES_AT_A_TIME = 500
@@ -28,7 +29,8 @@ _REPLICATES_AT_A_TIME = 500
 class ClusterDraws:
     """Clusters of n rows drawn again in B replicates.
 
-    unit: int64 (n,), what the cluster of each row is drawn in; times: uint8 (B, U), how often each unit is drawn.
+    unit: int64 (n,), what the cluster of each row is drawn in; times: uint8 (B, U), how often each
+    unit is drawn.
     """
 
     unit: np.ndarray
@@ -40,13 +42,18 @@ class ClusterDraws:
 
     def blocks(self) -> list[np.ndarray]:
         """The times of some replicates each: uint8 (b, U)."""
-        return [self.times[at : at + _REPLICATES_AT_A_TIME] for at in range(0, len(self.times), _REPLICATES_AT_A_TIME)]
+        return [
+            self.times[at : at + _REPLICATES_AT_A_TIME]
+            for at in range(0, len(self.times), _REPLICATES_AT_A_TIME)
+        ]
 
     def sum(self, by_unit: np.ndarray) -> np.ndarray:
         """Sums of whole numbers (U, K) over the units that each replicate draws: float64 (B, K)."""
         # Sums of whole numbers are exact in the narrower type, too, where they are small enough.
         kind = np.float32 if np.abs(by_unit).sum() < 1 << 24 else np.float64
-        return np.concatenate([block.astype(kind) @ by_unit.astype(kind) for block in self.blocks()]).astype(np.float64)
+        return np.concatenate(
+            [block.astype(kind) @ by_unit.astype(kind) for block in self.blocks()]
+        ).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -85,24 +92,28 @@ class ClusterBootstrap:
         if n_units < len(names):
             (merging,) = random.spawn(1)
             unit = (merging.permutation(len(names)) % n_units)[unit]
-        # No unit is drawn more than 255 times: fewer units than that cannot be, more never are (p < 1e-500).
+        # No unit is drawn more than 255 times: fewer units than that cannot be, more never are (p <
+        # 1e-500).
         times = np.empty((self.replicates, n_units), dtype=np.uint8)
         for row in times:
             row[:] = np.bincount(random.integers(0, max(n_units, 1), n_units), minlength=n_units)
         return ClusterDraws(unit, times)
 
-    def percentile_ends(self, replicates: np.ndarray, n_clusters: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The percentile interval along the first axis: (...), (...); NaN where more than half of the replicates are
-        undefined.
+    def percentile_ends(
+        self, replicates: np.ndarray, n_clusters: float | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The percentile interval along the first axis: (...), (...); NaN where more than half of
+        the replicates are undefined.
 
-        With n_clusters it is widened for few of them (Hesterberg 2015: the tails of Student's t, and of the standard
-        error with n - 1).
+        With n_clusters it is widened for few of them (Hesterberg 2015: the tails of Student's t,
+        and of the standard error with n - 1).
         """
         tail = (1 - self.confidence) / 2
         if n_clusters is not None:
             t = scipy.special.stdtrit(max(n_clusters - 1, 1), 1 - tail)
             tail = float(scipy.special.ndtr(-t * np.sqrt(n_clusters / max(n_clusters - 1, 1))))
-        # Sorted as they then lie in memory, undefined ones last: many times as fast as numpy's nanquantile.
+        # Sorted as they then lie in memory, undefined ones last: many times as fast as numpy's
+        # nanquantile.
         ordered = np.sort(replicates.reshape(len(replicates), -1).T, axis=1)
         n_defined = len(replicates) - np.isnan(ordered).sum(1)
         rows, last = np.arange(len(ordered)), np.maximum(n_defined - 1, 0)
@@ -111,5 +122,7 @@ class ClusterBootstrap:
             below = place.astype(np.int64)
             low, high = ordered[rows, below], ordered[rows, np.minimum(below + 1, last)]
             end = low + (high - low) * (place - below)
-            ends.append(np.where(2 * n_defined < len(replicates), np.nan, end).reshape(replicates.shape[1:]))
+            ends.append(
+                np.where(2 * n_defined < len(replicates), np.nan, end).reshape(replicates.shape[1:])
+            )
         return ends[0], ends[1]

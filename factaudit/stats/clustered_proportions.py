@@ -1,13 +1,14 @@
 """Proportions in clustered data, with Wilson intervals on the effective sample size.
 
-Units of one cluster (claims about one document) are not independent. A proportion's variance is linearised over
-clusters (Taylor series, as in survey statistics); it gives the *effective* number of units, on which Wilson's interval
-is computed with Student's t at clusters - 1 degrees of freedom (Wilson 1927; Korn & Graubard 1998; Franco, Little,
-Louis & Slud 2019).
+Units of one cluster (claims about one document) are not independent. A proportion's variance is
+linearised over clusters (Taylor series, as in survey statistics); it gives the *effective* number
+of units, on which Wilson's interval is computed with Student's t at clusters - 1 degrees of freedom
+(Wilson 1927; Korn & Graubard 1998; Franco, Little, Louis & Slud 2019).
 
-With few errors the variance between clusters is itself hardly known: 3 errors in 3 clusters look as if units were
-independent, and no error gives no variance at all. So the intra-cluster correlation that the variance implies is drawn
-towards `TYPICAL_ICC`, with the weight of `PRIOR_CLUSTERS` clusters that have errors.
+With few errors the variance between clusters is itself hardly known: 3 errors in 3 clusters look as
+if units were independent, and no error gives no variance at all. So the intra-cluster correlation
+that the variance implies is drawn towards `TYPICAL_ICC`, with the weight of `PRIOR_CLUSTERS`
+clusters that have errors.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ IntervalEnds = tuple[np.ndarray, np.ndarray]
 class ClusterCounts:
     """Counts of the units of G groups, cluster by cluster.
 
-    group: int64 (k,), 0..n_groups-1. times: int64 (k,), how many clusters the row stands for. counts: int64 (k, K), the
-    units of each of K codes. Equal clusters of a group may share one row, so that a million clusters are some thousand
-    rows.
+    group: int64 (k,), 0..n_groups-1. times: int64 (k,), how many clusters the row stands for.
+    counts: int64 (k, K), the units of each of K codes. Equal clusters of a group may share one row,
+    so that a million clusters are some thousand rows.
 
-    >>> counts = ClusterCounts(np.array([0, 0]), np.array([1, 2]), np.array([[3, 1], [0, 2]]), n_groups=1)
+    >>> rows = np.array([[3, 1], [0, 2]])
+    >>> counts = ClusterCounts(np.array([0, 0]), np.array([1, 2]), rows, n_groups=1)
     >>> counts.sum_by_group(counts.counts).tolist()
     [[3.0, 5.0]]
     """
@@ -53,11 +55,12 @@ class ClusterCounts:
     def collapse_equal_clusters(
         cls, group: np.ndarray, counts: np.ndarray, n_groups: int, times: np.ndarray | None = None
     ) -> ClusterCounts:
-        """Merge the equal clusters of a group to one row; rows are sorted by group, then by counts from the last one
-        on.
+        """Merge the equal clusters of a group to one row; rows are sorted by group, then by counts
+        from the last one on.
 
-        times: int (k,), how many clusters each row stands for; None: one. The order follows from the counts alone, so
-        that sums over rows are the same to the last bit however the clusters came.
+        times: int (k,), how many clusters each row stands for; None: one. The order follows from
+        the counts alone, so that sums over rows are the same to the last bit however the clusters
+        came.
         """
         rows, found = count_distinct_rows(np.column_stack([group, counts[:, ::-1]]), times)
         return cls(rows[:, 0], found, rows[:, :0:-1], n_groups)
@@ -76,10 +79,11 @@ def count_codes_by_cluster(
 ) -> ClusterCounts:
     """Count codes in each cluster of each group.
 
-    clusters, groups, codes: int (n,); groups: -1 for a unit in no group; codes: 0..n_codes-1, -1 for a unit that does
-    not count.
+    clusters, groups, codes: int (n,); groups: -1 for a unit in no group; codes: 0..n_codes-1, -1
+    for a unit that does not count.
 
-    >>> counts = count_codes_by_cluster(np.array([0, 0, 1]), np.zeros(3, dtype=int), 1, np.array([0, 1, 1]), 2)
+    >>> clusters, groups, codes = np.array([0, 0, 1]), np.zeros(3, dtype=int), np.array([0, 1, 1])
+    >>> counts = count_codes_by_cluster(clusters, groups, 1, codes, 2)
     >>> counts.counts.tolist(), counts.times.tolist()
     ([[0, 1], [1, 1]], [1, 1])
     """
@@ -88,7 +92,8 @@ def count_codes_by_cluster(
 
 @dataclass(frozen=True)
 class GroupClusterPairs:
-    """The k pairs of a group and a cluster that have units, for counting several codes of the same units.
+    """The k pairs of a group and a cluster that have units, for counting several codes of the same
+    units.
 
     group: int64 (k,), the group of each pair. pair: int64 (n,), the pair of each unit, -1 for none.
 
@@ -107,34 +112,42 @@ class GroupClusterPairs:
         size = int(clusters.max(initial=-1)) + 1
         inside = np.flatnonzero(groups >= 0)
         found = np.full(len(groups), -1, dtype=np.int64)
-        pairs, found[inside] = encode_distinct_integer_pairs(groups[inside].astype(np.int64), clusters[inside], size)
+        pairs, found[inside] = encode_distinct_integer_pairs(
+            groups[inside].astype(np.int64), clusters[inside], size
+        )
         return cls(pairs // max(size, 1), found, n_groups)
 
     def count_codes(self, codes: np.ndarray, n_codes: int) -> ClusterCounts:
-        """Count codes 0..n_codes-1 in each pair, equal pairs of a group merged. codes: int (n,), -1: the unit does not
-        count.
+        """Count codes 0..n_codes-1 in each pair, equal pairs of a group merged. codes: int (n,),
+        -1: the unit does not count.
         """
         inside = (self.pair >= 0) & (codes >= 0)
         pair, codes = (self.pair, codes) if inside.all() else (self.pair[inside], codes[inside])
         sizes = np.bincount(pair, minlength=len(self.group))
-        first, times = _find_equal_group_cluster_pairs(self.group, pair, codes, n_codes, self.n_groups)
+        first, times = _find_equal_group_cluster_pairs(
+            self.group, pair, codes, n_codes, self.n_groups
+        )
         kind = np.full(len(self.group), -1, dtype=np.int64)
         kind[first] = np.arange(len(first))
         known = kind[pair] >= 0
         every = kind[pair[known]] * n_codes + codes[known]
         counts = np.bincount(every, minlength=len(first) * n_codes).reshape(len(first), n_codes)
         some = sizes[first] > 0
-        return ClusterCounts.collapse_equal_clusters(self.group[first[some]], counts[some], self.n_groups, times[some])
+        return ClusterCounts.collapse_equal_clusters(
+            self.group[first[some]], counts[some], self.n_groups, times[some]
+        )
 
 
 def _find_equal_group_cluster_pairs(
     group: np.ndarray, pair: np.ndarray, codes: np.ndarray, n_codes: int, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of the pairs of a group that have as many units of each code the first, and how many they are.
+    """Of the pairs of a group that have as many units of each code the first, and how many they
+    are.
 
-    group: (k,), of each pair; pair, codes: (n,), of each unit. A table of k pairs by all codes would mostly hold zeros:
-    each code is a random number of 64 bits here, and pairs are equal where the sums of their units' numbers are. Two
-    sums of a million pairs are equal by chance once in 10 million times.
+    group: (k,), of each pair; pair, codes: (n,), of each unit. A table of k pairs by all codes
+    would mostly hold zeros: each code is a random number of 64 bits here, and pairs are equal where
+    the sums of their units' numbers are. Two sums of a million pairs are equal by chance once in 10
+    million times.
     """
     numbers = np.random.default_rng(0).integers(0, 1 << 64, n_codes + n_groups, dtype=np.uint64)
     sums = numbers[n_codes:][group]
@@ -149,13 +162,16 @@ def _find_equal_group_cluster_pairs(
 class ClusteredProportions:
     """J proportions of each of G groups, from `estimate_clustered_proportions`.
 
-    point (in [0, 1]), n (units), n_clusters, variance (linearised): float64 (G, J), point and variance NaN where
-    undefined. correlation: float64 (G, J, J), of the proportions' errors over clusters; rests_on_one: bool (G, J, J),
-    whether a single cluster makes most of it. size_moments: float64 (G, J, 3), the sums over clusters of the squares,
-    cubes and fourth powers of their units. concentration: float64 (G, J), the sum of the fourth powers of the clusters'
-    influences over the square of their variance: 1 where one cluster makes it all, NaN without variance.
+    point (in [0, 1]), n (units), n_clusters, variance (linearised): float64 (G, J), point and
+    variance NaN where
+    undefined. correlation: float64 (G, J, J), of the proportions' errors over clusters;
+    rests_on_one: bool (G, J, J), whether a single cluster makes most of it. size_moments: float64
+    (G, J, 3), the sums over clusters of the squares, cubes and fourth powers of their units.
+    concentration: float64 (G, J), the sum of the fourth powers of the clusters' influences over the
+    square of their variance: 1 where one cluster makes it all, NaN without variance.
 
-    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), np.array([[2, 5], [3, 5]]), n_groups=1)
+    >>> rows = np.array([[2, 5], [3, 5]])
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
     >>> found = estimate_clustered_proportions(counts, counts.counts[:, :1], counts.counts[:, 1:])
     >>> low, high = found.wilson_intervals(0.95)
     >>> found.point.item(), round(low.item(), 3), round(high.item(), 3)
@@ -173,12 +189,14 @@ class ClusteredProportions:
 
     @property
     def cluster_size(self) -> np.ndarray:
-        """float64 (G, J): the mean over units of the number of units in their cluster; NaN without a unit."""
+        """float64 (G, J): the mean over units of the number of units in their cluster; NaN without
+        a unit."""
         return divide_or_undefined(self.size_moments[..., 0], self.n)
 
     @property
     def effective_n(self) -> np.ndarray:
-        """float64 (G, J): of how many independent units the proportion would be as certain; NaN below two clusters."""
+        """float64 (G, J): of how many independent units the proportion would be as certain; NaN
+        below two clusters."""
         binomial = self.point * (1 - self.point) / np.maximum(self.n, 1)
         deff = np.where(binomial > 0, divide_or_undefined(self.variance, binomial), 1.0)
         others = self.cluster_size - 1
@@ -192,25 +210,34 @@ class ClusteredProportions:
 
     @property
     def degrees_of_freedom(self) -> np.ndarray:
-        """float64 (G, J): 1 less than the number of equal clusters that tell the variance as precisely.
+        """float64 (G, J): 1 less than the number of equal clusters that tell the variance as
+        precisely.
 
-        A cluster's part of the variance is expected to grow with its units, and with their square as far as units of a
-        cluster are alike (Satterthwaite 1946; Bell & McCaffrey 2002). Of clusters of one unit it is their number.
+        A cluster's part of the variance is expected to grow with its units, and with their square
+        as far as units of a cluster are alike (Satterthwaite 1946; Bell & McCaffrey 2002). Of
+        clusters of one unit it is their number.
         """
         others = self.cluster_size - 1
         deff = divide_or_undefined(self.n, self.effective_n)
-        alike = np.clip(np.nan_to_num(divide_or_undefined(deff - 1, np.where(others > 1e-9, others, 0))), 0, 1)
+        alike = np.clip(
+            np.nan_to_num(divide_or_undefined(deff - 1, np.where(others > 1e-9, others, 0))), 0, 1
+        )
         square, cube, fourth = np.moveaxis(self.size_moments, -1, 0)
         total = (1 - alike) * self.n + alike * square
         squares = (1 - alike) ** 2 * square + 2 * alike * (1 - alike) * cube + alike**2 * fourth
-        return np.where(self.n_clusters > 1, np.maximum(divide_or_undefined(total**2, squares) - 1, 1), 0.0)
+        return np.where(
+            self.n_clusters > 1, np.maximum(divide_or_undefined(total**2, squares) - 1, 1), 0.0
+        )
 
     def select_as_one_group(self, groups: Sequence[int], column: int) -> ClusteredProportions:
-        """One proportion of several groups as the proportions of one group, (1, S), taken for uncorrelated."""
+        """One proportion of several groups as the proportions of one group, (1, S), taken for
+        uncorrelated."""
         figures = ("point", "n", "n_clusters", "variance", "size_moments", "concentration")
         picked = {key: getattr(self, key)[list(groups), column][None] for key in figures}
         correlation = np.eye(len(groups))[None]
-        return ClusteredProportions(**picked, correlation=correlation, rests_on_one=np.zeros_like(correlation, bool))
+        return ClusteredProportions(
+            **picked, correlation=correlation, rests_on_one=np.zeros_like(correlation, bool)
+        )
 
     def select(self, columns: Sequence[int]) -> ClusteredProportions:
         """Some of the J proportions."""
@@ -227,11 +254,13 @@ class ClusteredProportions:
 def estimate_clustered_proportions(
     clusters: ClusterCounts, hits: np.ndarray, denominators: np.ndarray
 ) -> ClusteredProportions:
-    """Estimate the proportions hits / denominators, each summed over its group's clusters, and their joint variance.
+    """Estimate the proportions hits / denominators, each summed over its group's clusters, and
+    their joint variance.
 
     hits, denominators: (k, J), a row for each row of ``clusters``. NaN where a denominator is 0.
 
-    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.ones(2, dtype=int), np.array([[1, 4], [3, 4]]), n_groups=1)
+    >>> rows = np.array([[1, 4], [3, 4]])
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.ones(2, dtype=int), rows, n_groups=1)
     >>> found = estimate_clustered_proportions(counts, counts.counts[:, :1], counts.counts[:, 1:])
     >>> found.point.tolist(), found.n_clusters.tolist()
     ([[0.5]], [[2.0]])
@@ -241,8 +270,9 @@ def estimate_clustered_proportions(
     present = denominators > 0
     n_clusters = clusters.sum_by_group(present)
     residual = np.where(present, hits - np.nan_to_num(point)[clusters.group] * denominators, 0.0)
-    # What a cluster moves the proportion by when it is left out (the jackknife): more than its residual where it is
-    # large. Large clusters draw the proportion to themselves, and their residuals are too small.
+    # What a cluster moves the proportion by when it is left out (the jackknife): more than its
+    # residual where it is large. Large clusters draw the proportion to themselves, and their
+    # residuals are too small.
     rest = 1 - divide_or_undefined(denominators, n[clusters.group])
     residual = np.where(rest > 0, residual / np.where(rest > 0, rest, 1), residual)
     width = hits.shape[1]
@@ -250,7 +280,11 @@ def estimate_clustered_proportions(
     for a in range(width):
         for b in range(a, width):
             product = residual[:, a] * residual[:, b]
-            for summed, part in ((products, product), (sizes, np.abs(product)), (squared, product * product)):
+            for summed, part in (
+                (products, product),
+                (sizes, np.abs(product)),
+                (squared, product * product),
+            ):
                 summed[:, a, b] = np.bincount(clusters.group, part * times[:, 0], clusters.n_groups)
                 summed[:, b, a] = summed[:, a, b]
     squares = np.diagonal(products, axis1=1, axis2=2)
@@ -267,9 +301,15 @@ def estimate_clustered_proportions(
         # Fewer than two clusters with equal products would have this sum and this sum of squares.
         rests_on_one=sizes**2 < 2 * squared,
         size_moments=np.stack(
-            [clusters.sum_by_group(denominators.astype(np.float64) ** power) for power in (2, 3, 4)], axis=-1
+            [
+                clusters.sum_by_group(denominators.astype(np.float64) ** power)
+                for power in (2, 3, 4)
+            ],
+            axis=-1,
         ),
-        concentration=divide_or_undefined(np.diagonal(squared, axis1=1, axis2=2), squares * squares),
+        concentration=divide_or_undefined(
+            np.diagonal(squared, axis1=1, axis2=2), squares * squares
+        ),
     )
 
 
@@ -278,10 +318,11 @@ def wilson_interval(
 ) -> IntervalEnds:
     """Wilson's score interval of a proportion, with Student's t in the place of z; elementwise.
 
-    point: in [0, 1]; effective_n: number of independent units that the point is worth; degrees_of_freedom: of t. NaN
-    where there is no degree of freedom. The interval always holds the point, and has a width even where the point is 0
-    or 1 (Wilson 1927). Of up to two hits (three of more than 50 units), or as few misses, the end that is next to 0, or
-    to 1, is that of a Poisson count (Brown, Cai & DasGupta 2001): with 30 units Wilson's own holds rare rates in 86 %.
+    point: in [0, 1]; effective_n: number of independent units that the point is worth;
+    degrees_of_freedom: of t. NaN where there is no degree of freedom. The interval always holds the
+    point, and has a width even where the point is 0 or 1 (Wilson 1927). Of up to two hits (three of
+    more than 50 units), or as few misses, the end that is next to 0, or to 1, is that of a Poisson
+    count (Brown, Cai & DasGupta 2001): with 30 units Wilson's own holds rare rates in 86 %.
 
     >>> low, high = wilson_interval(np.array(0.0), np.array(50), np.array(1000), 0.95)
     >>> low.item(), round(high.item(), 4)
@@ -292,12 +333,17 @@ def wilson_interval(
     middle = (point + part / 2) / (1 + part)
     half = np.sqrt(part * (point * (1 - point) + part / 4)) / (1 + part)
     low = np.minimum(middle - half, _rare_proportion_lower_limit(point, effective_n, confidence))
-    high = np.maximum(middle + half, 1 - _rare_proportion_lower_limit(1 - point, effective_n, confidence))
-    # On paper the ends are in [0, 1] and around the point; in floating point they may miss them by a bit.
+    high = np.maximum(
+        middle + half, 1 - _rare_proportion_lower_limit(1 - point, effective_n, confidence)
+    )
+    # On paper the ends are in [0, 1] and around the point; in floating point they may miss them by
+    # a bit.
     return np.minimum(np.maximum(low, 0), point), np.maximum(np.minimum(high, 1), point)
 
 
-def _rare_proportion_lower_limit(share: np.ndarray, effective_n: np.ndarray, confidence: float) -> np.ndarray:
+def _rare_proportion_lower_limit(
+    share: np.ndarray, effective_n: np.ndarray, confidence: float
+) -> np.ndarray:
     """The lower limit of the share of few hits among many units; 1 where hits are not few."""
     hits = share * effective_n
     is_rare = (hits > 0) & (hits <= np.where(effective_n > 50, 3, 2) + 1e-9)
@@ -306,11 +352,14 @@ def _rare_proportion_lower_limit(share: np.ndarray, effective_n: np.ndarray, con
 
 
 def student_t_quantile(degrees_of_freedom: np.ndarray, confidence: float) -> np.ndarray:
-    """The quantile of Student's t with ``confidence`` between its negative and itself; NaN without a degree of freedom.
+    """The quantile of Student's t with ``confidence`` between its negative and itself; NaN without
+    a degree of freedom.
 
     >>> student_t_quantile(np.array([0, 10]), 0.95).round(3).tolist()
     [nan, 2.228]
     """
     return np.where(
-        degrees_of_freedom > 0, scipy.special.stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + confidence / 2), np.nan
+        degrees_of_freedom > 0,
+        scipy.special.stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + confidence / 2),
+        np.nan,
     )

@@ -1,7 +1,8 @@
-"""Equal rows of whole numbers merged to one, with the number of times that it occurs, in an order of their own.
+"""Equal rows of whole numbers merged to one, with the number of times that it occurs, in an order
+of their own.
 
-A million clusters are some thousand distinct rows of counts. Their order follows from the counts alone, so that sums
-over rows are the same to the last bit in whatever order the clusters came.
+A million clusters are some thousand distinct rows of counts. Their order follows from the counts
+alone, so that sums over rows are the same to the last bit in whatever order the clusters came.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import pandas as pd
 _LARGEST_CODE = 1 << 53
 
 
-def count_distinct_rows(rows: np.ndarray, times: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def count_distinct_rows(
+    rows: np.ndarray, times: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The distinct rows of numbers (C, K), sorted, and how often each occurs: (U, K), int64 (U,).
 
-    times: int (C,), how often each of the given rows occurs; None: once. As `numpy.unique` with ``axis=0``, many times
-    as fast on whole numbers.
+    times: int (C,), how often each of the given rows occurs; None: once. As `numpy.unique` with
+    ``axis=0``, many times as fast on whole numbers.
 
     >>> rows, times = count_distinct_rows(np.array([[1, 2], [0, 2], [1, 2]]))
     >>> rows.tolist(), times.tolist()
@@ -28,7 +31,8 @@ def count_distinct_rows(rows: np.ndarray, times: np.ndarray | None = None) -> tu
 
 
 def rank_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of numbers (C, K), sorted, and the place of each of the C among them: (U, K), int64 (C,).
+    """The distinct rows of numbers (C, K), sorted, and the place of each of the C among them: (U,
+    K), int64 (C,).
 
     >>> distinct, places = rank_distinct_rows(np.array([[1, 2], [0, 2], [1, 2]]))
     >>> distinct.tolist(), places.tolist()
@@ -50,8 +54,8 @@ def rank_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def rank_distinct_integers(integers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct whole numbers of (n,), ascending, and the place of each of the n among them.
 
-    As `numpy.unique` with ``return_inverse``, many times as fast: by a table where the numbers lie close, else by a
-    hash.
+    As `numpy.unique` with ``return_inverse``, many times as fast: by a table where the numbers lie
+    close, else by a hash.
 
     >>> names, places = rank_distinct_integers(np.array([7, 3, 7]))
     >>> names.tolist(), places.tolist()
@@ -70,10 +74,11 @@ def rank_distinct_integers(integers: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def encode_distinct_integer_pairs(
     first: np.ndarray, second: np.ndarray, n_second: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of codes that occur, as ``first * n_second + second`` in ascending order, and each row's place among
-    them.
+    """The pairs of codes that occur, as ``first * n_second + second`` in ascending order, and each
+    row's place among them.
 
-    first, second: int (n,); n_second: the number of codes of ``second``. There are never more pairs than rows.
+    first, second: int (n,); n_second: the number of codes of ``second``. There are never more pairs
+    than rows.
 
     >>> pairs, places = encode_distinct_integer_pairs(np.array([0, 1, 0]), np.array([2, 0, 2]), 3)
     >>> pairs.tolist(), places.tolist()

@@ -1,4 +1,5 @@
-"""Two-sided tests of equal proportions: of independent units, of clusters, and of two classifiers by permutation."""
+"""Two-sided tests of equal proportions: of independent units, of clusters, and of two classifiers
+by permutation."""
 
 from __future__ import annotations
 
@@ -15,30 +16,41 @@ from factaudit.stats.undefined_values import divide_or_undefined
 FEWEST_EXPECTED_FOR_T_TEST = 5
 #: So many signs of a permutation at a time: they stay in the processor's cache.
 _BLOCK = 1 << 18
-#: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance that is 0 on paper
-#: (every cluster gains the same) is taken for this, so that all such permutations are equal.
+#: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance
+#: that is 0 on paper (every cluster gains the same) is taken for this, so that all such
+#: permutations are equal.
 _ROUNDING = 1e-9
 
 
-def two_proportion_p(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
-    """p-values of the pooled two-proportion z-test, elementwise, as statsmodels' `proportions_ztest`.
+def two_proportion_p(
+    errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray
+) -> np.ndarray:
+    """p-values of the pooled two-proportion z-test, elementwise, as statsmodels'
+    `proportions_ztest`.
 
     1 where both rates are 0 or both are 1 (there is no difference to test); NaN where an n is 0.
 
     >>> two_proportion_p(np.array(30), np.array(100), np.array(45), np.array(100)).round(4).item()
     0.0285
     """
-    t = _pooled_t(divide_or_undefined(errors_a, n_a), n_a, divide_or_undefined(errors_b, n_b), n_b)[1]
+    t = _pooled_t(divide_or_undefined(errors_a, n_a), n_a, divide_or_undefined(errors_b, n_b), n_b)[
+        1
+    ]
     return 2 * scipy.special.ndtr(-t)
 
 
 def two_proportion_power(
-    rate: np.ndarray, difference: float | np.ndarray, n_a: np.ndarray, n_b: np.ndarray, alpha: float | np.ndarray = 0.05
+    rate: np.ndarray,
+    difference: float | np.ndarray,
+    n_a: np.ndarray,
+    n_b: np.ndarray,
+    alpha: float | np.ndarray = 0.05,
 ) -> np.ndarray:
-    """How probably the pooled z-test finds a true ``difference`` between two rates: (...), in [0, 1]; NaN where n is 0.
+    """How probably the pooled z-test finds a true ``difference`` between two rates: (...), in [0,
+    1]; NaN where n is 0.
 
-    Normal approximation (statsmodels' `power_proportions_2indep`), for rates ``difference`` apart around ``rate``, or
-    beside it where that would leave [0, 1].
+    Normal approximation (statsmodels' `power_proportions_2indep`), for rates ``difference`` apart
+    around ``rate``, or beside it where that would leave [0, 1].
 
     >>> two_proportion_power(np.array(0.3), 0.1, np.array(300), np.array(300)).round(3).item()
     0.763
@@ -46,20 +58,29 @@ def two_proportion_power(
     low = np.clip(rate - difference / 2, 0, 1 - difference)
     high = low + difference
     middle = divide_or_undefined(low * n_a + high * n_b, n_a + n_b)
-    null = np.sqrt(middle * (1 - middle) * (divide_or_undefined(1, n_a) + divide_or_undefined(1, n_b)))
-    true = np.sqrt(divide_or_undefined(low * (1 - low), n_a) + divide_or_undefined(high * (1 - high), n_b))
+    null = np.sqrt(
+        middle * (1 - middle) * (divide_or_undefined(1, n_a) + divide_or_undefined(1, n_b))
+    )
+    true = np.sqrt(
+        divide_or_undefined(low * (1 - low), n_a) + divide_or_undefined(high * (1 - high), n_b)
+    )
     critical = -scipy.special.ndtri(alpha / 2) * null
     above, below = (divide_or_undefined(sign * difference - critical, true) for sign in (1, -1))
     return scipy.special.ndtr(above) + scipy.special.ndtr(below)
 
 
-def fisher_exact_p(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
-    """p-values of Fisher's exact test, as SciPy's `fisher_exact`, of many pairs at once: int (k,) each, to (k,).
+def fisher_exact_p(
+    errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray
+) -> np.ndarray:
+    """p-values of Fisher's exact test, as SciPy's `fisher_exact`, of many pairs at once: int (k,)
+    each, to (k,).
 
     >>> fisher_exact_p(*np.array([[6, 3], [6, 9], [1, 3], [7, 9]])).round(4).tolist()
     [0.0047, 1.0]
     """
-    numbers, place = np.unique(np.stack([errors_a, n_a, errors_b, n_b], axis=1), axis=0, return_inverse=True)
+    numbers, place = np.unique(
+        np.stack([errors_a, n_a, errors_b, n_b], axis=1), axis=0, return_inverse=True
+    )
     first, n_first, second, n_second = numbers.T[:, :, None]
     possible = np.arange(int(n_first.max(initial=0)) + 1)
     # Hypergeometric; scipy.stats has it, too, and takes a second to import.
@@ -73,7 +94,11 @@ def fisher_exact_p(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, 
 
 def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
     """log of n over k; -inf where k is below 0 or above n."""
-    return scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
+    return (
+        scipy.special.gammaln(n + 1)
+        - scipy.special.gammaln(k + 1)
+        - scipy.special.gammaln(n - k + 1)
+    )
 
 
 def pair_p_values(proportions: ClusteredProportions, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -81,11 +106,15 @@ def pair_p_values(proportions: ClusteredProportions, a: np.ndarray, b: np.ndarra
 
     a, b: int (k,), the places of both of each pair.
 
-    The pooled two-proportion test on effective numbers of units, against Student's t. What shared clusters do to both
-    proportions alike is not made use of. Where either has few units of a kind, Fisher's exact test of the effective
-    numbers, if that is less significant. 1 where a proportion is undefined or of one cluster.
+    The pooled two-proportion test on effective numbers of units, against Student's t. What shared
+    clusters do to both proportions alike is not made use of. Where either has few units of a kind,
+    Fisher's exact test of the effective numbers, if that is less significant. 1 where a proportion
+    is undefined or of one cluster.
 
-    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> from factaudit.stats.clustered_proportions import (
+    ...     ClusterCounts,
+    ...     estimate_clustered_proportions,
+    ... )
     >>> hits = np.array([[3, 1], [2, 0]])  # of two systems, in each cluster of 10 claims a system
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([15, 15]), hits, n_groups=1)
     >>> found = estimate_clustered_proportions(counts, hits, np.full((2, 2), 10))
@@ -109,7 +138,8 @@ def pair_p_values(proportions: ClusteredProportions, a: np.ndarray, b: np.ndarra
 def _pooled_t(
     rate_a: np.ndarray, n_a: np.ndarray, rate_b: np.ndarray, n_b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pooled rate, and the distance of two rates in pooled standard errors: 0 where equal, NaN where an n is 0."""
+    """The pooled rate, and the distance of two rates in pooled standard errors: 0 where equal, NaN
+    where an n is 0."""
     pooled = divide_or_undefined(n_a * rate_a + n_b * rate_b, n_a + n_b)
     variance = pooled * (1 - pooled) * (divide_or_undefined(1, n_a) + divide_or_undefined(1, n_b))
     distance = np.abs(rate_a - rate_b)
@@ -124,22 +154,27 @@ def permutation_p(
     replicates: int,
     times: np.ndarray | None = None,
 ) -> float | None:
-    """The p-value of "the sum over j of weights_j * (sum of gains_j / sum of sizes_j) is 0", of two classifiers.
+    """The p-value of "the sum over j of weights_j * (sum of gains_j / sum of sizes_j) is 0", of two
+    classifiers.
 
-    gains: whole (C, J), in each cluster by how many units a is right more often than b, in each class; sizes: whole
-    (C, J), its units of each class; weights: (J,); times: (C,), how many clusters each row stands for (None: one). None
-    where a class is empty, or there are fewer than two clusters.
+    gains: whole (C, J), in each cluster by how many units a is right more often than b, in each
+    class; sizes: whole (C, J), its units of each class; weights: (J,); times: (C,), how many
+    clusters each row stands for (None: one). None where a class is empty, or there are fewer than
+    two clusters.
 
-    To swap the two classifiers' predictions in a cluster turns the sign of its gains. That the *difference* exceeds
-    those of random swaps is a test of "the two say the same", and rejects because of TPR and TNR apart, even where
-    balanced accuracy is equal. Divided by its linearised standard error in each permutation the difference tests equal
-    rates (Chung & Romano 2013; for pairs Konietschke & Pauly 2014).
+    To swap the two classifiers' predictions in a cluster turns the sign of its gains. That the
+    *difference* exceeds those of random swaps is a test of "the two say the same", and rejects
+    because of TPR and TNR apart, even where balanced accuracy is equal. Divided by its linearised
+    standard error in each permutation the difference tests equal rates (Chung & Romano 2013; for
+    pairs Konietschke & Pauly 2014).
 
     >>> gains = np.array([[1, 0], [0, 1], [2, 0], [0, -1], [1, 1], [1, 0], [0, 1], [1, 0]])
     >>> permutation_p(gains, np.full((8, 2), 5), np.array([0.5, 0.5]), seed=[1], replicates=999)
     0.052
     """
-    kinds, times = count_distinct_rows(np.concatenate([gains, sizes], axis=1).astype(np.int64), times)
+    kinds, times = count_distinct_rows(
+        np.concatenate([gains, sizes], axis=1).astype(np.int64), times
+    )
     width = gains.shape[1]
     gain, size = kinds[:, :width], kinds[:, width:]
     total = times @ size
@@ -151,15 +186,22 @@ def permutation_p(
         return 1.0  # no difference on paper: no replicate has less
     square = times @ scaled**2  # a sign leaves a cluster's square as it is
     products = (size * times[:, None]).T @ size
-    # What signs are summed with: gains, and each class's gains times each class's claims, all whole numbers.
-    stacked = np.concatenate([gain, (gain[:, :, None] * size[:, None, :]).reshape(len(gain), -1)], axis=1)
+    # What signs are summed with: gains, and each class's gains times each class's claims, all whole
+    # numbers.
+    stacked = np.concatenate(
+        [gain, (gain[:, :, None] * size[:, None, :]).reshape(len(gain), -1)], axis=1
+    )
     whole = (times @ stacked).astype(np.float64)
 
     def statistic(sums: np.ndarray) -> np.ndarray:
         """(b, J + J * J) sums of the signed clusters -> (b,)."""
         gained, sized = sums[:, :width], per_claim @ sums[:, width:].reshape(-1, width, width)
         fitted = gained / total * per_claim  # what each claim of a class would add
-        variance = square - 2 * (sized * fitted).sum(1) + np.einsum("bj,jk,bk->b", fitted, products, fitted)
+        variance = (
+            square
+            - 2 * (sized * fitted).sum(1)
+            + np.einsum("bj,jk,bk->b", fitted, products, fitted)
+        )
         return np.abs(gained @ per_claim) / np.sqrt(np.maximum(variance, _ROUNDING * square))
 
     # Sums in another order differ in the last bits: what is equal on paper must count as equal.
@@ -169,5 +211,7 @@ def permutation_p(
     for start in range(0, replicates, block):
         # Of each kind's clusters those with a plus; the others have a minus.
         plus = random.binomial(times, 0.5, (min(block, replicates - start), len(times)))
-        extreme += int((statistic(2.0 * (plus.astype(np.float64) @ stacked) - whole) >= observed).sum())
+        extreme += int(
+            (statistic(2.0 * (plus.astype(np.float64) @ stacked) - whole) >= observed).sum()
+        )
     return (1 + extreme) / (1 + replicates)

@@ -1,9 +1,10 @@
 """Intervals of means, slopes, AUC, κ, α and ρ in clustered data, by the influence of each unit.
 
-The influence of a unit is what a figure changes by with the unit's weight (Jaeckel 1972; Efron 1982). Summed over
-clusters (documents) it gives the variance of any smooth figure; a cluster counts for what the figure moves by when it
-is left out. The interval takes Student's t, with fewer degrees of freedom where clusters are unequal, or where few of
-them decide the figure. 95 % intervals cover 93 to 98 % from 10 clusters on (``tests/validity``).
+The influence of a unit is what a figure changes by with the unit's weight (Jaeckel 1972; Efron
+1982). Summed over clusters (documents) it gives the variance of any smooth figure; a cluster counts
+for what the figure moves by when it is left out. The interval takes Student's t, with fewer degrees
+of freedom where clusters are unequal, or where few of them decide the figure. 95 % intervals cover
+93 to 98 % from 10 clusters on (``tests/validity``).
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import scipy
 
 from factaudit.stats.distinct_rows import rank_distinct_integers
 
-#: An interval of a slope or of a coefficient from fewer clusters says too little of how sure it is itself.
+#: An interval of a slope or of a coefficient from fewer clusters says too little of how sure it is
+#: itself.
 MIN_CLUSTERS = 20
 
-#: Where an interval is symmetric. ``log``: figures above 0; ``logit``: in (0, 1); ``fisher``: in (-1, 1).
+#: Where an interval is symmetric. ``log``: figures above 0; ``logit``: in (0, 1); ``fisher``: in
+#: (-1, 1).
 Scale = Literal["identity", "log", "logit", "fisher"]
 
 
@@ -46,16 +49,22 @@ def interval(
 ) -> tuple[float, float]:
     """The low and the high end of a figure's interval.
 
-    cluster: int (n,), equal for units that go together; telling: bool (n,), the units that say how large differences
-    are, where others only say that there is none. (NaN, NaN) with fewer than ``min_clusters`` clusters, at an end of
-    the scale (an AUC of 1), and where nothing varies: then nothing says how further units would.
+    cluster: int (n,), equal for units that go together; telling: bool (n,), the units that say how
+    large differences are, where others only say that there is none. (NaN, NaN) with fewer than
+    ``min_clusters`` clusters, at an end of the scale (an AUC of 1), and where nothing varies: then
+    nothing says how further units would.
 
     >>> low, high = interval(mean(np.array([0.2, 0.4, 0.6, 0.8])), cluster=np.arange(4))
     >>> round(low, 2), round(high, 2)
     (-0.05, 1.05)
     """
     point = statistic.point
-    inside = {"identity": True, "log": point > 0, "logit": 0 < point < 1, "fisher": abs(point) < 1 - 1e-12}[scale]
+    inside = {
+        "identity": True,
+        "log": point > 0,
+        "logit": 0 < point < 1,
+        "fisher": abs(point) < 1 - 1e-12,
+    }[scale]
     names, place = rank_distinct_integers(cluster)
     n, sizes = len(names), np.bincount(place)
     if not inside or np.isnan(point) or n < min_clusters:
@@ -64,14 +73,19 @@ def interval(
     squares = float(moved @ moved)
     if not squares > (1e-12 * max(abs(point), 1e-3)) ** 2:
         return np.nan, np.nan
-    # The equal clusters that so unequal ones are worth (Kish 1965), or that moves of so unequal size are: a variance
-    # has 2 / (kurtosis - 1) times the clusters for its degrees of freedom.
+    # The equal clusters that so unequal ones are worth (Kish 1965), or that moves of so unequal
+    # size are: a variance has 2 / (kurtosis - 1) times the clusters for its degrees of freedom.
     kurtosis = n * float((moved**4).sum()) / squares**2
-    worth = min(len(cluster) ** 2 / float(sizes.astype(np.float64) @ sizes), 2 * n / max(kurtosis - 1, 1e-9))
+    worth = min(
+        len(cluster) ** 2 / float(sizes.astype(np.float64) @ sizes), 2 * n / max(kurtosis - 1, 1e-9)
+    )
     if telling is not None:
         worth *= len(np.unique(place[telling])) / n
     freedom = max(worth - 1, 1.0)
-    half = float(scipy.special.stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt((freedom + 1) / freedom * squares))
+    half = float(
+        scipy.special.stdtrit(freedom, 0.5 + confidence / 2)
+        * np.sqrt((freedom + 1) / freedom * squares)
+    )
     ends = np.array([-half, half])
     if scale == "log":
         ends = point * np.exp(ends / point)
@@ -107,9 +121,11 @@ def slope(x: np.ndarray, y: np.ndarray) -> Statistic:
 
 
 def slope_bounds(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """The least and the greatest slope of y, 1 or 0, on x, whatever the missing y (NaN) had been; float (n,) each.
+    """The least and the greatest slope of y, 1 or 0, on x, whatever the missing y (NaN) had been;
+    float (n,) each.
 
-    A slope rises with an outcome where x is above its mean: each end takes 1 on one side of it and 0 on the other.
+    A slope rises with an outcome where x is above its mean: each end takes 1 on one side of it and
+    0 on the other.
 
     >>> slope_bounds(np.array([0.0, 1.0]), np.array([0, np.nan]))
     (0.0, 1.0)

@@ -1,9 +1,12 @@
-"""MOVER: the interval of a sum of proportions, recovered from the intervals of its terms (Zou & Donner 2008).
+"""MOVER: the interval of a sum of proportions, recovered from the intervals of its terms (Zou &
+Donner 2008).
 
-A sum's interval is as far from its point as the terms' intervals are from theirs, the distances added as variances
-are, with the terms' correlation. So it is asymmetric where theirs are, stays in range near 0 and 1, and has no zero
-width where theirs have some. The difference of two classifiers on the same units is best computed from the discordant
-units alone: `discordant_difference_interval`; that of one classifier's two kinds of errors, `error_balance_interval`.
+A sum's interval is as far from its point as the terms' intervals are from theirs, the distances
+added as variances are, with the terms' correlation. So it is asymmetric where theirs are, stays in
+range near 0 and 1, and has no zero width where theirs have some. The difference of two classifiers
+on the same units is best computed from the discordant
+units alone: `discordant_difference_interval`; that of one classifier's two kinds of errors,
+`error_balance_interval`.
 """
 
 from __future__ import annotations
@@ -20,12 +23,15 @@ from factaudit.stats.undefined_values import divide_or_undefined
 
 
 def mover_weighted_sum(
-    point: np.ndarray, term_intervals: IntervalEnds, weights: np.ndarray, correlation: np.ndarray | None = None
+    point: np.ndarray,
+    term_intervals: IntervalEnds,
+    weights: np.ndarray,
+    correlation: np.ndarray | None = None,
 ) -> tuple[np.ndarray, IntervalEnds]:
     """The weighted sum over the last axis, and its interval: (...), ((...), (...)).
 
-    point, both ends of term_intervals: (..., J). weights: (J,) or (..., J). correlation: (..., J, J); None: the terms
-    are independent.
+    point, both ends of term_intervals: (..., J). weights: (J,) or (..., J). correlation: (..., J,
+    J); None: the terms are independent.
 
     >>> total, (low, high) = mover_weighted_sum(
     ...     np.array([0.8, 0.6]), (np.array([0.7, 0.5]), np.array([0.9, 0.7])), np.array([1, -1])
@@ -56,11 +62,15 @@ def mover_proportion_sum(
     """The weighted sum of the J proportions of each group, and its interval: (G,), ((G,), (G,)).
 
     term_intervals: Wilson's of the proportions, (G, J) each, where they are known.
-    A correlation that would make the interval narrower is taken for 0 where it rests on a single cluster: one document
-    that has all mistakes on both classes shows no correlation of documents.
+    A correlation that would make the interval narrower is taken for 0 where it rests on a single
+    cluster: one document that has all mistakes on both classes shows no correlation of documents.
 
-    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
-    >>> rows = np.array([[4, 5, 2, 5], [5, 5, 3, 5]])  # in each cluster TP of positives, TN of negatives
+    >>> from factaudit.stats.clustered_proportions import (
+    ...     ClusterCounts,
+    ...     estimate_clustered_proportions,
+    ... )
+    >>> # In each cluster TP of positives, TN of negatives.
+    >>> rows = np.array([[4, 5, 2, 5], [5, 5, 3, 5]])
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
     >>> rates = estimate_clustered_proportions(counts, rows[:, ::2], rows[:, 1::2])
     >>> bacc, (low, high) = mover_proportion_sum(rates, np.array([0.5, 0.5]), 0.95)
@@ -76,14 +86,19 @@ def mover_proportion_sum(
 def least_proportion_interval(proportions: ClusteredProportions, confidence: float) -> IntervalEnds:
     """A simultaneous interval of the least of the S proportions of each group: (G,) each.
 
-    The least proportion is under no low end unless it is under its own: the low end is the least of the S low ends. It
-    is over one of the S high ends only if some proportion is: the high end is the least of them. Of the error alpha
-    each high end gets a = min(alpha / 2, 1.75 alpha / (S + 1)) and the low ends alpha − a. Where one proportion is
-    clearly the least, it alone can err, by alpha in all. Where all are equal, any high end can be too low (S a at most,
-    far less where systems share documents), and the low end hardly ever is too high: that allows the factor 1.75.
+    The least proportion is under no low end unless it is under its own: the low end is the least of
+    the S low ends. It is over one of the S high ends only if some proportion is: the high end is
+    the least of them. Of the error alpha each high end gets a = min(alpha / 2, 1.75 alpha / (S +
+    1)) and the low ends alpha − a. Where one proportion is clearly the least, it alone can err, by
+    alpha in all. Where all are equal, any high end can be too low (S a at most, far less where
+    systems share documents), and the low end hardly ever is too high: that allows the factor 1.75.
 
-    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
-    >>> rows = np.array([[1, 2], [0, 3]])  # errors of two systems in each cluster of 10 claims a system
+    >>> from factaudit.stats.clustered_proportions import (
+    ...     ClusterCounts,
+    ...     estimate_clustered_proportions,
+    ... )
+    >>> # Errors of two systems in each cluster of 10 claims a system.
+    >>> rows = np.array([[1, 2], [0, 3]])
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
     >>> found = estimate_clustered_proportions(counts, rows, np.full((2, 2), 10))
     >>> low, high = least_proportion_interval(found, 0.95)
@@ -98,7 +113,8 @@ def least_proportion_interval(proportions: ClusteredProportions, confidence: flo
     return np.minimum(low, point), np.maximum(high, point)
 
 
-#: Discordant claims that were not seen, added to the variance of each share of them: with none seen, there may be some.
+#: Discordant claims that were not seen, added to the variance of each share of them: with none
+#: seen, there may be some.
 UNSEEN_DISCORDANT = 0.75
 
 
@@ -107,12 +123,16 @@ def discordant_difference_interval(
 ) -> tuple[np.ndarray, IntervalEnds]:
     """A weighted sum of proportions of discordant units, and its interval: (G,), ((G,), (G,)).
 
-    Discordant units are those that a is right on and b wrong, and the reverse: the difference of two rates on the same
-    units is the difference of these two proportions. The variance is linearised, with `UNSEEN_DISCORDANT` more units in
-    each proportion (after Agresti & Min 2005; Bonett & Price 2012), and the interval takes Student's t. MOVER covers 98
-    to 99.5 % where few units are discordant, this 94 to 97 %.
+    Discordant units are those that a is right on and b wrong, and the reverse: the difference of
+    two rates on the same units is the difference of these two proportions. The variance is
+    linearised, with `UNSEEN_DISCORDANT` more units in each proportion (after Agresti & Min 2005;
+    Bonett & Price 2012), and the interval takes Student's t. MOVER covers 98 to 99.5 % where few
+    units are discordant, this 94 to 97 %.
 
-    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> from factaudit.stats.clustered_proportions import (
+    ...     ClusterCounts,
+    ...     estimate_clustered_proportions,
+    ... )
     >>> rows = np.array([[2, 0], [0, 1]])  # a alone right, b alone right, in each cluster of 10
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
     >>> found = estimate_clustered_proportions(counts, rows, np.full((2, 2), 10))
@@ -129,32 +149,43 @@ def discordant_difference_interval(
         np.broadcast_to(weights * deviation, deviation.shape),
     )
     effective = proportions.effective_n
-    variance = variance + (weights**2 * UNSEEN_DISCORDANT * divide_or_undefined(1, effective * proportions.n)).sum(-1)
-    # The degrees of freedom of the terms, by their parts of the variance; all terms are of the same clusters.
+    variance = variance + (
+        weights**2 * UNSEEN_DISCORDANT * divide_or_undefined(1, effective * proportions.n)
+    ).sum(-1)
+    # The degrees of freedom of the terms, by their parts of the variance; all terms are of the same
+    # clusters.
     part = (weights * deviation) ** 2 + np.finfo(float).tiny
-    freedom = divide_or_undefined(part.sum(-1), divide_or_undefined(part, proportions.degrees_of_freedom).sum(-1))
+    freedom = divide_or_undefined(
+        part.sum(-1), divide_or_undefined(part, proportions.degrees_of_freedom).sum(-1)
+    )
     half = student_t_quantile(freedom, confidence) * np.sqrt(variance)
     return total, (total - half, total + half)
 
 
-#: Fewer degrees of freedom are not taken from how unequal the clusters' influences are: few clusters do not tell that.
+#: Fewer degrees of freedom are not taken from how unequal the clusters' influences are: few
+#: clusters do not tell that.
 _FEWEST_FREEDOM = 4.0
 
 
 def error_balance_interval(
     proportions: ClusteredProportions, confidence: float
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """One classifier's share of errors of one kind less that of the other kind, and its interval: (G,), ((G,), (G,)).
+    """One classifier's share of errors of one kind less that of the other kind, and its interval:
+    (G,), ((G,), (G,)).
 
-    proportions: J = 2, of the same units. Where claims of a document are alike, and the hardest documents are the
-    longest, a few of them decide both the difference and its variance: a sample without them is off and looks sure. So
-    the two shares' Wilson intervals are added by MOVER: the variance grows with a share. Their effective number of
-    units is what the linearised variance says. Their degrees of freedom are fewer by the excess of the influences'
-    fourth moment over that of normal clusters, or of as many errors one by one: the variance of the variance. With a
+    proportions: J = 2, of the same units. Where claims of a document are alike, and the hardest
+    documents are the longest, a few of them decide both the difference and its variance: a sample
+    without them is off and looks sure. So the two shares' Wilson intervals are added by MOVER: the
+    variance grows with a share. Their effective number of units is what the linearised variance
+    says. Their degrees of freedom are fewer by the excess of the influences' fourth moment over
+    that of normal clusters, or of as many errors one by one: the variance of the variance. With a
     correlation of 0.25 within documents it holds 94 % (40 documents) and 93 % (20), where
     `discordant_difference_interval` holds 91 and 90 %.
 
-    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> from factaudit.stats.clustered_proportions import (
+    ...     ClusterCounts,
+    ...     estimate_clustered_proportions,
+    ... )
     >>> rows = np.array([[2, 0], [0, 1]])  # errors of the two kinds in each cluster of 10
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
     >>> found = estimate_clustered_proportions(counts, rows, np.full((2, 2), 10))

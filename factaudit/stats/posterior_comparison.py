@@ -1,4 +1,5 @@
-"""Posterior summaries of S systems from joint draws of their error rates: intervals, ranks, the lowest rate, pairs."""
+"""Posterior summaries of S systems from joint draws of their error rates: intervals, ranks, the
+lowest rate, pairs."""
 
 from __future__ import annotations
 
@@ -7,8 +8,11 @@ import pandas as pd
 import scipy
 
 
-def posterior_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, low and high over the first axis of (D, ...) draws: equal tails; the mean is kept inside the interval.
+def posterior_interval(
+    draws: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, low and high over the first axis of (D, ...) draws: equal tails; the mean is kept
+    inside the interval.
 
     >>> mean, low, high = posterior_interval(np.linspace(0, 1, 1001), 0.9)
     >>> f"{mean:.2f} ({low:.2f} to {high:.2f})"
@@ -22,17 +26,20 @@ def posterior_interval(draws: np.ndarray, confidence: float) -> tuple[np.ndarray
 def rank_posterior_draws(
     draws: np.ndarray, confidence: float
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Of S systems the probability of the lowest rate, and the rank (1 is lowest): mean, low, high; (S,) each.
+    """Of S systems the probability of the lowest rate, and the rank (1 is lowest): mean, low, high;
+    (S,) each.
 
-    draws: (D, S) of their error rates. Of equal rates in a draw each is the best with an equal share, and has the mean
-    of their ranks.
+    draws: (D, S) of their error rates. Of equal rates in a draw each is the best with an equal
+    share, and has the mean of their ranks.
 
-    >>> p_best, (rank, _, _) = rank_posterior_draws(np.array([[0.1, 0.2], [0.1, 0.3], [0.2, 0.1], [0.1, 0.1]]), 0.95)
+    >>> draws = np.array([[0.1, 0.2], [0.1, 0.3], [0.2, 0.1], [0.1, 0.1]])
+    >>> p_best, (rank, _, _) = rank_posterior_draws(draws, 0.95)
     >>> p_best.tolist(), rank.tolist()
     ([0.625, 0.375], [1.375, 1.625])
     """
     best = draws == draws.min(1, keepdims=True)
-    ranks = pd.DataFrame(draws).rank(axis=1).to_numpy()  # as scipy.stats.rankdata, which takes 0.7 s to import
+    # As scipy.stats.rankdata, which takes 0.7 s to import.
+    ranks = pd.DataFrame(draws).rank(axis=1).to_numpy()
     return (best / best.sum(1, keepdims=True)).mean(0), posterior_interval(ranks, confidence)
 
 
@@ -45,12 +52,14 @@ _LOWEST_HIGH_SHARES = (0.5, 1.5)
 def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, float, float]:
     """Mean, low and high of the lowest of S rates, from (D, S) draws.
 
-    The lowest of noisy draws is too low where systems are alike, so the quantiles of the minimum over systems hold the
-    lowest rate in 75 to 90 % there. No rate is under the lowest, so each system's upper limit is one of the lowest
-    rate, too: the high end is the least of them. The more systems there are, the more the prior draws them together
-    and the less that end errs: its share of the error grows with their number, as simulated where they are alike. The
-    low end, which hardly errs there, errs more than it says where one system is far below the others and the prior
-    draws it to them.
+    The lowest of noisy draws is too low where systems are alike, so the quantiles of the minimum
+    over systems hold the lowest rate in 75 to 90 % there. No rate is under the lowest, so each
+    system's upper limit is one of the lowest
+    rate, too: the high end is the least of them. The more systems there are, the more the prior
+    draws them together
+    and the less that end errs: its share of the error grows with their number, as simulated where
+    they are alike. The low end, which hardly errs there, errs more than it says where one system is
+    far below the others and the prior draws it to them.
 
     >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
     >>> mean, low, high = lowest_rate_interval(draws, 0.95)
@@ -69,9 +78,9 @@ def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, f
 def wrong_direction_probabilities(differences: np.ndarray) -> np.ndarray:
     """P(the difference has the other sign than the mean of its draws), to call pairs by: (n,).
 
-    differences: (D, n) draws. It is the share of the draws with the other sign or, where that is larger, the tail of a
-    normal distribution with their mean and standard deviation: of many pairs some are called that are surer than D
-    draws can tell.
+    differences: (D, n) draws. It is the share of the draws with the other sign or, where that is
+    larger, the tail of a normal distribution with their mean and standard deviation: of many pairs
+    some are called that are surer than D draws can tell.
 
     >>> draws = np.random.default_rng(0).normal([0.02, -0.05], 0.01, (1000, 2))
     >>> wrong_direction_probabilities(draws).round(7).tolist()
@@ -85,12 +94,16 @@ def wrong_direction_probabilities(differences: np.ndarray) -> np.ndarray:
     return larger
 
 
-def select_directed_pairs(p_wrong: np.ndarray, max_wrong_share: float, max_p_wrong: float) -> np.ndarray:
-    """The pairs to call, so that a bounded share of them is expected in the wrong direction: bool (n,).
+def select_directed_pairs(
+    p_wrong: np.ndarray, max_wrong_share: float, max_p_wrong: float
+) -> np.ndarray:
+    """The pairs to call, so that a bounded share of them is expected in the wrong direction: bool
+    (n,).
 
-    p_wrong: (n,), the posterior probability that a pair's direction is the other one; max_wrong_share: bound of the
-    directional false discovery rate (Benjamini & Yekutieli 2005); max_p_wrong: of each pair's. The mean p_wrong of the
-    pairs called is no such bound where all are nearly equal: a few of many pairs look sure by chance.
+    p_wrong: (n,), the posterior probability that a pair's direction is the other one;
+    max_wrong_share: bound of the directional false discovery rate (Benjamini & Yekutieli 2005);
+    max_p_wrong: of each pair's. The mean p_wrong of the pairs called is no such bound where all are
+    nearly equal: a few of many pairs look sure by chance.
 
     >>> select_directed_pairs(np.array([0.02, 0.001, 0.3, 0.026]), 0.05, 0.025).tolist()
     [True, True, False, False]

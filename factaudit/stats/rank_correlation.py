@@ -10,7 +10,8 @@ MIN_CORRELATED_SYSTEMS = 3
 
 
 def fisher_z_interval(r: float, n: int, confidence: float) -> tuple[float, float]:
-    """Fisher's z interval of Pearson's r over n systems; NaN below four systems, and where |r| is 1.
+    """Fisher's z interval of Pearson's r over n systems; NaN below four systems, and where |r| is
+    1.
 
     >>> low, high = fisher_z_interval(0.8, 10, 0.95)
     >>> round(low, 3), round(high, 3)

@@ -1,27 +1,32 @@
-"""The claims that may pass without review: the largest set whose share of errors is kept, with a stated confidence.
+"""The claims that may pass without review: the largest set whose share of errors is kept, with a
+stated confidence.
 
-Claims are ordered by risk, and thresholds are tested from strict to loose: at each the hypothesis "more errors pass
-than promised" is tested at level 1 − confidence, and the last one rejected before the first that is not is the rule.
-The order is fixed beforehand, so the whole sequence errs no more often than one test (fixed-sequence testing;
-Angelopoulos et al. 2021, Learn then Test; Jung et al. 2024, Trust or Escalate). It begins where the test would reject
-even with one error among the labels. Of the first thresholds only those are tested at which one more error could be
-borne than before (and those behind the last of these): between two of them the test gets no abler, and an error would
-end the sequence for nothing.
+Claims are ordered by risk, and thresholds are tested from strict to loose: at each the hypothesis
+"more errors pass than promised" is tested at level 1 − confidence, and the last one rejected before
+the first that is not is the rule. The order is fixed beforehand, so the whole sequence errs no more
+often than one test (fixed-sequence testing; Angelopoulos et al. 2021, Learn then Test; Jung et al.
+2024, Trust or Escalate). It begins where the test would reject even with one error among the
+labels. Of the first thresholds only those are tested at which one more error could be borne than
+before (and those behind the last of these): between two of them the test gets no abler, and an
+error would end the sequence for nothing.
 
-A labelled error does not pass. Of N claims up to a threshold let E be errors, e of them labelled: that at most a share
-a of the N − e that pass are errors means E ≤ aN + (1 − a)e. Tested is E > aN + (1 − a)k, where k is the least e with
-which the sequence can end there: the next threshold has more errors than it can bear, and only the labels between the
-two may be errors too. No label's value is looked at for k. So, as above, the sequence ends where such a hypothesis is
-true no more often than one test errs, and where it is false the promise holds, as k ≤ e. Only at the last threshold may
-e be below k, the most errors that the test bears there. If no hypothesis is true, a promise can only be broken there,
-by so few labelled errors that E > aN + (1 − a)e. The test with this e in place of k rejects then, as it does with k, so
-that this too is no more probable than that one test errs. Labels of unequal weights, of documents or beside a promise
-of recall are tested with k = 0, which is strict.
+A labelled error does not pass. Of N claims up to a threshold let E be errors, e of them labelled:
+that at most a share a of the N − e that pass are errors means E ≤ aN + (1 − a)e. Tested is E > aN +
+(1 − a)k, where k is the least e with
+which the sequence can end there: the next threshold has more errors than it can bear, and only the
+labels between the two may be errors too. No label's value is looked at for k. So, as above, the
+sequence ends where such a hypothesis is true no more often than one test errs, and where it is
+false the promise holds, as k ≤ e. Only at the last threshold may e be below k, the most errors that
+the test bears there. If no hypothesis is true, a promise can only be broken there, by so few
+labelled errors that E > aN + (1 − a)e. The test with this e in place of k rejects then, as it does
+with k, so that this too is no more probable than that one test errs. Labels of unequal weights, of
+documents or beside a promise of recall are tested with k = 0, which is strict.
 
-Each test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for what they were drawn
-from. (Which thresholds are tested, and k, depend on where the labels lie; this is not in the tests, but in what was
-simulated.) Labels that stand for unequally many claims count as so many equal ones as would tell the share of errors as
-precisely, and so do labels of one document, where they are alike (Korn & Graubard 1998).
+Each test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for
+what they were drawn from. (Which thresholds are tested, and k, depend on where the labels lie; this
+is not in the tests, but in what was simulated.) Labels that stand for unequally many claims count
+as so many equal ones as would tell the share of errors as precisely, and so do labels of one
+document, where they are alike (Korn & Graubard 1998).
 """
 
 from __future__ import annotations
@@ -45,14 +50,17 @@ PRIOR_ERRORS = 2.0
 PLANNED_POWER_Z = 0.84
 MAX_LABEL_FACTOR = 64
 _MAX_KNOWN_ERROR_STEPS = 1000
-#: Weights of evaluators are fitted without the labels of one of so many parts of the clusters at a time.
+#: Weights of evaluators are fitted without the labels of one of so many parts of the clusters at a
+#: time.
 N_FOLDS = 10
 
 
 def risk_scale(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """By what the scores of E evaluators become comparable: mean and standard deviation of the logit of 1 − score.
+    """By what the scores of E evaluators become comparable: mean and standard deviation of the
+    logit of 1 − score.
 
-    score: float64 (E, N), support, NaN where missing. A spread is infinite where nothing varies: that tells no risk.
+    score: float64 (E, N), support, NaN where missing. A spread is infinite where nothing varies:
+    that tells no risk.
     """
     logit = np.ma.masked_invalid(risk_logit(score))
     mean, spread = logit.mean(1).filled(0.0), logit.std(1).filled(0.0)
@@ -60,16 +68,24 @@ def risk_scale(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def combine_risks(
-    score: np.ndarray, labelled_rows: np.ndarray, error: np.ndarray, cluster: np.ndarray, random: np.random.Generator
+    score: np.ndarray,
+    labelled_rows: np.ndarray,
+    error: np.ndarray,
+    cluster: np.ndarray,
+    random: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One risk of N claims from the scores of E evaluators, and the weights of the evaluators: float64 (N,), (E,).
+    """One risk of N claims from the scores of E evaluators, and the weights of the evaluators:
+    float64 (N,), (E,).
 
-    Of one evaluator the risk is 1 − score. Of several it is the weighted mean of their logits of 1 − score,
-    standardised (`risk_scale`). An evaluator weighs as much as its risk varies together with the labelled errors, and
-    never less than 0: a claim that one evaluator supports more is never riskier for it. Weights sum up to 1, so that
-    risks by other labels are on the same scale; those of a claim rest on labels of other clusters than its own.
+    Of one evaluator the risk is 1 − score. Of several it is the weighted mean of their logits of 1
+    − score, standardised (`risk_scale`). An evaluator weighs as much as its risk varies together
+    with the labelled errors, and
+    never less than 0: a claim that one evaluator supports more is never riskier for it. Weights sum
+    up to 1, so that risks by other labels are on the same scale; those of a claim rest on labels of
+    other clusters than its own.
 
-    score: as in `risk_scale` (the risk is NaN where one is); labelled_rows: int (n,); error: (n,); cluster: int (N,).
+    score: as in `risk_scale` (the risk is NaN where one is); labelled_rows: int (n,); error: (n,);
+    cluster: int (N,).
 
     >>> score = np.vstack([np.linspace(0.05, 0.95, 60), np.tile([0.2, 0.8], 30)])
     >>> rows, random = np.arange(0, 60, 3), np.random.default_rng(0)
@@ -89,7 +105,9 @@ def combine_risks(
         inside = fold == number
         others = ~inside[labelled_rows]
         together = np.maximum(labelled[:, others] @ (error[others] - error[others].mean()), 0)
-        weight = together / together.sum() if together.any() else np.full(len(score), 1 / len(score))
+        weight = (
+            together / together.sum() if together.any() else np.full(len(score), 1 / len(score))
+        )
         risk[inside] = weight @ standardised[:, inside]
         weights.append(weight)
     return risk, np.mean(weights, axis=0)
@@ -99,11 +117,11 @@ def combine_risks(
 class RiskCurve:
     """T thresholds from strict to loose, and what the labels say of the claims that pass each.
 
-    threshold: float64 (T,), claims of at most this risk pass, but for labelled errors; n_claims, n_known: int (T,), the
-    claims of at most this risk and the labelled errors among them; n_labels, n_errors: float64 (T,), the effective
-    numbers of labels and of errors among them; n_missed, n_found: effective numbers of all labelled errors of at most
-    this risk, and above it; p: float64 (T,); start, last: the first threshold tested and the last one rejected, −1
-    where there is none.
+    threshold: float64 (T,), claims of at most this risk pass, but for labelled errors; n_claims,
+    n_known: int (T,), the claims of at most this risk and the labelled errors among them; n_labels,
+    n_errors: float64 (T,), the effective numbers of labels and of errors among them; n_missed,
+    n_found: effective numbers of all labelled errors of at most this risk, and above it; p: float64
+    (T,); start, last: the first threshold tested and the last one rejected, −1 where there is none.
     """
 
     threshold: np.ndarray
@@ -131,16 +149,18 @@ def control_passing_errors(
 ) -> RiskCurve:
     """The loosest threshold on risk at which few errors pass. Labelled errors do not pass, at any.
 
-    risk: float64 (N,), NaN for claims that never pass; labelled_rows: int (n,), drawn with known probabilities; error:
-    (n,), 1 or 0; max_error: promised share of errors among what passes; min_recall: promised share of all errors among
-    what does not; claims_per_label: float64 (n,), by default 1; cluster: int (n,), where labels of a cluster count for
-    less; is_population: the promise is about what the claims were drawn from, not about these N.
+    risk: float64 (N,), NaN for claims that never pass; labelled_rows: int (n,), drawn with known
+    probabilities; error: (n,), 1 or 0; max_error: promised share of errors among what passes;
+    min_recall: promised share of all errors among what does not; claims_per_label: float64 (n,), by
+    default 1; cluster: int (n,), where labels of a cluster count for less; is_population: the
+    promise is about what the claims were drawn from, not about these N.
 
     A hundred labels of 1,000 claims, errors only among the riskier half:
 
     >>> risk = np.linspace(0, 1, 1000)
     >>> rows = np.arange(0, 1000, 10)
-    >>> curve = control_passing_errors(risk, rows, (risk[rows] > 0.5).astype(float), 0.9, max_error=0.1)
+    >>> error = (risk[rows] > 0.5).astype(float)
+    >>> curve = control_passing_errors(risk, rows, error, 0.9, max_error=0.1)
     >>> int(curve.n_claims[curve.last])
     490
     """
@@ -157,7 +177,8 @@ def control_passing_errors(
     if cluster is not None:
         effect = _passing_label_design_effects(place, len(threshold), cluster, error)
     n_labels, n_errors = (
-        found / effect for found in _count_effective_passing_labels(place, len(threshold), weight, error)
+        found / effect
+        for found in _count_effective_passing_labels(place, len(threshold), weight, error)
     )
     weighed = weight[wrong] / weight[wrong].max(initial=0.0) if wrong.any() else weight[wrong]
     overall = effect[-1] if len(effect) else 1.0
@@ -168,23 +189,32 @@ def control_passing_errors(
     is_tested = np.ones(len(threshold), dtype=bool)
     if max_error is not None:
         heaviest = weight.max(initial=1.0) / weight.mean() if len(weight) else 1.0
-        is_tested = _select_tested_risk_thresholds(n_labels, max_error, 1 - confidence, heaviest, of)
+        is_tested = _select_tested_risk_thresholds(
+            n_labels, max_error, 1 - confidence, heaviest, of
+        )
         aside = np.zeros(len(threshold))
         if of is not None and cluster is None and min_recall is None and heaviest < 1 + 1e-9:
-            aside[is_tested] = _count_known_errors_at_end(n_labels[is_tested], max_error, of[is_tested], 1 - confidence)
+            aside[is_tested] = _count_known_errors_at_end(
+                n_labels[is_tested], max_error, of[is_tested], 1 - confidence
+            )
         p = error_share_p_values(n_labels, n_errors, max_error, of, aside)
-    if min_recall is not None:  # a labelled error passes with a probability of at most 1 - recall, or the promise fails
+    # A labelled error passes with a probability of at most 1 - recall, or the promise fails.
+    if min_recall is not None:
         p = np.maximum(p, error_share_p_values(n_missed + n_found, n_missed, 1 - min_recall))
     start, last = run_fixed_sequence(p, is_tested, 1 - confidence)
-    return RiskCurve(threshold, n_claims, n_known, n_labels, n_errors, n_missed, n_found, p, start, last)
+    return RiskCurve(
+        threshold, n_claims, n_known, n_labels, n_errors, n_missed, n_found, p, start, last
+    )
 
 
 def run_fixed_sequence(p: np.ndarray, is_tested: np.ndarray, level: float) -> tuple[int, int]:
-    """The first hypothesis tested and the last one rejected before one is not; −1 where there is none.
+    """The first hypothesis tested and the last one rejected before one is not; −1 where there is
+    none.
 
     is_tested: bool (T,), known without the labels' values.
 
-    >>> run_fixed_sequence(np.array([0.5, 0.01, 0.4, 0.02, 0.3, 0.01]), np.array([0, 1, 0, 1, 1, 1]) == 1, 0.1)
+    >>> p = np.array([0.5, 0.01, 0.4, 0.02, 0.3, 0.01])
+    >>> run_fixed_sequence(p, np.array([0, 1, 0, 1, 1, 1]) == 1, 0.1)
     (1, 3)
     """
     tested = np.flatnonzero(is_tested)
@@ -195,31 +225,43 @@ def run_fixed_sequence(p: np.ndarray, is_tested: np.ndarray, level: float) -> tu
 
 
 def _select_tested_risk_thresholds(
-    n_labels: np.ndarray, max_error: float, level: float, heaviest: float, n_claims: np.ndarray | None
+    n_labels: np.ndarray,
+    max_error: float,
+    level: float,
+    heaviest: float,
+    n_claims: np.ndarray | None,
 ) -> np.ndarray:
-    """Which thresholds are tested, by how many errors each could bear: bool (T,). No label's value is looked at.
+    """Which thresholds are tested, by how many errors each could bear: bool (T,). No label's value
+    is looked at.
 
-    heaviest: the greatest weight of a label over the mean: k such errors count for more than k of equal weights
-    (`_count_effective_passing_labels`).
+    heaviest: the greatest weight of a label over the mean: k such errors count for more than k of
+    equal weights (`_count_effective_passing_labels`).
     """
     n_bearable = np.zeros(len(n_labels))
     for n in range(MAX_ERRORS_IN_STEPS + 1):
         effective = n * heaviest * (PRIOR_ERRORS + n) / (PRIOR_ERRORS + n * heaviest)
-        n_bearable += error_share_p_values(n_labels, np.full(len(n_labels), effective), max_error, n_claims) <= level
+        n_bearable += (
+            error_share_p_values(n_labels, np.full(len(n_labels), effective), max_error, n_claims)
+            <= level
+        )
     is_step = n_bearable > np.maximum.accumulate(np.append(0, n_bearable[:-1]))
     is_behind_last_step = np.cumsum(is_step[::-1])[::-1] == 0
     can_bear = n_bearable > ERRORS_AT_START
-    selected: np.ndarray = can_bear & (is_step | is_behind_last_step | (n_bearable > MAX_ERRORS_IN_STEPS))
+    selected: np.ndarray = can_bear & (
+        is_step | is_behind_last_step | (n_bearable > MAX_ERRORS_IN_STEPS)
+    )
     return selected
 
 
 def _count_known_errors_at_end(
     n_labels: np.ndarray, max_error: float, n_claims: np.ndarray, level: float
 ) -> np.ndarray:
-    """How many labelled errors there are at least, where the sequence ends at a threshold: float64 (T,).
+    """How many labelled errors there are at least, where the sequence ends at a threshold: float64
+    (T,).
 
-    Of the T thresholds that are tested. The last one has none behind it and counts what it can bear itself. The more
-    errors are known, the more can be borne, and the other way round: every step of the loop holds, the last says most.
+    Of the T thresholds that are tested. The last one has none behind it and counts what it can bear
+    itself. The more errors are known, the more can be borne, and the other way round: every step of
+    the loop holds, the last says most.
     """
     drawn = np.floor(n_labels + 1e-9)
     more_labels = np.append(np.diff(drawn), 1)
@@ -229,7 +271,9 @@ def _count_known_errors_at_end(
     for _ in range(_MAX_KNOWN_ERROR_STEPS):
         known = np.maximum(known, np.append(bearable[1:], bearable[-1:]) + 1 - more_labels)
         wrong = _count_least_broken_errors(n_claims, max_error, known)
-        can_bear_more = np.asarray(scipy.stats.hypergeom.cdf(bearable + 1, n_claims, wrong, drawn)) <= level
+        can_bear_more = (
+            np.asarray(scipy.stats.hypergeom.cdf(bearable + 1, n_claims, wrong, drawn)) <= level
+        )
         if not can_bear_more.any():
             break
         bearable = bearable + can_bear_more
@@ -239,7 +283,8 @@ def _count_known_errors_at_end(
 def _count_least_broken_errors(
     n_claims: np.ndarray, max_share: float | np.ndarray, n_known: np.ndarray | float
 ) -> np.ndarray:
-    """The smallest number of errors among the claims that breaks the promise where so many of them are set aside."""
+    """The smallest number of errors among the claims that breaks the promise where so many of them
+    are set aside."""
     share = max_share * n_claims + (1 - max_share) * n_known
     least: np.ndarray = np.minimum(np.floor(share + 1e-9) + 1, n_claims)
     return least
@@ -252,30 +297,39 @@ def error_share_p_values(
     n_claims: np.ndarray | None = None,
     n_known: np.ndarray | float = 0.0,
 ) -> np.ndarray:
-    """The probability of so few errors among the labels were the share of errors just above ``max_share``.
+    """The probability of so few errors among the labels were the share of errors just above
+    ``max_share``.
 
-    Of ``n_claims`` claims from which the labels were drawn (hypergeometric), or of infinitely many (binomial). Numbers
-    may be fractions. 1 without a label. n_known: so many errors of the ``n_claims`` are set aside, and the share is of
-    the others.
+    Of ``n_claims`` claims from which the labels were drawn (hypergeometric), or of infinitely many
+    (binomial). Numbers may be fractions. 1 without a label. n_known: so many errors of the
+    ``n_claims`` are set aside, and the share is of the others.
 
     >>> error_share_p_values(np.array([45.0]), np.array([0.0]), 0.05).round(3).tolist()
     [0.099]
     """
     if n_claims is None:
         with np.errstate(invalid="ignore"):
-            p = scipy.special.betainc(np.maximum(n_labels - n_errors, 1e-9), n_errors + 1, 1 - max_share)
+            p = scipy.special.betainc(
+                np.maximum(n_labels - n_errors, 1e-9), n_errors + 1, 1 - max_share
+            )
         return np.where(n_errors >= n_labels, 1.0, p)
     wrong = _count_least_broken_errors(n_claims, max_share, n_known)
     drawn, low = np.floor(n_labels + 1e-9), np.floor(n_errors + 1e-9)
     between = np.clip(n_errors - low, 0, 1)
-    below, above = (scipy.stats.hypergeom.cdf(low + more, n_claims, wrong, drawn) for more in (0, 1))
+    below, above = (
+        scipy.stats.hypergeom.cdf(low + more, n_claims, wrong, drawn) for more in (0, 1)
+    )
     return np.where(drawn > 0, (1 - between) * below + between * above, 1.0)
 
 
 def error_share_upper_limits(
-    n_labels: np.ndarray, n_errors: np.ndarray, confidence: float, n_claims: np.ndarray | None = None
+    n_labels: np.ndarray,
+    n_errors: np.ndarray,
+    confidence: float,
+    n_claims: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The largest share of errors that is not rejected at level 1 − confidence: float64 (T,); NaN without a label.
+    """The largest share of errors that is not rejected at level 1 − confidence: float64 (T,); NaN
+    without a label.
 
     >>> error_share_upper_limits(np.array([45.0]), np.array([0.0]), 0.9).round(3).tolist()
     [0.05]
@@ -284,35 +338,49 @@ def error_share_upper_limits(
     for _ in range(20):
         middle = (low + high) / 2
         p = error_share_p_values(n_labels, n_errors, middle, n_claims)
-        low, high = np.where(p > 1 - confidence, middle, low), np.where(p > 1 - confidence, high, middle)
+        low, high = (
+            np.where(p > 1 - confidence, middle, low),
+            np.where(p > 1 - confidence, high, middle),
+        )
     return np.where(n_labels > 0, high, np.nan)
 
 
-def plan_labels_to_pass(curve: RiskCurve, n_labels: int, max_error: float, confidence: float) -> int | None:
-    """About how many labels in all would let some claims pass, to two digits; None where 64 times as many would not.
+def plan_labels_to_pass(
+    curve: RiskCurve, n_labels: int, max_error: float, confidence: float
+) -> int | None:
+    """About how many labels in all would let some claims pass, to two digits; None where 64 times
+    as many would not.
 
-    The share of errors at each threshold is taken as the labels so far have it, with a quarter of an error more.
+    The share of errors at each threshold is taken as the labels so far have it, with a quarter of
+    an error more.
 
     >>> risk, rows = np.linspace(0, 1, 1000), np.arange(0, 1000, 40)
     >>> error = (risk[rows] > 0.5).astype(float)
-    >>> plan_labels_to_pass(control_passing_errors(risk, rows, error, 0.9, max_error=0.1), 25, 0.1, 0.9)
+    >>> curve = control_passing_errors(risk, rows, error, 0.9, max_error=0.1)
+    >>> plan_labels_to_pass(curve, 25, 0.1, 0.9)
     100
     """
     share = (curve.n_errors + 0.25) / (curve.n_labels + 0.5)
-    for factor in np.unique(np.ceil(2 ** np.arange(0.5, np.log2(MAX_LABEL_FACTOR), 0.5) * n_labels)) / n_labels:
+    for factor in (
+        np.unique(np.ceil(2 ** np.arange(0.5, np.log2(MAX_LABEL_FACTOR), 0.5) * n_labels))
+        / n_labels
+    ):
         n = curve.n_labels * factor
         with np.errstate(invalid="ignore"):
             errors = n * share + PLANNED_POWER_Z * np.sqrt(n * share * (1 - share))
-        if ((error_share_p_values(n, errors, max_error) <= 1 - confidence) & (share < max_error)).any():
+        if (
+            (error_share_p_values(n, errors, max_error) <= 1 - confidence) & (share < max_error)
+        ).any():
             return int(float(f"{factor * n_labels:.2g}"))
     return None
 
 
 def find_errors_by_review(risk: np.ndarray, error: np.ndarray, share: float) -> float:
-    """The share of the errors among the ``share`` of the claims with the highest risk; NaN where there is no error.
+    """The share of the errors among the ``share`` of the claims with the highest risk; NaN where
+    there is no error.
 
-    Claims without a risk (NaN) are reviewed first. Of claims with equal risk, as many as fit are reviewed at random,
-    so this is the expected share.
+    Claims without a risk (NaN) are reviewed first. Of claims with equal risk, as many as fit are
+    reviewed at random, so this is the expected share.
 
     >>> find_errors_by_review(np.array([0.9, 0.5, 0.5, 0.1]), np.array([1.0, 1.0, 0.0, 0.0]), 0.5)
     0.75
@@ -325,13 +393,16 @@ def find_errors_by_review(risk: np.ndarray, error: np.ndarray, share: float) -> 
 
 
 def are_labels_clustered(labelled_rows: np.ndarray, cluster: np.ndarray) -> bool:
-    """Whether labels lie in fewer clusters than a random draw of claims would hit: as where documents were drawn.
+    """Whether labels lie in fewer clusters than a random draw of claims would hit: as where
+    documents were drawn.
 
     cluster: int (N,), of all claims.
 
     >>> cluster = np.repeat(np.arange(100), 5)
-    >>> are_labels_clustered(np.arange(100), cluster), are_labels_clustered(np.arange(0, 500, 5), cluster)
-    (True, False)
+    >>> are_labels_clustered(np.arange(100), cluster)
+    True
+    >>> are_labels_clustered(np.arange(0, 500, 5), cluster)
+    False
     """
     size = np.bincount(cluster)
     size = size[size > 0]
@@ -342,7 +413,8 @@ def are_labels_clustered(labelled_rows: np.ndarray, cluster: np.ndarray) -> bool
 
 
 def _sum_passing(place: np.ndarray, n_thresholds: int, values: np.ndarray) -> np.ndarray:
-    """The sum over the labels that pass each threshold: float64 (T,). place: the first threshold that each passes."""
+    """The sum over the labels that pass each threshold: float64 (T,). place: the first threshold
+    that each passes."""
     return np.cumsum(np.bincount(place, values, n_thresholds + 1)[:-1])
 
 
@@ -351,11 +423,13 @@ def _count_effective_passing_labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels and errors that pass each threshold, as so many labels of equal weights (Kish 1965).
 
-    A sum of rare errors has the variance of as many errors as there are, times their mean weight. That is the mean
-    weight of all labels that pass, or of the errors among them where that is greater.
+    A sum of rare errors has the variance of as many errors as there are, times their mean weight.
+    That is the mean weight of all labels that pass, or of the errors among them where that is
+    greater.
     """
     labels, errors, squares, n_errors = (
-        _sum_passing(place, n_thresholds, values) for values in (weight, weight * error, weight**2, error)
+        _sum_passing(place, n_thresholds, values)
+        for values in (weight, weight * error, weight**2, error)
     )
     mean = np.where(labels > 0, squares / np.where(labels > 0, labels, 1.0), 1.0)
     of_errors = (PRIOR_ERRORS * mean + errors) / (PRIOR_ERRORS + n_errors)
@@ -366,10 +440,11 @@ def _count_effective_passing_labels(
 def _passing_label_design_effects(
     place: np.ndarray, n_thresholds: int, cluster: np.ndarray, error: np.ndarray
 ) -> np.ndarray:
-    """How many labels of each threshold's claims are worth one: 1 + (m − 1)ρ, m the mean cluster by size (Kish 1965).
+    """How many labels of each threshold's claims are worth one: 1 + (m − 1)ρ, m the mean cluster by
+    size (Kish 1965).
 
-    ρ is the correlation of two labels of one cluster among all labels, one standard error above its estimate: among the
-    claims that pass there are too few errors to tell.
+    ρ is the correlation of two labels of one cluster among all labels, one standard error above its
+    estimate: among the claims that pass there are too few errors to tell.
     """
     code = np.unique(cluster, return_inverse=True)[1]
     residual = error - error.mean() if len(error) else error
@@ -381,7 +456,8 @@ def _passing_label_design_effects(
     together = float((total**2 - np.bincount(code, residual**2)).sum()) / 2
     alike = together / n_pairs / variance if variance > 0 else 0.0
     alike = min(1.0, max(0.0, alike + 1 / np.sqrt(n_pairs)))
-    # A label that joins k others of its cluster adds (k + 1)² − k² = 2k + 1 to the sum of squared sizes.
+    # A label that joins k others of its cluster adds (k + 1)² − k² = 2k + 1 to the sum of squared
+    # sizes.
     order = np.lexsort([place, code])
     rank = np.arange(len(order)) - np.searchsorted(code[order], code[order])
     squares = _sum_passing(place[order], n_thresholds, 2 * rank + 1)

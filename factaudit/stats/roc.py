@@ -1,4 +1,5 @@
-"""AUC and average precision of scores in clustered data, with intervals on the scale of log odds."""
+"""AUC and average precision of scores in clustered data, with intervals on the scale of log
+odds."""
 
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ from factaudit.stats.influence import Statistic, interval
 
 
 def curve_statistics(label: np.ndarray, score: np.ndarray) -> dict[str, Statistic]:
-    """``auc`` and ``average_precision`` of n units, from one sort; undefined where a class is missing.
+    """``auc`` and ``average_precision`` of n units, from one sort; undefined where a class is
+    missing.
 
-    label: int (n,), 1 or 0; score: float (n,). AUC: how probably a unit of label 1 scores above one of label 0, a tie
-    counting half (DeLong, DeLong & Clarke-Pearson 1988; Obuchowski 1997 for clusters). Average precision: of finding
-    the units of label 0, the least score first, ties at once, as scikit-learn's `average_precision_score`.
+    label: int (n,), 1 or 0; score: float (n,). AUC: how probably a unit of label 1 scores above one
+    of label 0, a tie counting half (DeLong, DeLong & Clarke-Pearson 1988; Obuchowski 1997 for
+    clusters). Average precision: of finding the units of label 0, the least score first, ties at
+    once, as scikit-learn's `average_precision_score`.
 
     >>> found = curve_statistics(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8]))
     >>> found["auc"].point, round(found["average_precision"].point, 3)
@@ -44,7 +47,8 @@ def curve_statistics(label: np.ndarray, score: np.ndarray) -> dict[str, Statisti
 def curve_interval(
     statistic: Statistic, label: np.ndarray, cluster: np.ndarray, confidence: float
 ) -> tuple[float, float]:
-    """The interval of one of `curve_statistics`; Wilson's, of the rarer class, where nothing varied (an AUC of 1).
+    """The interval of one of `curve_statistics`; Wilson's, of the rarer class, where nothing varied
+    (an AUC of 1).
 
     (NaN, NaN) where a class is in fewer than two clusters.
     """
@@ -52,5 +56,7 @@ def curve_interval(
     low, high = interval(statistic, cluster, "logit", confidence)
     if n_clusters < 2 or not np.isnan(low) or np.isnan(statistic.point):
         return (low, high) if n_clusters > 1 else (np.nan, np.nan)
-    ends = wilson_interval(np.array(statistic.point), np.bincount(label).min(), np.array(n_clusters - 1), confidence)
+    ends = wilson_interval(
+        np.array(statistic.point), np.bincount(label).min(), np.array(n_clusters - 1), confidence
+    )
     return float(ends[0]), float(ends[1])

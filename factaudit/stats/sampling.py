@@ -1,9 +1,10 @@
-"""Stratified sampling in phases: the draw, its weights, and rates estimated by it (Neyman 1934; Cochran 1977).
+"""Stratified sampling in phases: the draw, its weights, and rates estimated by it (Neyman 1934;
+Cochran 1977).
 
-A draw has *phases*. Each phase draws within strata from the claims that were not drawn before, and may look at the
-labels so far. So each phase gives an unbiased estimate by itself: the claims drawn before are known, and the mean of
-the others is the weighted mean over the strata. The errors of the phases are uncorrelated; the estimates are averaged
-in proportion to their labels.
+A draw has *phases*. Each phase draws within strata from the claims that were not drawn before, and
+may look at the labels so far. So each phase gives an unbiased estimate by itself: the claims drawn
+before are known, and the mean of the others is the weighted mean over the strata. The errors of the
+phases are uncorrelated; the estimates are averaged in proportion to their labels.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from factaudit.errors import UsageError
 from factaudit.stats.clustered_proportions import wilson_interval
 from factaudit.stats.undefined_values import divide_or_undefined
 
-#: Score bins per system where the budget allows `MIN_STRATUM_LABELS` labels in each; else fewer bins.
+#: Score bins per system where the budget allows `MIN_STRATUM_LABELS` labels in each; else fewer
+#: bins.
 N_SCORE_BINS = 3
 MIN_STRATUM_LABELS = 2
 #: From so many labels, and so many a system, a draw has two phases.
@@ -25,7 +27,8 @@ TWO_PHASE_MINIMUM = (100, 8)
 #: Least variance that a stratum is taken to have: by the mean score, and by the fitted probability.
 MIN_SCORE_VARIANCE = 0.03
 MIN_FITTED_VARIANCE = 0.01
-#: Labels' worth of the model's variance that a stratum's own is shrunk by, and of all labels' share in a stratum's.
+#: Labels' worth of the model's variance that a stratum's own is shrunk by, and of all labels' share
+#: in a stratum's.
 VARIANCE_PRIOR_LABELS = 2.0
 SHARE_PRIOR_LABELS = 2.0
 
@@ -34,10 +37,12 @@ SHARE_PRIOR_LABELS = 2.0
 class StratifiedDraw:
     """n drawn claims of N.
 
-    rows: int (n,), positions among the N; phase: int (n,), from 0; stratum: int (n,), codes unique over phases and
-    systems (a stratum lies in one system); frame_size: (n,), how many claims the stratum held when the phase began.
+    rows: int (n,), positions among the N; phase: int (n,), from 0; stratum: int (n,), codes unique
+    over phases and systems (a stratum lies in one system); frame_size: (n,), how many claims the
+    stratum held when the phase began.
 
-    >>> draw = StratifiedDraw(np.array([3, 5, 8]), np.zeros(3, int), np.array([0, 0, 1]), np.array([10, 10, 4]))
+    >>> strata, sizes = np.array([0, 0, 1]), np.array([10, 10, 4])
+    >>> draw = StratifiedDraw(np.array([3, 5, 8]), np.zeros(3, int), strata, sizes)
     >>> draw.inclusion_probability.tolist()
     [0.2, 0.2, 0.25]
     """
@@ -56,7 +61,9 @@ class StratifiedDraw:
 
     def select(self, mask: np.ndarray) -> StratifiedDraw:
         """The drawn claims where ``mask``, bool (n,), is true."""
-        return StratifiedDraw(self.rows[mask], self.phase[mask], self.stratum[mask], self.frame_size[mask])
+        return StratifiedDraw(
+            self.rows[mask], self.phase[mask], self.stratum[mask], self.frame_size[mask]
+        )
 
     def append(self, later: StratifiedDraw) -> StratifiedDraw:
         """This draw and a later one together; the later one's strata get new codes."""
@@ -70,23 +77,26 @@ class StratifiedDraw:
 
 
 def simple_random_draw(is_labelled: np.ndarray, system: np.ndarray) -> StratifiedDraw:
-    """Labels of unknown origin as a simple random draw within each system: one phase, one stratum per system.
+    """Labels of unknown origin as a simple random draw within each system: one phase, one stratum
+    per system.
 
     is_labelled: bool (N,); system: int (N,), codes from 0.
     """
     rows = np.flatnonzero(is_labelled)
-    return StratifiedDraw(rows, np.zeros(len(rows), dtype=np.int64), system[rows], np.bincount(system)[system[rows]])
+    return StratifiedDraw(
+        rows, np.zeros(len(rows), dtype=np.int64), system[rows], np.bincount(system)[system[rows]]
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ drawing
+# ---- drawing
 
 
 @dataclass(frozen=True)
 class Strata:
     """H strata of N claims.
 
-    code: int (N,), -1 where a claim is not to be drawn; size: int (H,), claims; need: float64 (H,), Neyman's weights:
-    the size times the assumed standard deviation of the labels.
+    code: int (N,), -1 where a claim is not to be drawn; size: int (H,), claims; need: float64 (H,),
+    Neyman's weights: the size times the assumed standard deviation of the labels.
     """
 
     code: np.ndarray
@@ -94,10 +104,11 @@ class Strata:
     need: np.ndarray
 
     def allocate(self, budget: int, least: int) -> np.ndarray:
-        """Labels per stratum, int (H,): in proportion to the need, at least ``least``, at most all claims.
+        """Labels per stratum, int (H,): in proportion to the need, at least ``least``, at most all
+        claims.
 
-        They sum up to the budget, or to all claims where these are fewer. Raises `UsageError` where the budget is too
-        small for the least.
+        They sum up to the budget, or to all claims where these are fewer. Raises `UsageError` where
+        the budget is too small for the least.
 
         >>> strata = Strata(np.empty(0, int), np.array([100, 100, 3]), np.array([50.0, 10.0, 1.0]))
         >>> strata.allocate(60, least=2).tolist()
@@ -105,7 +116,10 @@ class Strata:
         """
         least_each = np.minimum(least, self.size)
         if least_each.sum() > budget:
-            raise UsageError(f"{budget} labels are too few for {len(self.size)} strata: expected {least_each.sum()}")
+            raise UsageError(
+                f"{budget} labels are too few for {len(self.size)} strata: expected"
+                f" {least_each.sum()}"
+            )
         share = np.floor(budget * self.need / self.need.sum()).astype(np.int64)
         labels: np.ndarray = np.minimum(np.maximum(share, least_each), self.size)
         while labels.sum() > budget:  # the least ones have taken what others had
@@ -117,22 +131,28 @@ class Strata:
     def draw(self, labels: np.ndarray, phase: int, random: np.random.Generator) -> StratifiedDraw:
         """Draw so many claims of each stratum, int (H,), without replacement."""
         drawn = [
-            random.choice(np.flatnonzero(self.code == code), n, replace=False) for code, n in enumerate(labels) if n
+            random.choice(np.flatnonzero(self.code == code), n, replace=False)
+            for code, n in enumerate(labels)
+            if n
         ]
         rows = np.concatenate([np.empty(0, dtype=np.int64), *drawn])
         code = self.code[rows]
         return StratifiedDraw(rows, np.full(len(rows), phase), code, self.size[code])
 
 
-def make_strata(guess: np.ndarray, group: np.ndarray, is_free: np.ndarray, n_bins: int, min_variance: float) -> Strata:
+def make_strata(
+    guess: np.ndarray, group: np.ndarray, is_free: np.ndarray, n_bins: int, min_variance: float
+) -> Strata:
     """Cut each group into ``n_bins`` strata of equally many claims by a guess at P(error).
 
-    guess: float64 (N,), NaN where there is none (those claims are a stratum of their own); group: int (N,), codes from
-    0; is_free: bool (N,), claims that may be drawn; min_variance: the least variance p(1 − p) that a stratum is taken
-    to have. Of equal guesses the earlier row is the lower one.
+    guess: float64 (N,), NaN where there is none (those claims are a stratum of their own); group:
+    int (N,), codes from 0; is_free: bool (N,), claims that may be drawn; min_variance: the least
+    variance p(1 − p) that a stratum is taken to have. Of equal guesses the earlier row is the lower
+    one.
 
     >>> guess = np.array([0.1, 0.9, 0.2, 0.8, np.nan])
-    >>> make_strata(guess, np.zeros(5, int), np.ones(5, bool), n_bins=2, min_variance=0.03).code.tolist()
+    >>> strata = make_strata(guess, np.zeros(5, int), np.ones(5, bool), n_bins=2, min_variance=0.03)
+    >>> strata.code.tolist()
     [0, 1, 0, 1, 2]
     """
     code = np.full(len(guess), -1, dtype=np.int64)
@@ -171,10 +191,11 @@ def draw_first_phase(
     stratum_codes: np.ndarray | None = None,
     has_second_phase: bool = False,
 ) -> StratifiedDraw:
-    """Draw the first phase, or the only one: strata within systems by the main evaluator's guess at P(error).
+    """Draw the first phase, or the only one: strata within systems by the main evaluator's guess at
+    P(error).
 
-    guess: float64 (N,), NaN where there is none; system: int (N,); stratum_codes: int (N,), codes that strata do not
-    cross where the budget allows.
+    guess: float64 (N,), NaN where there is none; system: int (N,); stratum_codes: int (N,), codes
+    that strata do not cross where the budget allows.
 
     >>> guess, system = np.linspace(0, 1, 60), np.repeat([0, 1], 30)
     >>> draw = draw_first_phase(guess, system, 12, np.random.default_rng(0))
@@ -202,9 +223,11 @@ def draw_next_phase(
     budget: int,
     random: np.random.Generator,
 ) -> StratifiedDraw:
-    """Draw a further phase: equally many labels per system, in thirds of the fitted P(error) of the claims left.
+    """Draw a further phase: equally many labels per system, in thirds of the fitted P(error) of the
+    claims left.
 
-    error_probability: float64 (N,); system: int (N,). A system with too few claims left gives its labels to the others.
+    error_probability: float64 (N,); system: int (N,). A system with too few claims left gives its
+    labels to the others.
 
     >>> p, system = np.linspace(0, 1, 60), np.repeat([0, 1], 30)
     >>> first = draw_first_phase(p, system, 12, np.random.default_rng(0))
@@ -232,21 +255,28 @@ def draw_next_phase(
     return strata.draw(labels, int(previous.phase.max(initial=-1)) + 1, random)
 
 
-# --------------------------------------------------------------------------------------------------------- estimating
+# ---- estimating
 
 
-def _weigh_phases(draw: StratifiedDraw, is_labelled: np.ndarray, n_claims: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """How many claims each label stands for in the mean over the phases, and as a label of its own phase: (n,) each.
+def _weigh_phases(
+    draw: StratifiedDraw, is_labelled: np.ndarray, n_claims: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many claims each label stands for in the mean over the phases, and as a label of its own
+    phase: (n,) each.
 
-    A phase counts by its labels. It knows the mean of what was drawn before it, and estimates the rest of ``n_claims``;
-    a stratum without a label counts as the mean of its others (n_claims None: it counts for nothing). A phase without
-    labels, or after others without any, has no say.
+    A phase counts by its labels. It knows the mean of what was drawn before it, and estimates the
+    rest of ``n_claims``; a stratum without a label counts as the mean of its others (n_claims None:
+    it counts for nothing). A phase without labels, or after others without any, has no say.
     """
     weights, own = np.zeros((2, len(draw.rows)))
     n_used = 0
     for phase in np.unique(draw.phase):
         is_before = draw.phase < phase
-        here, before, n_before = (draw.phase == phase) & is_labelled, is_before & is_labelled, is_before.sum()
+        here, before, n_before = (
+            (draw.phase == phase) & is_labelled,
+            is_before & is_labelled,
+            is_before.sum(),
+        )
         if not here.any() or (n_before and not before.any()):
             continue
         _, code, counts = np.unique(draw.stratum[here], return_inverse=True, return_counts=True)
@@ -259,12 +289,14 @@ def _weigh_phases(draw: StratifiedDraw, is_labelled: np.ndarray, n_claims: int |
 
 
 def label_weights(draw: StratifiedDraw, is_labelled: np.ndarray) -> np.ndarray:
-    """How many of one system's claims each label stands for: float64 (n,), 0 where a drawn claim got no label.
+    """How many of one system's claims each label stands for: float64 (n,), 0 where a drawn claim
+    got no label.
 
-    draw: of that system alone; is_labelled: bool (n,). Where each stratum has a label, these are the weights of
-    `stratified_mean`, and sum up to the number of claims.
+    draw: of that system alone; is_labelled: bool (n,). Where each stratum has a label, these are
+    the weights of `stratified_mean`, and sum up to the number of claims.
 
-    >>> draw = StratifiedDraw(np.arange(3), np.zeros(3, int), np.array([0, 0, 1]), np.array([30, 30, 10]))
+    >>> strata, sizes = np.array([0, 0, 1]), np.array([30, 30, 10])
+    >>> draw = StratifiedDraw(np.arange(3), np.zeros(3, int), strata, sizes)
     >>> label_weights(draw, np.ones(3, bool)).tolist()
     [15.0, 15.0, 10.0]
     """
@@ -278,15 +310,18 @@ def stratified_mean(
     n_claims: int,
     prior_labels: float = VARIANCE_PRIOR_LABELS,
 ) -> tuple[float, float]:
-    """The mean over one system's ``n_claims`` claims from the values of its drawn claims, and its sampling variance.
+    """The mean over one system's ``n_claims`` claims from the values of its drawn claims, and its
+    sampling variance.
 
-    draw: of that system alone; values: float64 (n,), NaN where a drawn claim got no label (it counts as the others of
-    its stratum); model_variance: float64 (n,), the variance within each claim's stratum that is assumed beforehand,
-    worth ``prior_labels`` labels (infinity: the assumed variance is used as it is). NaN where nothing is known.
+    draw: of that system alone; values: float64 (n,), NaN where a drawn claim got no label (it
+    counts as the others of its stratum); model_variance: float64 (n,), the variance within each
+    claim's stratum that is assumed beforehand, worth ``prior_labels`` labels (infinity: the assumed
+    variance is used as it is). NaN where nothing is known.
 
     Three of 30 claims and two of 10, with one error among the three and two among the two:
 
-    >>> draw = StratifiedDraw(np.arange(5), np.zeros(5, int), np.array([0, 0, 0, 1, 1]), np.repeat([30, 10], [3, 2]))
+    >>> strata, sizes = np.array([0, 0, 0, 1, 1]), np.repeat([30, 10], [3, 2])
+    >>> draw = StratifiedDraw(np.arange(5), np.zeros(5, int), strata, sizes)
     >>> stratified_mean(draw, np.array([0, 0, 1.0, 1, 1]), np.full(5, 0.2), 40)[0]
     0.5
     """
@@ -307,9 +342,11 @@ def stratified_mean(
 
 
 def cluster_design_effect(residual: np.ndarray, cluster: np.ndarray) -> float:
-    """How many times as variable a sum of residuals is as if those of a cluster were independent; at least 1.
+    """How many times as variable a sum of residuals is as if those of a cluster were independent;
+    at least 1.
 
-    residual: float64 (n,), with mean 0; cluster: (n,), equal where two residuals are of one cluster. Kish 1965.
+    residual: float64 (n,), with mean 0; cluster: (n,), equal where two residuals are of one
+    cluster. Kish 1965.
 
     >>> cluster_design_effect(np.array([0.5, 0.5, -0.5, -0.5]), np.array([0, 0, 1, 1]))
     4.0
@@ -332,17 +369,20 @@ def difference_estimate(
     guess: np.ndarray,
     mean_guess: float,
 ) -> tuple[float, float, float]:
-    """Rate, low and high of one system: the mean prediction plus the mean residual of the labels (Särndal et al. 1992).
+    """Rate, low and high of one system: the mean prediction plus the mean residual of the labels
+    (Särndal et al. 1992).
 
-    With predictions of a regression this is prediction-powered inference (Angelopoulos et al. 2023), with the variance
-    of the draw. draw: of that system alone; error: float64 (n,), 1, 0 or NaN where a drawn claim got no label; guess:
-    float64 (n,), P(error) of the drawn claims, predicted without their labels; mean_guess: over all ``n_claims`` claims
-    of the system; cluster: (n,), equal where labels may be alike; population_variance: of the rate itself, 0 for this
-    corpus.
+    With predictions of a regression this is prediction-powered inference (Angelopoulos et al.
+    2023), with the variance
+    of the draw. draw: of that system alone; error: float64 (n,), 1, 0 or NaN where a drawn claim
+    got no label; guess: float64 (n,), P(error) of the drawn claims, predicted without their labels;
+    mean_guess: over all ``n_claims`` claims of the system; cluster: (n,), equal where labels may be
+    alike; population_variance: of the rate itself, 0 for this corpus.
 
     Predictions of 0.2 for all claims, and labels that hold 30 % errors:
 
-    >>> draw = StratifiedDraw(np.arange(50), np.zeros(50, int), np.zeros(50, int), np.full(50, 1000))
+    >>> strata, sizes = np.zeros(50, int), np.full(50, 1000)
+    >>> draw = StratifiedDraw(np.arange(50), np.zeros(50, int), strata, sizes)
     >>> error = np.repeat([1.0, 0.0], [15, 35])
     >>> rate, low, high = difference_estimate(
     ...     draw, error, 1000, np.arange(50), 0.95, 0.0, guess=np.full(50, 0.2), mean_guess=0.2
@@ -356,7 +396,9 @@ def difference_estimate(
     spread = cluster_design_effect((residual - mean)[known], cluster[known])
     # Where all is labelled the rate is a count: the predictions play no part.
     middle = float(error.mean()) if known.sum() == n_claims else mean_guess + mean
-    half = scipy.special.ndtri((1 + confidence) / 2) * np.sqrt(variance * spread + population_variance)
+    half = scipy.special.ndtri((1 + confidence) / 2) * np.sqrt(
+        variance * spread + population_variance
+    )
     rate, low, high = np.clip(middle + half * np.array([0, -1, 1]), 0, 1)
     return float(rate), float(low), float(high)
 
@@ -369,10 +411,13 @@ def stratified_wilson_interval(
     confidence: float,
     population_variance: float = 0.0,
 ) -> tuple[float, float, float]:
-    """Rate, low and high of one system from its labels alone: Wilson's interval on the effective number of labels.
+    """Rate, low and high of one system from its labels alone: Wilson's interval on the effective
+    number of labels.
 
-    Arguments as of `difference_estimate`. The effective number is that of a simple random draw with replacement of the
-    same variance: strata and a finite corpus raise it, clusters lower it (Korn & Graubard 1998). NaN without a label.
+    Arguments as of `difference_estimate`. The effective number is that of a simple random draw with
+    replacement of the
+    same variance: strata and a finite corpus raise it, clusters lower it (Korn & Graubard 1998).
+    NaN without a label.
 
     >>> draw = StratifiedDraw(np.arange(20), np.zeros(20, int), np.zeros(20, int), np.full(20, 400))
     >>> error = np.repeat([1.0, 0.0], [5, 15])
@@ -385,8 +430,8 @@ def stratified_wilson_interval(
     if n == 0:
         return np.nan, np.nan, np.nan
     share = min(max(stratified_mean(draw, error, np.zeros(len(error)), n_claims)[0], 0.0), 1.0)
-    # A stratum of a few equal labels would have no variance. So the effective number is computed from shares of strata
-    # that are drawn towards the share of all labels, never 0 or 1.
+    # A stratum of a few equal labels would have no variance. So the effective number is computed
+    # from shares of strata that are drawn towards the share of all labels, never 0 or 1.
     overall = (error[known].sum() + 0.5) / (n + 1)
     _, code = np.unique(draw.stratum, return_inverse=True)
     errors, labels = (
@@ -394,7 +439,9 @@ def stratified_wilson_interval(
         np.bincount(code[known], minlength=code.max() + 1),
     )
     p = ((errors + SHARE_PRIOR_LABELS * overall) / (labels + SHARE_PRIOR_LABELS))[code]
-    smooth, variance = stratified_mean(draw, np.where(known, p, np.nan), p * (1 - p), n_claims, prior_labels=np.inf)
+    smooth, variance = stratified_mean(
+        draw, np.where(known, p, np.nan), p * (1 - p), n_claims, prior_labels=np.inf
+    )
     effect = cluster_design_effect((error - error[known].mean())[known], cluster[known])
     variance = (0.0 if n == n_claims else variance * effect) + population_variance
     if variance == 0:

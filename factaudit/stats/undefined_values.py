@@ -19,8 +19,11 @@ def none_if_undefined(value: Any) -> float | None:
     return None if np.isnan(value) else value
 
 
-def name_ends(key: str, ends: Iterable[Any], names: Iterable[str] = ("low", "high")) -> dict[str, float | None]:
-    """The two ends of a figure's interval by name, None where undefined; or its bounds, by other names.
+def name_ends(
+    key: str, ends: Iterable[Any], names: Iterable[str] = ("low", "high")
+) -> dict[str, float | None]:
+    """The two ends of a figure's interval by name, None where undefined; or its bounds, by other
+    names.
 
     >>> name_ends("bias", (-0.5, np.nan))
     {'bias_low': -0.5, 'bias_high': None}

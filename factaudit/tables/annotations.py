@@ -1,7 +1,8 @@
 """The third table: what *people* said of claims, and the rules that make labels of it.
 
-A row is one annotator's judgement of one claim; an annotator who marked several spans of a claim has a row for each,
-all with the same label. Grades (words or numbers of the source's own scale) become labels by a map.
+A row is one annotator's judgement of one claim; an annotator who marked several spans of a claim
+has a row for each, all with the same label. Grades (words or numbers of the source's own scale)
+become labels by a map.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ import pandas as pd
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.tables.claim_keys import name_table_stem
-from factaudit.tables.column_parsing import make_empty_text_column, parse_binary_column, parse_text_column
+from factaudit.tables.column_parsing import (
+    make_empty_text_column,
+    parse_binary_column,
+    parse_text_column,
+)
 from factaudit.tables.plain_values import list_plain_rows
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
@@ -34,8 +39,9 @@ DISAGREEMENT_REASON = "annotators disagree"
 def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
     """Read and validate annotations from one or several files (concatenated in the order given).
 
-    Of several files, one without a column ``annotator`` is of the annotator that the file is named after. Raises
-    `InputError` naming file, row and column; so does an annotator with two labels for one claim.
+    Of several files, one without a column ``annotator`` is of the annotator that the file is named
+    after. Raises `InputError` naming file, row and column; so does an annotator with two labels for
+    one claim.
     """
     stems = [name_table_stem(str(path)) for path in paths]
     tables = [read_table(path) for path in paths]
@@ -57,13 +63,14 @@ def combine_annotations(
 
 
 def merge_annotation_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:
-    """Put validated annotations under each other; two labels of one annotator for one claim are an `InputError` that
-    names the ``sources``."""
+    """Put validated annotations under each other; two labels of one annotator for one claim are an
+    `InputError` that names the ``sources``."""
     if len(tables) == 1:
         return tables[0]
     together = pd.concat(tables, ignore_index=True)
     problems = TableProblemCollector(
-        "annotations", parts=[(source, len(table)) for source, table in zip(sources, tables, strict=True)]
+        "annotations",
+        parts=[(source, len(table)) for source, table in zip(sources, tables, strict=True)],
     )
     _report_contradictory_annotations(problems, together)
     problems.raise_if_any()
@@ -71,12 +78,17 @@ def merge_annotation_tables(tables: Sequence[pd.DataFrame], sources: Sequence[st
 
 
 def validate_annotations(
-    table: pd.DataFrame, claims: pd.DataFrame | None = None, source: str = "annotations", unit: str = "row"
+    table: pd.DataFrame,
+    claims: pd.DataFrame | None = None,
+    source: str = "annotations",
+    unit: str = "row",
 ) -> pd.DataFrame:
-    """Check a table of annotations and bring it into the standard form: a new DataFrame with `ANNOTATION_COLUMNS`.
+    """Check a table of annotations and bring it into the standard form: a new DataFrame with
+    `ANNOTATION_COLUMNS`.
 
-    A missing annotator is ``annotator``. The label ``?`` becomes null, with the note ``?`` where there is no other
-    (`find_undecided_claims`). With ``claims``, an annotation of an unknown claim is an error.
+    A missing annotator is ``annotator``. The label ``?`` becomes null, with the note ``?`` where
+    there is no other (`find_undecided_claims`). With ``claims``, an annotation of an unknown claim
+    is an error.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = table.reset_index(drop=True)
@@ -88,31 +100,47 @@ def validate_annotations(
     problems.raise_if_any()
 
     ids = parse_text_column(table["claim_id"], "claim_id", problems)
-    problems.add_where(table["claim_id"].isna() | (ids == ""), "claim_id", "expected an id, found none")
+    problems.add_where(
+        table["claim_id"].isna() | (ids == ""), "claim_id", "expected an id, found none"
+    )
     expected = "expected 1 (attributable), 0 (unattributable), ? (undecided) or nothing"
     label = table.get("label", pd.Series(pd.NA, index=table.index))
-    undecided = label.map(lambda value: isinstance(value, str) and value.strip() == UNDECIDED_MARK).astype(bool)
+    undecided = label.map(
+        lambda value: isinstance(value, str) and value.strip() == UNDECIDED_MARK
+    ).astype(bool)
     found: dict[str, Any] = {
         "claim_id": ids,
         "annotator": (_parse_optional_text(table, "annotator", problems)).fillna("annotator"),
-        "label": parse_binary_column(label.mask(undecided), table.index, "label", expected, problems),
-        "grade": _parse_optional_text(table, "grade", problems),
-        "start": _parse_annotation_numbers(table, "start", "a character's position from 0 on", problems).astype(
-            "Int64"
+        "label": parse_binary_column(
+            label.mask(undecided), table.index, "label", expected, problems
         ),
-        "end": _parse_annotation_numbers(table, "end", "a character's position from 0 on", problems).astype("Int64"),
+        "grade": _parse_optional_text(table, "grade", problems),
+        "start": (
+            _parse_annotation_numbers(
+                table, "start", "a character's position from 0 on", problems
+            ).astype("Int64")
+        ),
+        "end": (
+            _parse_annotation_numbers(
+                table, "end", "a character's position from 0 on", problems
+            ).astype("Int64")
+        ),
         "note": _parse_optional_text(table, "note", problems),
         "seconds": _parse_annotation_numbers(table, "seconds", "seconds", problems),
     }
     annotations = pd.DataFrame(found)
-    annotations["note"] = annotations["note"].mask(undecided & annotations["note"].isna(), UNDECIDED_MARK)
+    annotations["note"] = annotations["note"].mask(
+        undecided & annotations["note"].isna(), UNDECIDED_MARK
+    )
     one_end = annotations["start"].isna() != annotations["end"].isna()
     problems.add_where(one_end, "end", "expected both start and end, or neither")
     backwards = (annotations["start"] >= annotations["end"]).fillna(False)
     problems.add_where(backwards, "end", "expected an end behind the start", annotations["end"])
     if claims is not None:
         unknown = find_claim_positions_in_table(claims, ids) < 0
-        problems.add_where(unknown, "claim_id", "expected the id of a claim, but no claim has it", ids)
+        problems.add_where(
+            unknown, "claim_id", "expected the id of a claim, but no claim has it", ids
+        )
     problems.raise_if_any()
     _report_contradictory_annotations(problems, annotations)
     problems.raise_if_any()
@@ -122,10 +150,11 @@ def validate_annotations(
 def list_annotator_judgements(
     annotations: pd.DataFrame, grade_labels: Mapping[str, int | None] | None = None
 ) -> pd.DataFrame:
-    """One row per claim and annotator: claim_id, annotator, label (Int8: 1, 0 or null) and grade, in the table's order.
+    """One row per claim and annotator: claim_id, annotator, label (Int8: 1, 0 or null) and grade,
+    in the table's order.
 
-    grade_labels: what each grade means; without it a grade leaves the label as it is. Raises `UsageError` for a grade
-    that the map lacks.
+    grade_labels: what each grade means; without it a grade leaves the label as it is. Raises
+    `UsageError` for a grade that the map lacks.
     """
     label = annotations["label"]
     if grade_labels is not None:
@@ -133,30 +162,41 @@ def list_annotator_judgements(
         for grade in known.unique():
             if grade not in grade_labels:
                 raise UsageError(
-                    f"grade {grade!r} is not in the map of grades{suggest_known_name(str(grade), list(grade_labels))}"
+                    f"grade {grade!r} is not in the map of"
+                    f" grades{suggest_known_name(str(grade), list(grade_labels))}"
                 )
-        mapped = annotations["grade"].map(lambda grade: pd.NA if pd.isna(grade) else grade_labels[grade])
+        mapped = annotations["grade"].map(
+            lambda grade: pd.NA if pd.isna(grade) else grade_labels[grade]
+        )
         label = mapped.where(annotations["grade"].notna(), label).astype("Int8")
-    rows = annotations.reindex(columns=["claim_id", "annotator", "label", "grade"]).assign(label=label)
+    rows = annotations.reindex(columns=["claim_id", "annotator", "label", "grade"]).assign(
+        label=label
+    )
     return rows.drop_duplicates(["claim_id", "annotator"], ignore_index=True)
 
 
 def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Series:
     """The label of each claim by a rule: a Series by claim_id, Int8 with nulls.
 
-    judgements: from `list_annotator_judgements`. ``majority``: what more annotators say, null where as many say 1 as 0.
-    ``any_unattributable``: 0 as soon as one says 0. ``all_attributable``: 1 only where all say 1, and none is
-    undecided; 0 where one says 0. A name of an annotator: that one's labels. Raises `UsageError` for an unknown rule.
+    judgements: from `list_annotator_judgements`. ``majority``: what more annotators say, null where
+    as many say 1 as 0.
+    ``any_unattributable``: 0 as soon as one says 0. ``all_attributable``: 1 only where all say 1,
+    and none is undecided; 0 where one says 0. A name of an annotator: that one's labels. Raises
+    `UsageError` for an unknown rule.
     """
     annotators = list(judgements["annotator"].unique())
     if rule not in LABEL_RULES and rule not in annotators:
-        raise UsageError(f"unknown label rule {rule!r}{suggest_known_name(rule, [*LABEL_RULES, *annotators])}")
+        raise UsageError(
+            f"unknown label rule {rule!r}{suggest_known_name(rule, [*LABEL_RULES, *annotators])}"
+        )
     if rule in annotators:
         mine = judgements[judgements["annotator"] == rule]
         return mine.set_index("claim_id")["label"]
     ids, claims = pd.factorize(judgements["claim_id"])
     label = judgements["label"].fillna(-1).to_numpy(dtype=np.int64)
-    ones, zeros, none = (np.bincount(ids[label == value], minlength=len(claims)) for value in (1, 0, -1))
+    ones, zeros, none = (
+        np.bincount(ids[label == value], minlength=len(claims)) for value in (1, 0, -1)
+    )
     index = pd.Index(claims, name="claim_id")
     if rule == "majority":
         found = np.where(ones > zeros, 1, np.where(zeros > ones, 0, -1))
@@ -168,47 +208,76 @@ def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Serie
 
 
 def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Series) -> pd.Series:
-    """The reason why people could not decide, of each claim that they looked at and that has no label: by claim_id.
+    """The reason why people could not decide, of each claim that they looked at and that has no
+    label: by claim_id.
 
-    labels: what `label_claims_by_annotations` made by the rule. A row without a label counts where it says anything
-    else: a note (of ``?`` the mark itself), a grade or the time taken. A wholly empty row is a claim that nobody looked
-    at yet. Claims with as many labels 1 as 0 are undecided because annotators disagree.
+    labels: what `label_claims_by_annotations` made by the rule. A row without a label counts where
+    it says anything
+    else: a note (of ``?`` the mark itself), a grade or the time taken. A wholly empty row is a
+    claim that nobody looked at yet. Claims with as many labels 1 as 0 are undecided because
+    annotators disagree.
 
-    >>> table = pd.DataFrame({"claim_id": ["a", "b", "c"], "label": ["?", None, "1"], "note": ["unclear", None, None]})
+    >>> table = pd.DataFrame({"claim_id": ["a", "b", "c"], "label": ["?", None, "1"]})
+    >>> table["note"] = ["unclear", None, None]
     >>> annotations = validate_annotations(table)
     >>> labels = label_claims_by_annotations("majority", list_annotator_judgements(annotations))
     >>> find_undecided_claims("majority", annotations, labels).to_dict()
     {'a': 'unclear'}
     """
-    rows = annotations[annotations["claim_id"].isin(labels.index[labels.isna()])].reindex(columns=ANNOTATION_COLUMNS)
+    rows = annotations[annotations["claim_id"].isin(labels.index[labels.isna()])].reindex(
+        columns=ANNOTATION_COLUMNS
+    )
     if rule not in LABEL_RULES:
         rows = rows[rows["annotator"] == rule]
     rows = rows[rows[["label", "grade", "note", "seconds"]].notna().any(axis=1)]
-    reason = rows["note"].fillna(rows["grade"]).fillna(UNDECIDED_MARK).mask(rows["label"].notna(), DISAGREEMENT_REASON)
+    reason = (
+        rows["note"]
+        .fillna(rows["grade"])
+        .fillna(UNDECIDED_MARK)
+        .mask(rows["label"].notna(), DISAGREEMENT_REASON)
+    )
     return reason.groupby(rows["claim_id"], sort=False).first()
 
 
-def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None) -> list[dict[str, Any]]:
+def count_labels_by_grade(
+    claims: pd.DataFrame, annotations: pd.DataFrame | None
+) -> list[dict[str, Any]]:
     """How grades became labels, a row for each data set whose claims people graded.
 
-    ``words``: the label that each grade was read as. ``rule``: the label rule by which the claims have the labels that
-    they have, null where no rule gives them all. ``counts``: rows of label, grade (what most annotators of a claim
-    gave; null: none has a majority) and n, the number of such claims.
+    ``words``: the label that each grade was read as. ``rule``: the label rule by which the claims
+    have the labels that they have, null where no rule gives them all. ``counts``: rows of label,
+    grade (what most annotators of a claim gave; null: none has a majority) and n, the number of
+    such claims.
     """
     if annotations is None or "grade" not in annotations or annotations["grade"].isna().all():
         return []
     graded = annotations.dropna(subset=["grade"])
     judged = list_annotator_judgements(graded)
-    votes = graded.drop_duplicates(["claim_id", "annotator"]).value_counts(["claim_id", "grade"]).reset_index(name="n")
-    most = votes[2 * votes["n"] > votes.groupby("claim_id")["n"].transform("sum")].set_index("claim_id")["grade"]
-    known = claims.loc[claims["claim_id"].isin(graded["claim_id"]), ["claim_id", "dataset", "label"]]
+    votes = (
+        graded.drop_duplicates(["claim_id", "annotator"])
+        .value_counts(["claim_id", "grade"])
+        .reset_index(name="n")
+    )
+    most = votes[2 * votes["n"] > votes.groupby("claim_id")["n"].transform("sum")].set_index(
+        "claim_id"
+    )["grade"]
+    known = claims.loc[
+        claims["claim_id"].isin(graded["claim_id"]), ["claim_id", "dataset", "label"]
+    ]
     known = known.assign(grade=known["claim_id"].map(most))
-    by_rule = {name: known["claim_id"].map(label_claims_by_annotations(name, judged)) for name in LABEL_RULES[:3]}
+    by_rule = {
+        name: known["claim_id"].map(label_claims_by_annotations(name, judged))
+        for name in LABEL_RULES[:3]
+    }
     found = []
     for dataset, part in known.groupby("dataset", sort=True):
         mine = graded[graded["claim_id"].isin(part["claim_id"])].drop_duplicates(["grade", "label"])
         label = part["label"].astype("Int8").fillna(-1)
-        fits = [name for name, made in by_rule.items() if (made.loc[part.index].fillna(-1) == label).all()]
+        fits = [
+            name
+            for name, made in by_rule.items()
+            if (made.loc[part.index].fillna(-1) == label).all()
+        ]
         counts = part.value_counts(["label", "grade"], dropna=False).reset_index(name="n")
         found.append(
             {
@@ -221,16 +290,22 @@ def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None
     return found
 
 
-def relabel_claims_by_annotations(claims: pd.DataFrame, judgements: pd.DataFrame, rule: str) -> pd.DataFrame:
+def relabel_claims_by_annotations(
+    claims: pd.DataFrame, judgements: pd.DataFrame, rule: str
+) -> pd.DataFrame:
     """The claims with labels by a rule; those that nobody annotated keep theirs."""
     made = claims["claim_id"].map(label_claims_by_annotations(rule, judgements)).astype("Int8")
     annotated = claims["claim_id"].isin(judgements["claim_id"])
     return claims.assign(label=claims["label"].where(~annotated, made))
 
 
-def _parse_optional_text(table: pd.DataFrame, column: str, problems: TableProblemCollector) -> pd.Series:
+def _parse_optional_text(
+    table: pd.DataFrame, column: str, problems: TableProblemCollector
+) -> pd.Series:
     return (
-        parse_text_column(table[column], column, problems) if column in table else make_empty_text_column(table.index)
+        parse_text_column(table[column], column, problems)
+        if column in table
+        else make_empty_text_column(table.index)
     )
 
 
@@ -246,7 +321,9 @@ def _parse_annotation_numbers(
     return numbers.where(good)
 
 
-def _report_contradictory_annotations(problems: TableProblemCollector, annotations: pd.DataFrame) -> None:
+def _report_contradictory_annotations(
+    problems: TableProblemCollector, annotations: pd.DataFrame
+) -> None:
     """Two different labels (or grades) of one annotator for one claim."""
     said = annotations["label"].astype("str").fillna("") + "|" + annotations["grade"].fillna("")
     keys = [annotations["claim_id"], annotations["annotator"]]

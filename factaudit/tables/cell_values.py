@@ -1,4 +1,5 @@
-"""What people write into cells of judgements: numbers with a decimal comma, percent, fractions, and nothing."""
+"""What people write into cells of judgements: numbers with a decimal comma, percent, fractions, and
+nothing."""
 
 from __future__ import annotations
 
@@ -30,9 +31,11 @@ _MAX_REPLY_PART = 400
 #: Three words, or two of a script without blanks: what is shorter is a word of its own.
 _SEVERAL_WORDS = re.compile(r"\w\W+\w+\W+\w|[。，、！：；]\s*\w|[<{\[*]\W*\w")
 _FAILED_CALL = re.compile(r"\W*error\b", re.IGNORECASE)
-#: A judge's reply that is a number with its name, or in brackets: ``Rating: [[8]]``; a number of stars.
-#: (Only what begins as a number: texts of any length are looked at, too.)
-_NAMED_NUMBER = re.compile(r"(?:[^\W\d]+(?: [^\W\d]+){0,2}\s*[:=]\s*)?\[{0,2}([^\[\]\w]*\d[^\[\]]{0,40}?)\]{0,2}\.?")
+#: A judge's reply that is a number with its name, or in brackets: ``Rating: [[8]]``; a number of
+#: stars. (Only what begins as a number: texts of any length are looked at, too.)
+_NAMED_NUMBER = re.compile(
+    r"(?:[^\W\d]+(?: [^\W\d]+){0,2}\s*[:=]\s*)?\[{0,2}([^\[\]\w]*\d[^\[\]]{0,40}?)\]{0,2}\.?"
+)
 #: A reply's number out of another: ``Score: 4/5 – mostly right``, ``I would give 2/10``.
 _SCORE_OUT_OF = re.compile(
     r"(?:\W*(?:final |overall )?(?:score|rating|grade|note|bewertung|puntuación|评分|得分)\W{1,4}"
@@ -40,10 +43,15 @@ _SCORE_OUT_OF = re.compile(
     r"|[^\d/]{0,60}?(\d+(?:\.\d+)?\s*/\s*\d+)\W*)",
     re.IGNORECASE | re.DOTALL,
 )
-#: A text as Python prints it, and a list of such texts as numpy prints it: with no comma between them.
+#: A text as Python prints it, and a list of such texts as numpy prints it: with no comma between
+#: them.
 _PYTHON_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-_NUMPY_TEXTS = re.compile(rf"\[\s*(?:{_PYTHON_TEXT.pattern})(?:\s*(?:{_PYTHON_TEXT.pattern}))+\s*\]", re.DOTALL)
-_PRINTED_ARRAY = re.compile(r"(?:np\.|numpy\.)?(?:array|list)\((\[.*\])(?:,\s*dtype=[^)\]]*)?\)", re.DOTALL)
+_NUMPY_TEXTS = re.compile(
+    rf"\[\s*(?:{_PYTHON_TEXT.pattern})(?:\s*(?:{_PYTHON_TEXT.pattern}))+\s*\]", re.DOTALL
+)
+_PRINTED_ARRAY = re.compile(
+    r"(?:np\.|numpy\.)?(?:array|list)\((\[.*\])(?:,\s*dtype=[^)\]]*)?\)", re.DOTALL
+)
 _INNER_ARRAY = re.compile(r"\b(?:np\.|numpy\.)?array\((\[[^\[\]]*\])(?:,\s*dtype=[^)\]]*)?\)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
@@ -54,9 +62,10 @@ def has_no_value(cell: Any) -> bool:
 
 
 def parse_printed_value(text: str) -> Any:
-    r"""What a cell holds as JSON, as Python prints it, or a list of texts as numpy does; None where it is none of them.
+    r"""What a cell holds as JSON, as Python prints it, or a list of texts as numpy does; None where
+    it is none of them.
 
-    >>> parse_printed_value('["a", 1]'), parse_printed_value("{'a': None}"), parse_printed_value("['a'\n 'b c']")
+    >>> tuple(map(parse_printed_value, ('["a", 1]', "{'a': None}", "['a'\n 'b c']")))
     (['a', 1], {'a': None}, ['a', 'b c'])
     >>> parse_printed_value("array(['a', 'b'], dtype=object)"), parse_printed_value("['a' ... 'b']")
     (['a', 'b'], None)
@@ -76,11 +85,14 @@ def parse_printed_value(text: str) -> Any:
 
 
 def find_verdict_in_reply(text: Any) -> str | None:
-    """The words of a label that a judge's reply states as its verdict (`factaudit.text.stated_verdicts`); None where it
-    states none or contradicts itself, where the text is a word of its own, or a call failed.
+    """The words of a label that a judge's reply states as its verdict
+    (`factaudit.text.stated_verdicts`); None where it states none or contradicts itself, where the
+    text is a word of its own, or a call failed.
 
-    >>> find_verdict_in_reply("No, the year differs."), find_verdict_in_reply("I think so. Verdict: NOT SUPPORTED")
-    ('No', 'NOT SUPPORTED')
+    >>> find_verdict_in_reply("No, the year differs.")
+    'No'
+    >>> find_verdict_in_reply("I think so. Verdict: NOT SUPPORTED")
+    'NOT SUPPORTED'
     """
     text = strip_thoughts(str(text))
     if len(text) > 2 * _MAX_REPLY_PART:
@@ -108,11 +120,11 @@ def is_number_text(text: Any) -> bool:
 
 
 def parse_judgement_numbers(values: pd.Series) -> pd.Series:
-    """The cells of a column as numbers (float64), NaN where a cell is none: ``95%`` is 0.95, ``4/5`` is 0.8, ``<0.01``
-    is 0.01.
+    """The cells of a column as numbers (float64), NaN where a cell is none: ``95%`` is 0.95,
+    ``4/5`` is 0.8, ``<0.01`` is 0.01.
 
-    A comma is a decimal one, unless all could be thousands' (``1,234``). A few -1 beside scores from 0 to 1 are of
-    calls that failed, and none.
+    A comma is a decimal one, unless all could be thousands' (``1,234``). A few -1 beside scores
+    from 0 to 1 are of calls that failed, and none.
     """
     numbers = _parse_all_numbers(values)
     failed = numbers == -1
@@ -124,7 +136,9 @@ def parse_judgement_numbers(values: pd.Series) -> pd.Series:
 
 
 def _parse_all_numbers(values: pd.Series) -> pd.Series:
-    if values.dtype != object and not isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
+    if values.dtype != object and not isinstance(
+        values.dtype, pd.StringDtype | pd.CategoricalDtype
+    ):
         return pd.to_numeric(values, errors="coerce").astype("float64")
     try:
         found = pd.to_numeric(values, errors="coerce").astype("float64")
@@ -137,7 +151,8 @@ def _parse_all_numbers(values: pd.Series) -> pd.Series:
         return found
     commas = [text for text in texts.values() if _DECIMAL_COMMA.fullmatch(text.rstrip("% "))]
     is_decimal = any(
-        len(text.rstrip("% ").split(",")[1]) != 3 or text.lstrip("+-").startswith(("0,", ",")) for text in commas
+        len(text.rstrip("% ").split(",")[1]) != 3 or text.lstrip("+-").startswith(("0,", ","))
+        for text in commas
     )
     numbers = found.to_numpy().copy()
     for at, text in texts.items():

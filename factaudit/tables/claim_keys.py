@@ -1,4 +1,5 @@
-"""Which rows of two tables are about the same claim: by ids, else by what the claims and their documents say."""
+"""Which rows of two tables are about the same claim: by ids, else by what the claims and their
+documents say."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _KEY_COLUMNS = ("dataset", "system", "response_id", "doc", "claim")
 
 @dataclass(frozen=True)
 class CommonKeys:
-    """What tells claims apart in two tables: a key for each row of either, and of which columns of ours it is.
+    """What tells claims apart in two tables: a key for each row of either, and of which columns of
+    ours it is.
 
     note: that ids were matched by their numbers.
     """
@@ -34,23 +36,35 @@ def list_claim_key_columns(columns: Mapping[str, str]) -> list[str]:
 
 
 def find_common_keys(
-    rows: pd.DataFrame, columns: Mapping[str, str], others: pd.DataFrame, other_columns: Mapping[str, str]
+    rows: pd.DataFrame,
+    columns: Mapping[str, str],
+    others: pd.DataFrame,
+    other_columns: Mapping[str, str],
 ) -> CommonKeys | None:
-    """The keys of two tables by ids where one of them is in both, else by texts; None where neither is there.
+    """The keys of two tables by ids where one of them is in both, else by texts; None where neither
+    is there.
 
     columns, other_columns: column of ours to the table's. The keys of the first table may repeat.
     """
     common = columns.keys() & other_columns.keys()
     has_texts = "claim" in common
     if "claim_id" in common:
-        first, second = (rows[columns["claim_id"]].astype("str"), others[other_columns["claim_id"]].astype("str"))
+        first, second = (
+            rows[columns["claim_id"]].astype("str"),
+            others[other_columns["claim_id"]].astype("str"),
+        )
         if second.isin(first).any():
             return CommonKeys(["claim_id"], first, second)
         # "7.0" and "007" may be the claims' "7".
-        known, wanted = (ids.str.replace(r"^0*(\d+)(\.0+)?$", r"\1", regex=True) for ids in (first, second))
+        known, wanted = (
+            ids.str.replace(r"^0*(\d+)(\.0+)?$", r"\1", regex=True) for ids in (first, second)
+        )
         if known.is_unique and wanted.isin(known).all():
             found = wanted.map(pd.Series(first.to_numpy(), index=known))
-            note = f"ids  {second.name}: {second.iloc[0]} is the claim {found.iloc[0]!r}, by its number"
+            note = (
+                f"ids  {second.name}: {second.iloc[0]} is the claim {found.iloc[0]!r}, by its"
+                " number"
+            )
             return CommonKeys(["claim_id"], first, found, note)
         if not has_texts:
             return CommonKeys(["claim_id"], first, second)
@@ -62,10 +76,12 @@ def find_common_keys(
 
 
 def join_key_cells(table: pd.DataFrame, key_columns: Sequence[str]) -> pd.Series:
-    """Several columns as one text a row. (Not with "\\0" between: pandas 2 reads a text up to the first.)"""
+    """Several columns as one text a row. (Not with "\\0" between: pandas 2 reads a text up to the
+    first.)"""
     parts = [table[column].map(join_passages_into_document) for column in key_columns]
     joined = (
-        "\x1f".join("" if is_missing_value(value) else str(value) for value in row) for row in zip(*parts, strict=True)
+        "\x1f".join("" if is_missing_value(value) else str(value) for value in row)
+        for row in zip(*parts, strict=True)
     )
     return pd.Series(list(joined), dtype="object")
 
@@ -73,7 +89,12 @@ def join_key_cells(table: pd.DataFrame, key_columns: Sequence[str]) -> pd.Series
 def join_passages_into_document(passages: Any) -> Any:
     """Several passages as one document."""
     if isinstance(passages, list | tuple | np.ndarray):
-        return "\n\n".join(str(item.get("text", item) if isinstance(item, dict) else item) for item in passages) or None
+        return (
+            "\n\n".join(
+                str(item.get("text", item) if isinstance(item, dict) else item) for item in passages
+            )
+            or None
+        )
     return passages
 
 

@@ -1,4 +1,5 @@
-"""What a column that plays no role of its own may be, by its name: people's, an evaluator's, or no judgement."""
+"""What a column that plays no role of its own may be, by its name: people's, an evaluator's, or no
+judgement."""
 
 from __future__ import annotations
 
@@ -27,10 +28,20 @@ REASONS = {
 }
 #: Parts of a dotted name that say only that the part before them has a content.
 _GENERIC_NAME_PARTS = ("text", "content", "value", "page content", "name")
-#: Of the words for what an evaluator's column holds, those that only an evaluator's column has, whoever it is.
+#: Of the words for what an evaluator's column holds, those that only an evaluator's column has,
+#: whoever it is.
 _SURE_AFFIXES = {"score", "prediction", "probability", "pred", "prob", "logit", "logits"}
 #: Headings over the columns of several evaluators: ``judges.gpt4``.
-_JUDGE_HEADINGS = {"feedback", "judges", "evaluators", "detectors", "models", "llms", "evaluator", "verdicts"}
+_JUDGE_HEADINGS = {
+    "feedback",
+    "judges",
+    "evaluators",
+    "detectors",
+    "models",
+    "llms",
+    "evaluator",
+    "verdicts",
+}
 #: Words for people that a judge's name may have, and words for judges that a person's may.
 _LOOSE_PEOPLE = {"annotation", "annotations", "annotated"}
 _LOOSE_JUDGES = {"judge", "judges", "judged", "eval", "rubric", "grader"}
@@ -40,7 +51,8 @@ _PLAIN_NAMES = {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
 
 
 def list_name_forms(column_name: str) -> list[str]:
-    """What a column may be found by: its name; of a dotted one (``input.text``) the last part but a mere "text"."""
+    """What a column may be found by: its name; of a dotted one (``input.text``) the last part but a
+    mere "text"."""
     plain = strip_values_hint(re.sub(r"^(INPUT|OUTPUT|GOLDEN|ASSIGNMENT):", r"\1.", column_name))
     parts = [normalise_vocabulary_words(part) for part in plain.split(".")]
     telling = next((part for part in reversed(parts) if part not in _GENERIC_NAME_PARTS), parts[-1])
@@ -55,11 +67,13 @@ def find_known_form(column_name: str, known: Sequence[str]) -> str | None:
 def classify_column_name(name: str, is_binary: bool = False) -> str:
     """What a column that has no role may be.
 
-    ``people``, ``judge``, ``both``, ``label`` (of whomever), ``support`` (only what was judged: "faithfulness"),
-    ``plain`` (a score or verdict of whomever), ``unknown``, or a key of `REASONS`.
+    ``people``, ``judge``, ``both``, ``label`` (of whomever), ``support`` (only what was judged:
+    "faithfulness"), ``plain`` (a score or verdict of whomever), ``unknown``, or a key of `REASONS`.
     """
     whole, last = list_name_forms(name)[0], list_name_forms(name)[-1]
-    people, judges, supports = (find_vocabulary_words(kind, name) for kind in ("people", "judges", "supports"))
+    people, judges, supports = (
+        find_vocabulary_words(kind, name) for kind in ("people", "judges", "supports")
+    )
     soft = find_vocabulary_words("soft_measures", last) if not people and not judges else None
     no_judgement = {
         "measure": is_measure(name) or soft,
@@ -106,9 +120,11 @@ def _find_no_judgement(kind: str, name: str) -> frozenset[str]:
 
 
 def split_evaluator_name(column_name: str) -> tuple[str, str]:
-    """The evaluator's name in a column's, and what the rest says that it holds ("" where the name is all).
+    """The evaluator's name in a column's, and what the rest says that it holds ("" where the name
+    is all).
 
-    >>> [split_evaluator_name(one) for one in ("gpt4_score", "pred_gpt4", "judgeScore", "AlignScore", "Verdict (AI)")]
+    >>> names = ("gpt4_score", "pred_gpt4", "judgeScore", "AlignScore", "Verdict (AI)")
+    >>> [split_evaluator_name(one) for one in names]
     [('gpt4', 'score'), ('gpt4', 'pred'), ('judge', 'score'), ('AlignScore', ''), ('AI', 'verdict')]
     """
     plain = re.sub(r"(\.(value|result|choices))+$", "", strip_values_hint(column_name))
@@ -121,7 +137,9 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
         if has_no_blanks(affix) and plain.endswith(affix) and plain != affix:
             return plain.removesuffix(affix), "verdict"
         behind = re.fullmatch(rf"(?i)(.+?)[\s_./-]+\(?{affix}\)?", plain)
-        before = re.fullmatch(rf"(?i){affix}[\s_./-]+\(?(?!(?:of|du|de|des|del|der|von|van|do|da)[ _])(.+?)\)?", plain)
+        before = re.fullmatch(
+            rf"(?i){affix}[\s_./-]+\(?(?!(?:of|du|de|des|del|der|von|van|do|da)[ _])(.+?)\)?", plain
+        )
         if found := behind or before or re.fullmatch(rf"(.+[a-z]){affix.capitalize()}", plain):
             return found[1], affix
     return plain, ""
@@ -129,7 +147,11 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
 
 def is_name_of_person(evaluator: str) -> bool:
     """Whether an evaluator's name is one of people ("human"), and of no judge."""
-    judges = find_vocabulary_words("judges", evaluator) - _LOOSE_JUDGES - find_vocabulary_words("supports", evaluator)
+    judges = (
+        find_vocabulary_words("judges", evaluator)
+        - _LOOSE_JUDGES
+        - find_vocabulary_words("supports", evaluator)
+    )
     return has_vocabulary_word_in_column_name("people", evaluator) and not judges
 
 

@@ -17,7 +17,8 @@ from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
 from factaudit.tables.vocabulary import COLUMN_NAMES
 
-#: Scores that are no numbers on a scale: ``-logit`` are those of hallucination, ``-log`` is high where support is low.
+#: Scores that are no numbers on a scale: ``-logit`` are those of hallucination, ``-log`` is high
+#: where support is low.
 ScoreTransform = Literal["logit", "-logit", "log", "-log"]
 SCORE_TRANSFORM_NAMES: dict[str, str] = {
     "logit": "logits",
@@ -36,12 +37,14 @@ CLAIM_OPTIONS = {
 
 
 class EvaluatorColumnMapping(BaseModel):
-    """One evaluator of a table in the wide form: the columns that hold what it said of the row's claim.
+    """One evaluator of a table in the wide form: the columns that hold what it said of the row's
+    claim.
 
-    ``scale``: the score's values for *not supported at all* and for *fully supported* (``[1, 5]``; ``[1, 0]`` where the
-    column tells of hallucination), or one of `SCORE_TRANSFORM_NAMES`. ``threshold``: on that scale; support
-    strictly beyond it is prediction 1; by default the middle. ``raw``, ``status``, ``repeat``: of verdicts, as in
-    `factaudit.tables.VERDICT_COLUMNS`; a cell without a status is ``ok``, or has no value.
+    ``scale``: the score's values for *not supported at all* and for *fully supported* (``[1, 5]``;
+    ``[1, 0]`` where the column tells of hallucination), or one of `SCORE_TRANSFORM_NAMES`.
+    ``threshold``: on that scale; support strictly beyond it is prediction 1; by default the middle.
+    ``raw``, ``status``, ``repeat``: of verdicts, as in `factaudit.tables.VERDICT_COLUMNS`; a cell
+    without a status is ``ok``, or has no value.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -66,22 +69,26 @@ class EvaluatorColumnMapping(BaseModel):
 
 
 class ColumnMapping(BaseModel):
-    """How tables become claims and verdicts: what the user said, and what was read from the columns' names.
+    """How tables become claims and verdicts: what the user said, and what was read from the
+    columns' names.
 
-    What is not said here is read from the columns' names. In YAML and in Python the keys are those of the command
-    line's options; columns of claims may stand beside them (``label: human``, ``doc: context``).
+    What is not said here is read from the columns' names. In YAML and in Python the keys are those
+    of the command line's options; columns of claims may stand beside them (``label: human``, ``doc:
+    context``).
 
-    columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several
-    of which a file has one.
+    columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to
+    theirs, or to several of which a file has one.
     labels: words to 1, 0 or null; "" is a blank cell. words: the same for one column of theirs.
-    evaluator: the evaluators to read: columns, patterns of columns (``judge_*``), or names of evaluators.
+    evaluator: the evaluators to read: columns, patterns of columns (``judge_*``), or names of
+    evaluators.
     evaluators: the evaluators of a wide table by name.
     people: columns, or patterns of columns, that hold what one of several people said each.
-    annotators: by name the columns that hold what one of several people said; in the long form the column
-    ``annotator`` says who. Labels are by majority then.
+    annotators: by name the columns that hold what one of several people said; in the long form the
+    column ``annotator`` says who. Labels are by majority then.
     people_evaluators: in the long form, the evaluators that are people.
-    scale, threshold: by evaluator, or by column. A label's column that has a threshold holds grades, those above it are
-    1; a label's or a prediction's column with the scale ``[1, 0]`` is turned round.
+    scale, threshold: by evaluator, or by column. A label's column that has a threshold holds
+    grades, those above it are 1; a label's or a prediction's column with the scale ``[1, 0]`` is
+    turned round.
     high_is_error: evaluators or columns in which 1, or a high score, means an error.
     ignore: columns that nothing reads; in the long form evaluators, too.
     sheet: of a workbook with several.
@@ -114,7 +121,9 @@ class ColumnMapping(BaseModel):
         known = [*dict.fromkeys((*CLAIM_COLUMNS, *VERDICT_COLUMNS, GRADE_COLUMN, *COLUMN_NAMES))]
         for name in column_names:
             if name not in known:
-                raise ValueError(f"no column {name!r} of claims or verdicts{suggest_known_name(name, known)}")
+                raise ValueError(
+                    f"no column {name!r} of claims or verdicts{suggest_known_name(name, known)}"
+                )
         return column_names
 
     @field_validator("labels")
@@ -134,8 +143,11 @@ class ColumnMapping(BaseModel):
         return scales
 
     @classmethod
-    def from_source(cls, source: ColumnMapping | Map[str, Any] | str | Path | None) -> ColumnMapping:
-        """From a mapping, ``auto``, its path (YAML) or plain data. Raises `UsageError` that names the key."""
+    def from_source(
+        cls, source: ColumnMapping | Map[str, Any] | str | Path | None
+    ) -> ColumnMapping:
+        """From a mapping, ``auto``, its path (YAML) or plain data. Raises `UsageError` that names
+        the key."""
         if source is None or source == "auto":
             return cls()
         if isinstance(source, ColumnMapping):
@@ -153,10 +165,15 @@ class ColumnMapping(BaseModel):
         if not isinstance(source, Map):
             raise UsageError(f"{place}: expected keys like columns, labels and evaluators")
         given = {str(key): value for key, value in source.items()}
-        named = {CLAIM_OPTIONS.get(key, key): key for key in given if CLAIM_OPTIONS.get(key, key) in CLAIM_COLUMNS}
+        named = {
+            CLAIM_OPTIONS.get(key, key): key
+            for key in given
+            if CLAIM_OPTIONS.get(key, key) in CLAIM_COLUMNS
+        }
         if named:
             given = {
-                "columns": {ours: given.pop(key) for ours, key in named.items()} | given.pop("columns", {}),
+                "columns": {ours: given.pop(key) for ours, key in named.items()}
+                | given.pop("columns", {}),
                 **given,
             }
         try:
@@ -173,9 +190,15 @@ class ColumnMapping(BaseModel):
 
     def to_yaml(self) -> str:
         """The mapping as YAML, without what is not said."""
-        return yaml.safe_dump(self.model_dump(exclude_defaults=True, mode="json"), sort_keys=False, allow_unicode=True)
+        return yaml.safe_dump(
+            self.model_dump(exclude_defaults=True, mode="json"), sort_keys=False, allow_unicode=True
+        )
 
 
 def match_column_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """The names that equal a pattern (``judge_*``) or match it, in their order."""
-    return [name for name in names if any(name == one or fnmatch.fnmatchcase(name, one) for one in patterns)]
+    return [
+        name
+        for name in names
+        if any(name == one or fnmatch.fnmatchcase(name, one) for one in patterns)
+    ]

@@ -1,4 +1,5 @@
-"""Single columns brought into their standard form; a value that has none becomes null, and its row is reported.
+"""Single columns brought into their standard form; a value that has none becomes null, and its row
+is reported.
 
 Each takes the column as it was read, or None where the table lacks it.
 """
@@ -16,13 +17,15 @@ import pyarrow as pa
 from factaudit.tables.plain_values import make_plain_python_value
 from factaudit.tables.problems import TableProblemCollector
 
-#: Text with NaN for null. Named, because pandas 2 takes ``"str"`` for Python's type, and makes text of a null: "None".
+#: Text with NaN for null. Named, because pandas 2 takes ``"str"`` for Python's type, and makes text
+#: of a null: "None".
 TEXT_DTYPE = pd.StringDtype(na_value=np.nan)
 _BOOLEAN_WORDS = {"True": 1, "False": 0, "true": 1, "false": 0}
 
 
 def parse_text_column(values: pd.Series, column: str, problems: TableProblemCollector) -> pd.Series:
-    """Text as it is; whole numbers (a doc_id of 15596) as their digits; anything else is a problem."""
+    """Text as it is; whole numbers (a doc_id of 15596) as their digits; anything else is a
+    problem."""
     if isinstance(values.dtype, pd.StringDtype):
         return values.astype(TEXT_DTYPE)
     objects = values.astype(object)
@@ -44,7 +47,8 @@ def infer_column_type(values: pd.Series) -> pd.Series:
 
 
 def is_dictionary_encoded(values: pd.Series) -> bool:
-    """Whether a column of text is dictionary-encoded, as long documents are (`factaudit.tables.documents`)."""
+    """Whether a column of text is dictionary-encoded, as long documents are
+    (`factaudit.tables.documents`)."""
     kind = values.dtype.pyarrow_dtype if isinstance(values.dtype, pd.ArrowDtype) else None
     return kind is not None and pa.types.is_dictionary(kind) and is_arrow_text_type(kind)
 
@@ -63,30 +67,41 @@ def make_empty_text_column(index: pd.Index) -> pd.Series:
 def _format_whole_number_in_column(value: Any) -> str | None:
     if isinstance(value, str):
         return value
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Decimal | np.number):
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | Decimal | np.number
+    ):
         return None
-    # A float has the digits of a whole number only up to 2**53: 15596.0 is what a missing value elsewhere in the
-    # column made of 15596.
+    # A float has the digits of a whole number only up to 2**53: 15596.0 is what a missing value
+    # elsewhere in the column made of 15596.
     number: Any = value
     exact = isinstance(number, int | np.integer) or (abs(number) <= 2**53 and number == int(number))
     return str(int(number)) if exact else None
 
 
 def parse_binary_column(
-    values: pd.Series | None, index: pd.Index, column: str, expected: str, problems: TableProblemCollector
+    values: pd.Series | None,
+    index: pd.Index,
+    column: str,
+    expected: str,
+    problems: TableProblemCollector,
 ) -> pd.Series:
-    """1, 0 or null as Int8; CSV's "1", "1.0" and "True", booleans and 1.0 are understood, "yes" is not."""
+    """1, 0 or null as Int8; CSV's "1", "1.0" and "True", booleans and 1.0 are understood, "yes" is
+    not."""
     if values is None:
         return pd.Series(pd.NA, index=index, dtype="Int8")
     if not pd.api.types.is_numeric_dtype(values.dtype):
-        values = values.astype(object).map(lambda v: _BOOLEAN_WORDS.get(v, v) if isinstance(v, str) else v)
+        values = values.astype(object).map(
+            lambda v: _BOOLEAN_WORDS.get(v, v) if isinstance(v, str) else v
+        )
     found = parse_number_column(values)
     good = values.isna() | found.isin([0, 1])
     problems.add_where(~good, column, expected, values)
     return found.where(good).astype("Int8")
 
 
-def parse_repeat_column(values: pd.Series | None, index: pd.Index, problems: TableProblemCollector) -> pd.Series:
+def parse_repeat_column(
+    values: pd.Series | None, index: pd.Index, problems: TableProblemCollector
+) -> pd.Series:
     """Whole numbers from 0 on as int64; 0 where there is none."""
     if values is None:
         return pd.Series(0, index=index, dtype="int64")
@@ -96,7 +111,9 @@ def parse_repeat_column(values: pd.Series | None, index: pd.Index, problems: Tab
     return found.where(good).fillna(0).astype("int64")
 
 
-def parse_score_column(values: pd.Series | None, index: pd.Index, problems: TableProblemCollector) -> pd.Series:
+def parse_score_column(
+    values: pd.Series | None, index: pd.Index, problems: TableProblemCollector
+) -> pd.Series:
     """Numbers from 0 to 1 as float64, NaN where there is none."""
     if values is None:
         return pd.Series(np.nan, index=index, dtype="float64")
@@ -110,12 +127,15 @@ def parse_grade_column(values: pd.Series, problems: TableProblemCollector) -> pd
     """Finite numbers of any scale as float64, NaN where there is none."""
     found = parse_number_column(values)
     good = values.isna() | np.isfinite(found)
-    problems.add_where(~good, "grade", "expected a number (a word has no place on a scale), or nothing", values)
+    problems.add_where(
+        ~good, "grade", "expected a number (a word has no place on a scale), or nothing", values
+    )
     return found.where(good)
 
 
 def parse_number_column(values: pd.Series) -> pd.Series:
-    """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among them."""
+    """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among
+    them."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values.astype("float64")
     return values.astype(object).map(_parse_table_number_cell).astype("float64")
@@ -126,12 +146,16 @@ def _parse_table_number_cell(value: Any) -> float:
     if isinstance(value, str) and "_" in value:
         return np.nan
     try:
-        return float(value) if isinstance(value, str | int | float | Decimal | np.number) else np.nan
+        return (
+            float(value) if isinstance(value, str | int | float | Decimal | np.number) else np.nan
+        )
     except (ValueError, OverflowError):
         return np.nan
 
 
-def parse_chunk_scores_column(values: pd.Series | None, index: pd.Index, problems: TableProblemCollector) -> pd.Series:
+def parse_chunk_scores_column(
+    values: pd.Series | None, index: pd.Index, problems: TableProblemCollector
+) -> pd.Series:
     """One list of numbers or nulls per row; CSV holds them as JSON."""
     if values is None:
         return pd.Series(None, index=index, dtype="object")

@@ -1,4 +1,5 @@
-"""What the columns of a table hold, whatever they are called: what validates a role that a name has."""
+"""What the columns of a table hold, whatever they are called: what validates a role that a name
+has."""
 
 from __future__ import annotations
 
@@ -34,7 +35,17 @@ _MAX_SHOWN_WORDS = 6
 #: Fewer rows than this count up by chance.
 _MIN_COUNTED_ROWS = 4
 #: Names of columns of texts and names, in which "NA" and "None" are what they say.
-_TEXT_ROLES = ("claim_id", "claim", "doc", "dataset", "system", "response_id", "doc_id", "topic", "entity")
+_TEXT_ROLES = (
+    "claim_id",
+    "claim",
+    "doc",
+    "dataset",
+    "system",
+    "response_id",
+    "doc_id",
+    "topic",
+    "entity",
+)
 _NAMES_OF_TEXTS = {name for role in _TEXT_ROLES for name in COLUMN_NAMES[role]}
 _DATE_PATTERN = re.compile(
     r"(\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?[./-]\d\d?[./-](\d{4}|\d\d))([T ,].*)?"
@@ -48,8 +59,9 @@ _EPOCHS = ((1e9, 3e9), (1e12, 3e12))
 class ColumnProfile:
     """What one column holds.
 
-    ``kind``: ``empty``, ``binary`` (words of labels, or 0 / 1), ``share`` (numbers in [0, 1]), ``grade`` (few whole
-    numbers), ``number``, ``id`` (whole numbers, all different), ``list`` or ``text``. ``words``: the different values
+    ``kind``: ``empty``, ``binary`` (words of labels, or 0 / 1), ``share`` (numbers in [0, 1]),
+    ``grade`` (few whole numbers), ``number``, ``id`` (whole numbers, all different), ``list`` or
+    ``text``. ``words``: the different values
     where they are few. ``counts_up``: numbers that grow by the same step from row to row.
     """
 
@@ -70,16 +82,20 @@ class ColumnProfile:
 
     @cached_property
     def calls(self) -> str:
-        """What its name calls it (`classify_column_name`); ``time`` and ``counter`` by what it holds."""
+        """What its name calls it (`classify_column_name`); ``time`` and ``counter`` by what it
+        holds."""
         if self.is_time or self.counts_up:
             return "time" if self.is_time else "counter"
         return classify_column_name(self.name.rpartition("[].")[2], self.kind == "binary")
 
     def describe_values(self) -> str:
-        """What it holds, for people: its words, the range of its numbers, or how long its texts are."""
+        """What it holds, for people: its words, the range of its numbers, or how long its texts
+        are."""
         missing = f", {self.n_missing:,} blank" if self.n_missing and self.kind != "empty" else ""
         if self.has_few_words and (self.low is None or len(self.words) <= 3):
-            more = f" and {len(self.words) - _MAX_SHOWN_WORDS} more" * (len(self.words) > _MAX_SHOWN_WORDS)
+            more = f" and {len(self.words) - _MAX_SHOWN_WORDS} more" * (
+                len(self.words) > _MAX_SHOWN_WORDS
+            )
             return ", ".join(self.words[:_MAX_SHOWN_WORDS]) + more + missing
         if self.low is not None and self.kind != "id":
             return f"{self.low:g} to {self.high:g}{missing}"
@@ -109,12 +125,15 @@ class ColumnProfile:
     @property
     def can_hold_labels(self) -> bool:
         """Whether a column that is called a label may hold labels."""
-        is_judged = self.kind in ("binary", "share", "grade", "number") or (self.kind == "text" and self.has_few_words)
+        is_judged = self.kind in ("binary", "share", "grade", "number") or (
+            self.kind == "text" and self.has_few_words
+        )
         return is_judged and not self.is_time and not self.counts_up
 
     @property
     def looks_judged(self) -> bool:
-        """Whether its values could be what somebody said of claims: words for a label, or varying numbers."""
+        """Whether its values could be what somebody said of claims: words for a label, or varying
+        numbers."""
         is_grade = self.kind == "grade" and (self.low or 0) >= -1 and (self.high or 0) <= 10
         has_words_of_labels = self.kind == "text" and bool(self.meanings - {None})
         is_judged = self.kind in ("binary", "share") or is_grade or has_words_of_labels
@@ -131,7 +150,8 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
     present = [
         one
         for one in cells
-        if not is_blank(one) or (is_error and isinstance(one, str) and one.strip().lower() == "none")
+        if not is_blank(one)
+        or (is_error and isinstance(one, str) and one.strip().lower() == "none")
     ]
     held: dict[str, Any] = {"n_present": len(present), "n_missing": len(cells) - len(present)}
     if not present:
@@ -142,24 +162,37 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
     numbers = parse_judgement_numbers(pd.Series(present, dtype="object")).to_numpy(dtype=np.float64)
     is_number = np.isfinite(numbers)
     n_words = int((~is_number).sum())
-    if 0 < n_words <= MAX_UNREADABLE_SHARE * len(texts) and not np.isin(numbers[is_number], (0, 1)).all():
+    if (
+        0 < n_words <= MAX_UNREADABLE_SHARE * len(texts)
+        and not np.isin(numbers[is_number], (0, 1)).all()
+    ):
         # A few cells of a column of numbers are none: "timeout".
         texts = [text for text, known in zip(texts, is_number, strict=True) if known]
         numbers, n_words = numbers[is_number], 0
     different = list(dict.fromkeys(texts))
     words = tuple(different) if len(different) <= MAX_WORDS else ()
-    held |= {"n_different": len(different), "words": words, "mean_length": float(np.mean([*map(len, texts)]))}
+    held |= {
+        "n_different": len(different),
+        "words": words,
+        "mean_length": float(np.mean([*map(len, texts)])),
+    }
     if _are_words_of_labels(words, is_error):
         return ColumnProfile(column_name, "binary", **held)
     if n_words:
         held["is_time"] = all(_DATE_PATTERN.fullmatch(text) for text in texts)
         held["has_questions"] = sum(text.endswith(("?", "？")) for text in texts) > 0.6 * len(texts)
-        held["has_sentences"] = held["mean_length"] >= 15 or any(" " in one or has_no_blanks(one) for one in different)
+        held["has_sentences"] = held["mean_length"] >= 15 or any(
+            " " in one or has_no_blanks(one) for one in different
+        )
         return ColumnProfile(column_name, "text", **held)
     low, high = float(numbers.min()), float(numbers.max())
     is_whole = bool((numbers == np.round(numbers)).all())
     steps = np.diff(numbers)
-    held["counts_up"] = is_whole and len(numbers) >= _MIN_COUNTED_ROWS and bool((steps == steps[0]).all() and steps[0])
+    held["counts_up"] = (
+        is_whole
+        and len(numbers) >= _MIN_COUNTED_ROWS
+        and bool((steps == steps[0]).all() and steps[0])
+    )
     held["is_time"] = any(start <= low and high < end for start, end in _EPOCHS)
     may_be_percent = low >= 0 and high <= 100 and high - low + 1 > len(texts)
     kind = "grade" if is_whole and words else "number"
@@ -183,7 +216,8 @@ def _are_words_of_labels(words: tuple[str, ...], is_error: bool) -> bool:
 def find_judged_columns(
     columns: Mapping[str, Sequence[object]], kinds: Sequence[str] = ("people", "judge", "both")
 ) -> dict[str, ColumnProfile]:
-    """The columns, by name, that hold judgements (single values, or lists) according to their names.
+    """The columns, by name, that hold judgements (single values, or lists) according to their
+    names.
 
     A column whose name says nothing is among them where its words are opposite verdicts.
     """
@@ -192,11 +226,17 @@ def find_judged_columns(
         cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
         column = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
         called = normalise_vocabulary_words(name)
-        is_name = called in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"]) and not column.has_both_verdicts
-        is_lettered = column.calls == "people" and column.has_few_words and column.n_different == 2  # C and I
+        is_name = (
+            called in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"])
+            and not column.has_both_verdicts
+        )
+        # Letters such as C and I.
+        is_lettered = column.calls == "people" and column.has_few_words and column.n_different == 2
         is_judgement = column.kind in ("binary", "share", "grade", "number") or is_lettered
         if called == "status" or is_name or not is_judgement or column.n_different < 2:
             continue  # whether a call went well, or who judged
-        if column.calls in kinds or (column.calls == "unknown" and column.has_both_verdicts and column.low is None):
+        if column.calls in kinds or (
+            column.calls == "unknown" and column.has_both_verdicts and column.low is None
+        ):
             found[name] = column
     return found

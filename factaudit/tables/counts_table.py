@@ -1,11 +1,13 @@
-"""The counts table: published error rates of systems as numbers of claims, where claims and verdicts are not at hand.
+"""The counts table: published error rates of systems as numbers of claims, where claims and
+verdicts are not at hand.
 
-A row per dataset, level, system and evaluator: ``n`` claims (or responses) that are labelled and scored, of these
-``labelled_errors`` and ``predicted_errors`` (label or prediction 0), or in their place the shares
-``labelled_error_rate`` and ``predicted_error_rate``. ``errors_found``, where it is known, is how many of the labelled
-errors are predicted errors: with it the whole 2 x 2 table is known. ``n_known`` is 0 where the numbers of claims are
-not published, but chosen to fit rounded rates: rates, orders and corrections of systems can then be computed, but not
-what rests on the numbers themselves, such as an interval.
+A row per dataset, level, system and evaluator: ``n`` claims (or responses) that are labelled and
+scored, of these ``labelled_errors`` and ``predicted_errors`` (label or prediction 0), or in their
+place the shares ``labelled_error_rate`` and ``predicted_error_rate``. ``errors_found``, where it is
+known, is how many of the labelled
+errors are predicted errors: with it the whole 2 x 2 table is known. ``n_known`` is 0 where the
+numbers of claims are not published, but chosen to fit rounded rates: rates, orders and corrections
+of systems can then be computed, but not what rests on the numbers themselves, such as an interval.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from factaudit.tables.column_parsing import make_empty_text_column, parse_number_column, parse_text_column
+from factaudit.tables.column_parsing import (
+    make_empty_text_column,
+    parse_number_column,
+    parse_text_column,
+)
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.table_files import read_table
@@ -35,7 +41,10 @@ COUNT_COLUMNS = (
 #: What tells rows apart, and what shares its claims (and so their labels).
 _KEY_COLUMNS = ["dataset", "level", "system", "evaluator"]
 _CLAIM_SET_COLUMNS = _KEY_COLUMNS[:3]
-_RATE_COLUMNS = {"labelled_errors": "labelled_error_rate", "predicted_errors": "predicted_error_rate"}
+_RATE_COLUMNS = {
+    "labelled_errors": "labelled_error_rate",
+    "predicted_errors": "predicted_error_rate",
+}
 _LEVELS = ("claim", "response")
 
 
@@ -45,15 +54,17 @@ def is_counts_table(table: pd.DataFrame) -> bool:
 
 
 def read_counts(path: str | Path) -> pd.DataFrame:
-    """Read and validate a counts table (Parquet, JSONL or CSV); raises `InputError` naming file, row and column."""
+    """Read and validate a counts table (Parquet, JSONL or CSV); raises `InputError` naming file,
+    row and column."""
     return validate_counts(read_table(path), source=str(path), unit=name_row_unit(path))
 
 
 def validate_counts(table: pd.DataFrame, source: str = "counts", unit: str = "row") -> pd.DataFrame:
     """Check a table of counts and bring it into the standard form (`COUNT_COLUMNS`, index 0..n-1).
 
-    ``level`` is ``claim`` and ``system`` null where they are not given. Rates become the nearest number of claims.
-    ``errors_found`` is null where it is not known, ``n_known`` 1 where it is not given. All rows of one dataset, level
+    ``level`` is ``claim`` and ``system`` null where they are not given. Rates become the nearest
+    number of claims. ``errors_found`` is null where it is not known, ``n_known`` 1 where it is not
+    given. All rows of one dataset, level
     and system are of the same claims: n and labelled_errors must be the same.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
@@ -73,26 +84,44 @@ def validate_counts(table: pd.DataFrame, source: str = "counts", unit: str = "ro
             else make_empty_text_column(table.index)
         )
         if column in ("dataset", "evaluator"):
-            problems.add_where(given.isna() | (given.str.strip() == ""), column, "expected text, found none")
+            problems.add_where(
+                given.isna() | (given.str.strip() == ""), column, "expected text, found none"
+            )
         found[column] = given.fillna("claim") if column == "level" else given
-    problems.add_where(~found["level"].isin(_LEVELS), "level", f"expected {' or '.join(_LEVELS)}", table.get("level"))
+    problems.add_where(
+        ~found["level"].isin(_LEVELS),
+        "level",
+        f"expected {' or '.join(_LEVELS)}",
+        table.get("level"),
+    )
     n = parse_number_column(table["n"])
-    problems.add_where(~(_is_whole_number(n) & (n >= 1)), "n", "expected a whole number from 1 on", table["n"])
+    problems.add_where(
+        ~(_is_whole_number(n) & (n >= 1)), "n", "expected a whole number from 1 on", table["n"]
+    )
     problems.raise_if_any()
     for column, rate in _RATE_COLUMNS.items():
         found[column] = _parse_counts_table_errors(table, column, rate, n, problems)
     most = found["labelled_errors"].combine(found["predicted_errors"], min)
     least = (found["labelled_errors"] + found["predicted_errors"] - n).clip(lower=0)
     known = (
-        parse_number_column(table["errors_found"]) if "errors_found" in table else pd.Series(np.nan, index=table.index)
+        parse_number_column(table["errors_found"])
+        if "errors_found" in table
+        else pd.Series(np.nan, index=table.index)
     )
     if "errors_found" in table:
-        bad = table["errors_found"].notna() & ~(_is_whole_number(known) & (known >= least) & (known <= most))
+        bad = table["errors_found"].notna() & ~(
+            _is_whole_number(known) & (known >= least) & (known <= most)
+        )
 
         def said(row: int) -> str:
-            labelled, predicted = (f"{found[column][row]:.0f} {column.replace('_', ' ')}" for column in _RATE_COLUMNS)
+            labelled, predicted = (
+                f"{found[column][row]:.0f} {column.replace('_', ' ')}" for column in _RATE_COLUMNS
+            )
             bounds = f"from {least[row]:.0f} to {most[row]:.0f}"
-            return f"expected a whole number {bounds} ({labelled}, {predicted}, n {n[row]:.0f}), found {known[row]:g}"
+            return (
+                f"expected a whole number {bounds} ({labelled}, {predicted}, n {n[row]:.0f}), found"
+                f" {known[row]:g}"
+            )
 
         problems.add_rows(np.flatnonzero(bad), "errors_found", said)
     n_known = pd.Series(1, index=table.index)
@@ -101,8 +130,12 @@ def validate_counts(table: pd.DataFrame, source: str = "counts", unit: str = "ro
         problems.add_where(~n_known.isin((0, 1)), "n_known", "expected 1 or 0", table["n_known"])
     problems.raise_if_any()
 
-    counts = pd.DataFrame({**found, "n": n, "errors_found": known, "n_known": n_known})[list(COUNT_COLUMNS)]
-    counts = counts.astype(dict.fromkeys(("n", *_RATE_COLUMNS, "n_known"), "int64") | {"errors_found": "Int64"})
+    counts = pd.DataFrame({**found, "n": n, "errors_found": known, "n_known": n_known})[
+        list(COUNT_COLUMNS)
+    ]
+    counts = counts.astype(
+        dict.fromkeys(("n", *_RATE_COLUMNS, "n_known"), "int64") | {"errors_found": "Int64"}
+    )
     _report_inconsistent_counts(counts, problems)
     problems.raise_if_any()
     return counts
@@ -113,19 +146,36 @@ def _is_whole_number(values: pd.Series) -> pd.Series:
 
 
 def _parse_counts_table_errors(
-    table: pd.DataFrame, count_column: str, rate_column: str, n: pd.Series, problems: TableProblemCollector
+    table: pd.DataFrame,
+    count_column: str,
+    rate_column: str,
+    n: pd.Series,
+    problems: TableProblemCollector,
 ) -> pd.Series:
     """Numbers of errors: the given ones, else the whole numbers nearest to the rates."""
-    given = parse_number_column(table[count_column]) if count_column in table else pd.Series(np.nan, index=table.index)
-    wanted = table[count_column].notna() if count_column in table else pd.Series(False, index=table.index)
+    given = (
+        parse_number_column(table[count_column])
+        if count_column in table
+        else pd.Series(np.nan, index=table.index)
+    )
+    wanted = (
+        table[count_column].notna()
+        if count_column in table
+        else pd.Series(False, index=table.index)
+    )
     if count_column in table:
         good = _is_whole_number(given) & (given >= 0) & (given <= n)
-        problems.add_where(wanted & ~good, count_column, "expected a whole number from 0 to n", table[count_column])
+        problems.add_where(
+            wanted & ~good, count_column, "expected a whole number from 0 to n", table[count_column]
+        )
     if rate_column in table:
         rates = parse_number_column(table[rate_column])
         good = (rates >= 0) & (rates <= 1)
         problems.add_where(
-            ~wanted & ~good, rate_column, "expected a share from 0 to 1 (12.5 % is 0.125)", table[rate_column]
+            ~wanted & ~good,
+            rate_column,
+            "expected a share from 0 to 1 (12.5 % is 0.125)",
+            table[rate_column],
         )
         given = given.where(wanted, (rates * n).round())
     else:
@@ -134,18 +184,25 @@ def _parse_counts_table_errors(
 
 
 def _report_inconsistent_counts(counts: pd.DataFrame, problems: TableProblemCollector) -> None:
-    """No row twice, the same claims for all evaluators, and none counted with and without a system."""
+    """No row twice, the same claims for all evaluators, and none counted with and without a
+    system."""
     again = counts.duplicated(_KEY_COLUMNS).to_numpy()
-    problems.add_where(again, "evaluator", "expected one row for each dataset, level, system and evaluator")
+    problems.add_where(
+        again, "evaluator", "expected one row for each dataset, level, system and evaluator"
+    )
     for column in ("n", "labelled_errors"):
         first = counts.groupby(_CLAIM_SET_COLUMNS, dropna=False)[column].transform("first")
         wrong = (counts[column] != first).to_numpy() & ~again
-        message = f"expected the {column} of this dataset, level and system's earlier rows (the same claims)"
+        message = (
+            f"expected the {column} of this dataset, level and system's earlier rows (the same"
+            " claims)"
+        )
         problems.add_where(wrong, column, message, counts[column])
     systems = counts["system"].notna().groupby([counts["dataset"], counts["level"]])
     mixed = systems.transform("nunique") > 1
     problems.add_where(
         (mixed & counts["system"].isna()).to_numpy(),
         "system",
-        "expected a system, since other rows of this dataset and level have one: its claims would count twice",
+        "expected a system, since other rows of this dataset and level have one: its claims would"
+        " count twice",
     )

@@ -15,7 +15,9 @@ def compute_table_digest(table: pd.DataFrame) -> str:
     """A hash of a table's content, rows in order."""
     plain = pd.DataFrame({column: _make_hashable(table[column]) for column in table.columns})
     rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
-    return hashlib.sha256("\0".join(map(str, table.columns)).encode() + rows.tobytes()).hexdigest()[:16]
+    return hashlib.sha256("\0".join(map(str, table.columns)).encode() + rows.tobytes()).hexdigest()[
+        :16
+    ]
 
 
 def _make_hashable(values: pd.Series) -> pd.Series:
@@ -24,6 +26,7 @@ def _make_hashable(values: pd.Series) -> pd.Series:
         return values.isna().map({True: float("nan")}).astype("float64")
     if values.dtype == object:
         return pd.Series(
-            [json.dumps(one, default=str) for one in map(make_plain_python_value, values)], dtype=TEXT_DTYPE
+            [json.dumps(one, default=str) for one in map(make_plain_python_value, values)],
+            dtype=TEXT_DTYPE,
         )
     return values.astype(TEXT_DTYPE) if is_dictionary_encoded(values) else values

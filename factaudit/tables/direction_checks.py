@@ -1,4 +1,5 @@
-"""The net below the names: do an evaluator's scores point the way that the labels, or its own predictions, do?"""
+"""The net below the names: do an evaluator's scores point the way that the labels, or its own
+predictions, do?"""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from factaudit.tables.vocabulary import has_vocabulary_word_in_column_name
 _LEVEL = 0.025
 #: An evaluator with a larger AUC is a bad one, not one that was read the wrong way round.
 _LARGEST_REVERSED_AUC = 0.4
-#: Scores of which a threshold gives so many of an evaluator's own predictions are those that it predicts by.
+#: Scores of which a threshold gives so many of an evaluator's own predictions are those that it
+#: predicts by.
 _CLOSE_AUC = 0.9
 #: With fewer labels of either kind a pattern in scores may be chance.
 _MIN_OF_EITHER = 3
@@ -27,11 +29,11 @@ _MIN_OF_EITHER = 3
 def ask_about_directions(
     claims: pd.DataFrame, verdicts: pd.DataFrame, mapping: ColumnMapping, chosen: ColumnMapping
 ) -> tuple[list[OpenQuestion], list[str]]:
-    """Questions about evaluators that say the opposite of the labels, or whose words the labels may be; and lines about
-    what is no question.
+    """Questions about evaluators that say the opposite of the labels, or whose words the labels may
+    be; and lines about what is no question.
 
-    chosen: what the user said, which is not asked again. Where no evaluator agrees with the labels, these may say the
-    opposite.
+    chosen: what the user said, which is not asked again. Where no evaluator agrees with the labels,
+    these may say the opposite.
     """
     labels = claims["label"].astype("float64").to_numpy()
     names = [*map(str, verdicts["evaluator"].unique())]
@@ -43,12 +45,21 @@ def ask_about_directions(
     for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
-        if len(names) == 1 and not mapping.evaluators and not has_vocabulary_word_in_column_name("people", str(label)):
+        if (
+            len(names) == 1
+            and not mapping.evaluators
+            and not has_vocabulary_word_in_column_name("people", str(label))
+        ):
             questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
-        key, scale, columns = _find_scale_option(name, mapping, names, bool(rows["score"].notna().any()))
+        key, scale, columns = _find_scale_option(
+            name, mapping, names, bool(rows["score"].notna().any())
+        )
         is_told = bool({name, key, *columns} & {*chosen.scale, *chosen.high_is_error})
         if len(columns) == 2 and not is_told and not _scores_follow_predictions(rows):
-            text = f"{name!r}: what it predicts does not follow from its scores, {columns[0]!r}, by any threshold"
+            text = (
+                f"{name!r}: what it predicts does not follow from its scores, {columns[0]!r}, by"
+                " any threshold"
+            )
             answers = [{"ignore": [columns[0]]}, _turn(columns[0], scale), _keep(columns[0], scale)]
             questions.append(OpenQuestion(text, answers))
             continue
@@ -76,7 +87,11 @@ def _find_scale_option(
     if (own := mapping.evaluators.get(name)) is not None:
         if own.score is not None:
             return name, own.scale or upright, own.columns
-        return own.prediction, (1.0, 0.0) if own.prediction in mapping.words else upright, own.columns
+        return (
+            own.prediction,
+            (1.0, 0.0) if own.prediction in mapping.words else upright,
+            own.columns,
+        )
     columns = [mapping.columns.get(ours, ours) for ours in ("score", "prediction")]
     known = [one for one in columns if isinstance(one, str)]
     if mapping.evaluators or len(known) < 2 or not has_scores:
@@ -100,7 +115,8 @@ def _turn(key: str, scale: Scale) -> dict[str, Any]:
 
 
 def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float, float]:
-    """The AUC of an evaluator, and the probability of one so small by chance; 1 for one that is not below one half."""
+    """The AUC of an evaluator, and the probability of one so small by chance; 1 for one that is not
+    below one half."""
     has_scores = bool(rows["score"].notna().any())
     values: Any = rows["score" if has_scores else "prediction"].astype("float64").to_numpy()
     known = np.isfinite(values) & np.isfinite(truth)
@@ -112,19 +128,22 @@ def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float, 
 
     if has_scores:
         return auc, float(mannwhitneyu(ones, zeros, alternative="less").pvalue)
-    table = np.array([[ones.sum(), len(ones) - ones.sum()], [zeros.sum(), len(zeros) - zeros.sum()]])
+    table = np.array(
+        [[ones.sum(), len(ones) - ones.sum()], [zeros.sum(), len(zeros) - zeros.sum()]]
+    )
     return auc, float(fisher_exact(table, alternative="less").pvalue)
 
 
 def compute_auc(ones: np.ndarray, zeros: np.ndarray) -> float:
-    """The share of pairs of a 1 and a 0 in which the 1 has the higher score, ties counting one half."""
+    """The share of pairs of a 1 and a 0 in which the 1 has the higher score, ties counting one
+    half."""
     ranks = pd.Series(np.concatenate([ones, zeros])).rank().to_numpy()[: len(ones)]
     return float((ranks.sum() - len(ones) * (len(ones) + 1) / 2) / (len(ones) * len(zeros)))
 
 
 def _scores_follow_predictions(rows: pd.DataFrame) -> bool:
-    """Whether a threshold on an evaluator's scores gives nearly all of its predictions: else the scores may say how
-    sure it is, or run the other way."""
+    """Whether a threshold on an evaluator's scores gives nearly all of its predictions: else the
+    scores may say how sure it is, or run the other way."""
     scores = rows["score"].astype("float64")
     ones, zeros = (scores[rows["prediction"] == value].dropna().to_numpy() for value in (1, 0))
     return not len(ones) or not len(zeros) or compute_auc(ones, zeros) > _CLOSE_AUC
@@ -133,12 +152,19 @@ def _scores_follow_predictions(rows: pd.DataFrame) -> bool:
 def _ask_whether_label_is_of_judge(
     rows: pd.DataFrame, truth: np.ndarray, mapping: ColumnMapping, chosen: ColumnMapping
 ) -> list[OpenQuestion]:
-    """Asks where ``label`` and ``score`` may be one classifier's word and how sure it is: a score above 0.5 beside
-    either word, or one that a threshold turns into the label."""
+    """Asks where ``label`` and ``score`` may be one classifier's word and how sure it is: a score
+    above 0.5 beside either word, or one that a threshold turns into the label."""
     label, score = (mapping.columns.get(ours, ours) for ours in ("label", "score"))
     scores: Any = rows["score"].astype("float64").to_numpy()
-    is_said = {"label", "score", "prediction", "evaluator"} & {*chosen.columns} or "evaluator" in mapping.columns
-    if is_said or not isinstance(label, str) or not isinstance(score, str) or np.isnan(scores).any():
+    is_said = {"label", "score", "prediction", "evaluator"} & {
+        *chosen.columns
+    } or "evaluator" in mapping.columns
+    if (
+        is_said
+        or not isinstance(label, str)
+        or not isinstance(score, str)
+        or np.isnan(scores).any()
+    ):
         return []
     ones, zeros = scores[truth == 1], scores[truth == 0]
     follows_from_score = (rows["prediction"].astype("float64").to_numpy() == (scores > 0.5)).all()

@@ -1,7 +1,7 @@
 """Documents, of which many claims share one: each text is held once.
 
-A column of documents is plain text up to `MIN_ENCODED_BYTES`. Above that it is dictionary-encoded (an Arrow dictionary
-in pandas): a number per row, and the distinct texts.
+A column of documents is plain text up to `MIN_ENCODED_BYTES`. Above that it is dictionary-encoded
+(an Arrow dictionary in pandas): a number per row, and the distinct texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _ENCODED_TYPE = pa.dictionary(pa.int32(), _TEXT_TYPE)
 
 def make_document_column(texts: pa.ChunkedArray) -> pd.Series:
     """A column of documents; texts: of all rows, encoded or not."""
-    encoded = texts if pa.types.is_dictionary(texts.type) else texts.cast(_TEXT_TYPE).dictionary_encode()
+    encoded = (
+        texts if pa.types.is_dictionary(texts.type) else texts.cast(_TEXT_TYPE).dictionary_encode()
+    )
     column = encoded.cast(_ENCODED_TYPE).unify_dictionaries()
     lengths = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
     if sum(pc.sum(each).as_py() or 0 for each in lengths) <= MIN_ENCODED_BYTES:
@@ -55,28 +57,36 @@ def _encode(values: pd.Series) -> pa.ChunkedArray:
 
 
 def encode_distinct_documents(values: pd.Series) -> tuple[np.ndarray, pa.Array]:
-    """int64 (n,): of each row the number of its text, -1 for none; and the distinct texts (large strings)."""
+    """int64 (n,): of each row the number of its text, -1 for none; and the distinct texts (large
+    strings)."""
     chunks = _encode(values).chunks
     column = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
     return pc.fill_null(column.indices, -1).to_numpy().astype(np.int64), column.dictionary
 
 
 def list_shared_texts(values: pd.Series) -> list[str | None]:
-    """A column of texts, equal ones as one object: a document of many claims is in memory once. None for missing."""
+    """A column of texts, equal ones as one object: a document of many claims is in memory once.
+    None for missing."""
     numbers, texts = encode_distinct_documents(values)
     return np.array([*texts.to_pylist(), None], dtype=object)[numbers].tolist()
 
 
 def hash_distinct_documents(texts: pa.Array) -> list[str]:
-    """Of each of the distinct texts (`encode_distinct_documents`) its `factaudit.signature.hash_texts`, 64 digits."""
+    """Of each of the distinct texts (`encode_distinct_documents`) its
+    `factaudit.signature.hash_texts`, 64 digits."""
     data = memoryview(texts.buffers()[2] or b"") if len(texts) else memoryview(b"")
-    return [hash_texts(bytes(data[start:end]), length=64) for start, end in pairwise(_read_offsets(texts).tolist())]
+    return [
+        hash_texts(bytes(data[start:end]), length=64)
+        for start, end in pairwise(_read_offsets(texts).tolist())
+    ]
 
 
 def iterate_document_blocks(values: pd.Series) -> Iterator[tuple[np.ndarray, list[str]]]:
-    """The rows that have a document, and their documents: those of some documents at a time, equal ones as one object.
+    """The rows that have a document, and their documents: those of some documents at a time, equal
+    ones as one object.
 
-    So never more than about `BLOCK_BYTES` bytes of text are read into memory at once, however long all are together.
+    So never more than about `BLOCK_BYTES` bytes of text are read into memory at once, however long
+    all are together.
     """
     numbers, texts = encode_distinct_documents(values)
     order = np.argsort(numbers, kind="stable")
@@ -84,7 +94,9 @@ def iterate_document_blocks(values: pd.Series) -> Iterator[tuple[np.ndarray, lis
     ends = _read_offsets(texts)
     start = 0
     while start < len(texts):
-        end = max(start + 1, int(np.searchsorted(ends, ends[start] + BLOCK_BYTES, side="right")) - 1)
+        end = max(
+            start + 1, int(np.searchsorted(ends, ends[start] + BLOCK_BYTES, side="right")) - 1
+        )
         end = min(end, start + BLOCK_TEXTS)
         rows = order[np.searchsorted(sorted_numbers, start) : np.searchsorted(sorted_numbers, end)]
         if len(rows):
@@ -97,4 +109,6 @@ def _read_offsets(texts: pa.Array) -> np.ndarray:
     """Where each text begins in the bytes of all, and where the last ends."""
     if not len(texts):
         return np.zeros(1, dtype=np.int64)
-    return np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return np.frombuffer(texts.buffers()[1], dtype=np.int64)[
+        texts.offset : texts.offset + len(texts) + 1
+    ]

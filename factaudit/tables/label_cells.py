@@ -6,16 +6,28 @@ import numpy as np
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.tables.cell_values import find_verdict_in_reply, has_no_value, parse_judgement_numbers
+from factaudit.tables.cell_values import (
+    find_verdict_in_reply,
+    has_no_value,
+    parse_judgement_numbers,
+)
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.meanings import is_column_reversed
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
-from factaudit.tables.vocabulary import BARE_WORDS, is_blank_cell, normalise_vocabulary_words, parse_label_word
+from factaudit.tables.vocabulary import (
+    BARE_WORDS,
+    is_blank_cell,
+    normalise_vocabulary_words,
+    parse_label_word,
+)
 
 
-def parse_label_cells(table_name: str, mapping: ColumnMapping, values: pd.Series, column: str) -> pd.Series:
-    """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words. Raises `InputError`.
+def parse_label_cells(
+    table_name: str, mapping: ColumnMapping, values: pd.Series, column: str
+) -> pd.Series:
+    """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words. Raises
+    `InputError`.
 
     Grades above the threshold are supported; those below it where a high grade means an error.
     """
@@ -23,14 +35,18 @@ def parse_label_cells(table_name: str, mapping: ColumnMapping, values: pd.Series
     if limit is None:
         return parse_label_words(table_name, mapping, values, column)
     numbers = parse_judgement_numbers(values)
-    check_cells(table_name, column, values, numbers.isna() & ~values.map(has_no_value), "expected a number")
+    check_cells(
+        table_name, column, values, numbers.isna() & ~values.map(has_no_value), "expected a number"
+    )
     is_supported = numbers < limit if is_column_reversed(column, mapping) else numbers > limit
     return is_supported.astype("Int8").mask(numbers.isna(), pd.NA)
 
 
-def parse_label_words(table_name: str, mapping: ColumnMapping, values: pd.Series, column: str) -> pd.Series:
-    """Words as 1, 0 or null: the mapping's, however they are written; 1, 0, true and false are themselves. Raises
-    `InputError`.
+def parse_label_words(
+    table_name: str, mapping: ColumnMapping, values: pd.Series, column: str
+) -> pd.Series:
+    """Words as 1, 0 or null: the mapping's, however they are written; 1, 0, true and false are
+    themselves. Raises `InputError`.
 
     A judge's reply is what it begins or ends with; a few replies without a verdict are null.
     """
@@ -57,13 +73,19 @@ def parse_label_words(table_name: str, mapping: ColumnMapping, values: pd.Series
     is_unknown = texts.isin(unknown)
     if not replies or is_unknown.sum() > MAX_UNREADABLE_SHARE * (texts != "").sum():
         shown = ", ".join(map(repr, sorted(unknown)[:5])) + (" ..." if len(unknown) > 5 else "")
-        message = f"expected 1, 0 or a word that the mapping knows, found {shown} in {int(is_unknown.sum()):,} rows"
+        message = (
+            f"expected 1, 0 or a word that the mapping knows, found {shown} in"
+            f" {int(is_unknown.sum()):,} rows"
+        )
         _raise_at_first(table_name, column, is_unknown, f"{message}; say --labels WORD=1,WORD=0")
     return pd.Series([said[text] for text in texts], index=values.index, dtype="Int8")
 
 
-def check_cells(table_name: str, column: str, values: pd.Series, is_wrong: pd.Series, expected: str) -> None:
-    """Raise `InputError` where some cells of a column are wrong: the first of them, and how many there are."""
+def check_cells(
+    table_name: str, column: str, values: pd.Series, is_wrong: pd.Series, expected: str
+) -> None:
+    """Raise `InputError` where some cells of a column are wrong: the first of them, and how many
+    there are."""
     n_wrong = int(is_wrong.sum())
     if n_wrong:
         found = values[is_wrong].iloc[0]

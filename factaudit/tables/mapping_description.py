@@ -17,7 +17,9 @@ def list_placed_columns(mapping: ColumnMapping, own_names: Sequence[str] = ()) -
     for ours, theirs in mapping.columns.items():
         placed.append(f"{ours}: {theirs if isinstance(theirs, str) else ' / '.join(theirs)}")
     for name, one in mapping.evaluators.items():
-        held = " + ".join(one.columns) + ("" if one.scale is None else f" ({_describe_scale(one.scale)})")
+        held = " + ".join(one.columns) + (
+            "" if one.scale is None else f" ({_describe_scale(one.scale)})"
+        )
         placed.append(f"evaluator {name}" + (f": {held}" if held != name else ""))
     return placed + [f"annotator {column}" for column in mapping.annotators.values()]
 
@@ -28,21 +30,32 @@ def describe_mapping(mapping: ColumnMapping, own_names: Sequence[str] = ()) -> l
     if placed := list_placed_columns(mapping, own_names):
         lines.append(f"columns   {', '.join(placed)}")
     words = [item for one in (mapping.labels, *mapping.words.values()) for item in one.items()]
-    meant = [f"{word or 'blank'} = {'nothing' if value is None else value}" for word, value in words]
+    meant = [
+        f"{word or 'blank'} = {'nothing' if value is None else value}" for word, value in words
+    ]
     meant += [f"{name} above {limit:g} = 1" for name, limit in mapping.threshold.items()]
     if meant:
         lines.append(f"labels    {', '.join(dict.fromkeys(meant))}")
     alone = {name: scale for name, scale in mapping.scale.items() if name not in mapping.evaluators}
     if alone:
-        lines.append(f"scales    {', '.join(f'{name} ({_describe_scale(scale)})' for name, scale in alone.items())}")
+        lines.append(
+            "scales   "
+            f" {', '.join(f'{name} ({_describe_scale(scale)})' for name, scale in alone.items())}"
+        )
     people = [*mapping.annotators, *mapping.people_evaluators]
     if people or "annotator" in mapping.columns:
         who = f"the column {mapping.columns.get('annotator')} says who"
         who = f"{', '.join(people)} are people" if people else who
         if mapping.annotators and "label" in mapping.columns:
-            lines.append(f"people    {who}; their labels stand beside the label (--label-rule majority uses theirs)")
+            lines.append(
+                f"people    {who}; their labels stand beside the label (--label-rule majority uses"
+                " theirs)"
+            )
         else:
-            lines.append(f"people    {who}; the label is the majority's (--label-rule any_unattributable for another)")
+            lines.append(
+                f"people    {who}; the label is the majority's (--label-rule any_unattributable for"
+                " another)"
+            )
     return lines
 
 

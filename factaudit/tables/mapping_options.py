@@ -27,16 +27,20 @@ def parse_column_mapping_options(
     sheet: str | None = None,
     **named: str | None,
 ) -> ColumnMapping:
-    """The command line's options as a mapping: ``label="human"``, ``labels=["good=1,bad=0"]``, ``scale=["geval=1:5"]``.
+    """The command line's options as a mapping: ``label="human"``, ``labels=["good=1,bad=0"]``,
+    ``scale=["geval=1:5"]``.
 
-    columns: the path of a mapping (YAML), to which the other options are added, or ``OURS=THEIRS`` for columns of ours
+    columns: the path of a mapping (YAML), to which the other options are added, or ``OURS=THEIRS``
+    for columns of ours
     that have no option of their own. named: the options of `CLAIM_OPTIONS`. Raises `UsageError`.
     """
     given: dict[str, Any] = {"columns": {}}
     for text in columns:
         ours, equals, theirs = text.partition("=")
         if text.endswith((".yaml", ".yml")):
-            kept = ColumnMapping.from_source(Path(text)).model_dump(exclude_defaults=True, mode="json")
+            kept = ColumnMapping.from_source(Path(text)).model_dump(
+                exclude_defaults=True, mode="json"
+            )
             given |= kept | {"columns": given["columns"] | kept.get("columns", {})}
         elif not equals or not theirs:
             raise UsageError(f"--columns: expected a YAML file or NAME=COLUMN, found {text!r}")
@@ -47,8 +51,15 @@ def parse_column_mapping_options(
             raise UsageError(f"--columns: no column {ours!r} of claims or verdicts{known}")
         else:
             given["columns"][ours] = theirs
-    given["columns"] |= {CLAIM_OPTIONS[option]: theirs for option, theirs in named.items() if theirs is not None}
-    lists = {"evaluator": evaluator, "people": people, "ignore": ignore, "high_is_error": high_is_error}
+    given["columns"] |= {
+        CLAIM_OPTIONS[option]: theirs for option, theirs in named.items() if theirs is not None
+    }
+    lists = {
+        "evaluator": evaluator,
+        "people": people,
+        "ignore": ignore,
+        "high_is_error": high_is_error,
+    }
     for key, names in lists.items():
         given[key] = [*given.get(key, []), *names]
     for text in labels:
@@ -74,7 +85,9 @@ def _parse_label_words(text: str) -> dict[str, int | None]:
     for part in next(csv.reader([text]), []):
         word, equals, value = part.rpartition("=")
         if not equals or value.strip() not in ("0", "1", ""):
-            raise UsageError(f"--labels: expected WORD=1, WORD=0 or WORD= (not annotated), found {part!r}")
+            raise UsageError(
+                f"--labels: expected WORD=1, WORD=0 or WORD= (not annotated), found {part!r}"
+            )
         found[word.strip()] = int(value) if value.strip() else None
     return found
 
@@ -101,12 +114,18 @@ def format_mapping_options(mapping: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for ours, theirs in mapping.get("columns", {}).items():
         for name in [theirs] if isinstance(theirs, str) else theirs:
-            found += [f"--{options[ours]}", name] if ours in options else ["--columns", f"{ours}={name}"]
+            found += (
+                [f"--{options[ours]}", name] if ours in options else ["--columns", f"{ours}={name}"]
+            )
     for key in ("evaluator", "people", "ignore", "high_is_error"):
-        found += [part for name in mapping.get(key, ()) for part in (f"--{key.replace('_', '-')}", name)]
+        found += [
+            part for name in mapping.get(key, ()) for part in (f"--{key.replace('_', '-')}", name)
+        ]
     if mapping.get("labels"):
         row = io.StringIO()
-        values = (f"{word}={'' if value is None else value}" for word, value in mapping["labels"].items())
+        values = (
+            f"{word}={'' if value is None else value}" for word, value in mapping["labels"].items()
+        )
         csv.writer(row, lineterminator="").writerow(values)
         found += ["--labels", row.getvalue()]
     for name, scale in mapping.get("scale", {}).items():

@@ -1,4 +1,5 @@
-"""The mapping that tables need: what their columns' names say for certain, and what only the user can answer."""
+"""The mapping that tables need: what their columns' names say for certain, and what only the user
+can answer."""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ _PLAIN_WORDS = ("0", "1", "true", "false")
 
 @dataclass(frozen=True)
 class MappingProposal:
-    """The mapping of tables. ``questions``: what is open, the mapping holds the rest. ``notes``: what the tables lack,
-    and which columns are not read. ``own_names``: columns that have our names already."""
+    """The mapping of tables. ``questions``: what is open, the mapping holds the rest. ``notes``:
+    what the tables lack, and which columns are not read. ``own_names``: columns that have our names
+    already."""
 
     mapping: ColumnMapping
     questions: list[OpenQuestion] = field(default_factory=list)
@@ -57,16 +59,26 @@ def propose_column_mapping(
 ) -> MappingProposal:
     """The mapping that tables (name, rows) need, around what the user gave.
 
-    own_kinds: of each table what `classify_standard_tables` says; in a table of ours further columns have no role.
+    own_kinds: of each table what `classify_standard_tables` says; in a table of ours further
+    columns have no role.
     """
     given = ColumnMapping() if given is None else given
     placed = _place_tables(tables, own_kinds, given)
     check_named_evaluators(placed, given.evaluator)
     questions = [question for one in placed for question in one.questions]
-    labelled = [one.columns[name] for one in placed for name in (*one.people, one.roles.get("label")) if name]
+    labelled = [
+        one.columns[name]
+        for one in placed
+        for name in (*one.people, one.roles.get("label"))
+        if name
+    ]
     unclear = {name for one in placed for name in one.unclear}
     for column in labelled:
-        questions += [] if column.name in unclear else read_values(column, column.name, given, is_label=True)[1]
+        questions += (
+            []
+            if column.name in unclear
+            else read_values(column, column.name, given, is_label=True)[1]
+        )
     predicted, scored = _list_judgement_columns(placed, given)
     scales: dict[str, Scale] = {}
     numbers = {name: one for name, one in scored.items() if one.low is not None}
@@ -80,38 +92,68 @@ def propose_column_mapping(
         evaluators |= one.evaluators
     columns = _list_role_columns(placed, given)
     data = merge_mapping_data(
-        given.model_dump(exclude_defaults=True, exclude={"evaluator", "people", "columns", "evaluators"}),
+        given.model_dump(
+            exclude_defaults=True, exclude={"evaluator", "people", "columns", "evaluators"}
+        ),
         {
-            "columns": {ours: one[0] if len(one) == 1 else one for ours, one in columns.items() if one != [ours]},
+            "columns": {
+                ours: one[0] if len(one) == 1 else one
+                for ours, one in columns.items()
+                if one != [ours]
+            },
             **_map_words([*labelled, *predicted], given),
             "evaluators": {
-                name: one.model_dump(exclude_defaults=True)
-                | ({"scale": scales[name]} if name in scales else {})
-                | {"threshold": given.threshold.get(name, given.threshold.get(str(one.score), one.threshold))}
+                name: (
+                    one.model_dump(exclude_defaults=True)
+                    | ({"scale": scales[name]} if name in scales else {})
+                    | {
+                        "threshold": given.threshold.get(
+                            name, given.threshold.get(str(one.score), one.threshold)
+                        )
+                    }
+                )
                 for name, one in evaluators.items()
             },
             "annotators": {
-                name: name for one in placed for name in one.people if name not in given.annotators.values()
+                name: name
+                for one in placed
+                for name in one.people
+                if name not in given.annotators.values()
             },
-            "scale": {name: scale for name, scale in scales.items() if name not in evaluators} | given.scale,
+            "scale": (
+                {name: scale for name, scale in scales.items() if name not in evaluators}
+                | given.scale
+            ),
             "people_evaluators": [name for one in placed for name in one.people_evaluators],
-            "ignore": [*_list_own_names_left_out(placed), *(name for one in placed for name in one.left_out)],
+            "ignore": [
+                *_list_own_names_left_out(placed),
+                *(name for one in placed for name in one.left_out),
+            ],
         },
     )
     mapping = ColumnMapping.from_source({key: value for key, value in data.items() if value})
     own_names = [ours for ours, names in columns.items() if names == [ours]]
-    return MappingProposal(mapping, questions, _describe_what_is_missing(placed, columns), own_names)
+    return MappingProposal(
+        mapping, questions, _describe_what_is_missing(placed, columns), own_names
+    )
 
 
 def _place_tables(
-    tables: Sequence[tuple[str, pd.DataFrame]], own_kinds: Sequence[str | None], given: ColumnMapping
+    tables: Sequence[tuple[str, pd.DataFrame]],
+    own_kinds: Sequence[str | None],
+    given: ColumnMapping,
 ) -> list[TableRoles]:
-    """What each table is taken for, tables of ours first: whether they have labels matters for the others."""
+    """What each table is taken for, tables of ours first: whether they have labels matters for the
+    others."""
     several = len(tables) > 1
     kinds = [kind for _, kind in zip_longest(tables, own_kinds)]
-    has_labels = any(kind == "claims" and "label" in rows for (_, rows), kind in zip(tables, kinds, strict=True))
+    has_labels = any(
+        kind == "claims" and "label" in rows for (_, rows), kind in zip(tables, kinds, strict=True)
+    )
     placed: list[TableRoles] = []
-    for (name, rows), kind in sorted(zip(tables, kinds, strict=True), key=lambda one: one[1] is None):
+    for (name, rows), kind in sorted(
+        zip(tables, kinds, strict=True), key=lambda one: one[1] is None
+    ):
         rows = rows.set_axis(rows.columns.map(str), axis=1)
         if kind is not None:
             table = place_standard_columns(name, rows, kind, several)
@@ -140,7 +182,8 @@ def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> di
 def _list_judgement_columns(
     placed: Sequence[TableRoles], given: ColumnMapping
 ) -> tuple[list[ColumnProfile], dict[str, ColumnProfile]]:
-    """The columns of evaluators: those that hold words or 0 and 1, and by evaluator those of scores.
+    """The columns of evaluators: those that hold words or 0 and 1, and by evaluator those of
+    scores.
 
     Scores whose scale is known, from a log or by a mapping, are left out.
     """
@@ -167,7 +210,8 @@ def _list_judgement_columns(
 
 
 def _map_words(columns: Sequence[ColumnProfile], given: ColumnMapping) -> dict[str, Any]:
-    """What words mean in all columns (``labels``), and in those whose name or direction turns them (``words``)."""
+    """What words mean in all columns (``labels``), and in those whose name or direction turns them
+    (``words``)."""
     labels: dict[str, int | None] = {}
     turned: dict[str, dict[str, int | None]] = {}
     said = {normalise_vocabulary_words(word) for word in given.labels}
@@ -177,11 +221,19 @@ def _map_words(columns: Sequence[ColumnProfile], given: ColumnMapping) -> dict[s
             continue
         is_reversed = is_column_reversed(column.name, given)
         words = map_label_words(column, is_reversed)
-        words = {word: value for word, value in words.items() if normalise_vocabulary_words(word) not in said}
+        words = {
+            word: value
+            for word, value in words.items()
+            if normalise_vocabulary_words(word) not in said
+        }
         if is_reversed:
             turned[column.name] = words
         else:
-            labels |= {word: one for word, one in words.items() if normalise_vocabulary_words(word) not in _PLAIN_WORDS}
+            labels |= {
+                word: one
+                for word, one in words.items()
+                if normalise_vocabulary_words(word) not in _PLAIN_WORDS
+            }
     return {"labels": {**labels, **given.labels}, "words": {**turned, **given.words}}
 
 
@@ -189,11 +241,22 @@ def _list_own_names_left_out(placed: Sequence[TableRoles]) -> list[str]:
     """Columns with a name of ours that no table reads: a mapping would read them by their names."""
     own = {*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator"}
     unread = [{*one.list_free_columns(), *one.ignored} for one in placed]
-    read = {name for one, left in zip(placed, unread, strict=True) for name in one.columns if name not in left}
-    return [*dict.fromkeys(name for one in placed if one.kind is None for name in one.columns if name in own - read)]
+    read = {
+        name
+        for one, left in zip(placed, unread, strict=True)
+        for name in one.columns
+        if name not in left
+    }
+    return [
+        *dict.fromkeys(
+            name for one in placed if one.kind is None for name in one.columns if name in own - read
+        )
+    ]
 
 
-def _describe_what_is_missing(placed: Sequence[TableRoles], columns: Mapping[str, Sequence[str]]) -> list[str]:
+def _describe_what_is_missing(
+    placed: Sequence[TableRoles], columns: Mapping[str, Sequence[str]]
+) -> list[str]:
     """Lines about roles that no column has, and columns that have none."""
     notes = []
     has_people = any(one.people or one.people_evaluators for one in placed)
@@ -201,14 +264,22 @@ def _describe_what_is_missing(placed: Sequence[TableRoles], columns: Mapping[str
         notes.append("labels    none found; name their column with --label")
     if "claim" not in columns and "label" in columns:
         notes.append(
-            "text      no column found, so word overlap and chunking are not audited; to name one, add --claim COLUMN"
+            "text      no column found, so word overlap and chunking are not audited; to name one,"
+            " add --claim COLUMN"
         )
     if "dataset" not in columns and {"claim", "label"} & {*columns}:
-        notes.append("dataset   the name of the file; if a column has the names of data sets, add --dataset COLUMN")
+        notes.append(
+            "dataset   the name of the file; if a column has the names of data sets, add --dataset"
+            " COLUMN"
+        )
     unread = []
     for table in placed:
         where = f"{table.name}: " if len(placed) > 1 else ""
-        free = {name: table.ignored.get(name) for name in (*table.list_free_columns(), *table.ignored)}
-        left = [(f"{where}{name}", free[name]) for name in table.columns if name in free] + [*table.left_out.items()]
+        free = {
+            name: table.ignored.get(name) for name in (*table.list_free_columns(), *table.ignored)
+        }
+        left = [(f"{where}{name}", free[name]) for name in table.columns if name in free] + [
+            *table.left_out.items()
+        ]
         unread += [name + (f" ({why})" if why else "") for name, why in left]
     return [*notes, f"ignored   {', '.join(unread)}"] if unread else notes

@@ -1,4 +1,5 @@
-"""What words and numbers of judgements mean: labels, thresholds, scales and directions, or the question which."""
+"""What words and numbers of judgements mean: labels, thresholds, scales and directions, or the
+question which."""
 
 from __future__ import annotations
 
@@ -64,9 +65,11 @@ def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int |
     """Each word of a column as 1 or 0; words that say neither are left out."""
     known = {word: normalise_label_word(word) for word in sorted(column.words)}
     values = {word: parse_label_word(word) for word in known}
-    # The "neutral" of a scale from agree to disagree is no verdict of NLI, and an "error" beside others for both may be
-    # a judge's that failed.
-    no_verdicts = {"neutral"} if any(text.endswith("agree") for text in known.values()) else set[str]()
+    # The "neutral" of a scale from agree to disagree is no verdict of NLI, and an "error" beside
+    # others for both may be a judge's that failed.
+    no_verdicts = (
+        {"neutral"} if any(text.endswith("agree") for text in known.values()) else set[str]()
+    )
     if {0, 1} <= {value for word, value in values.items() if known[word] not in FAILURE_WORDS}:
         no_verdicts |= FAILURE_WORDS
     found: dict[str, int | None] = {}
@@ -81,19 +84,31 @@ def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int |
 def read_values(
     column: ColumnProfile, name: str, mapping: ColumnMapping, is_label: bool = False
 ) -> tuple[Scale | None, list[OpenQuestion]]:
-    """The scale of a column of judgements, None for words, and for [0, 1] with 1 = supported; and what its values leave
-    open: what its words mean, on which scale its numbers are, or from which on a claim is supported.
+    """The scale of a column of judgements, None for words, and for [0, 1] with 1 = supported; and
+    what its values leave
+    open: what its words mean, on which scale its numbers are, or from which on a claim is
+    supported.
 
     name: what ``--scale`` calls it.
     """
     chosen = mapping.scale.get(name, mapping.scale.get(column.name))
-    is_said = column.name in mapping.threshold or {*map(normalise_vocabulary_words, column.words)} <= {
-        *_list_said(mapping)
-    }
+    is_said = column.name in mapping.threshold or {
+        *map(normalise_vocabulary_words, column.words)
+    } <= {*_list_said(mapping)}
     if is_label and column.low is not None and column.low != column.high and not is_said:
-        return None, [_ask_about_grades(column, mapping), *_ask_about_direction(column, name, mapping)]
-    if column.low is None and column.kind != "empty" and (is_label or chosen in (None, (0, 1), (1, 0))):
-        return None, [*_ask_about_direction(column, name, mapping), *_ask_about_words(column, mapping, is_label)]
+        return None, [
+            _ask_about_grades(column, mapping),
+            *_ask_about_direction(column, name, mapping),
+        ]
+    if (
+        column.low is None
+        and column.kind != "empty"
+        and (is_label or chosen in (None, (0, 1), (1, 0)))
+    ):
+        return None, [
+            *_ask_about_direction(column, name, mapping),
+            *_ask_about_words(column, mapping, is_label),
+        ]
     if is_label or chosen is not None or column.low is None:
         return (None if is_label or chosen == (0, 1) else chosen), []
     return _find_scale(column, name, mapping)
@@ -103,42 +118,77 @@ def _list_said(mapping: ColumnMapping) -> dict[str, int | None]:
     return {normalise_vocabulary_words(word): value for word, value in mapping.labels.items()}
 
 
-def _ask_about_words(column: ColumnProfile, mapping: ColumnMapping, is_label: bool) -> list[OpenQuestion]:
-    """Asks what words mean that say neither 1 nor 0, or that the column's name turns; and a blank cell among labels
-    that all say the same."""
+def _ask_about_words(
+    column: ColumnProfile, mapping: ColumnMapping, is_label: bool
+) -> list[OpenQuestion]:
+    """Asks what words mean that say neither 1 nor 0, or that the column's name turns; and a blank
+    cell among labels that all say the same."""
     said = _list_said(mapping)
     plain = map_label_words(column, False)
     known = map_label_words(column, is_column_reversed(column.name, mapping))
-    meant = {word: said.get(normalise_vocabulary_words(word), known.get(word)) for word in column.words}
-    unknown = [word for word in column.words if word not in known and normalise_vocabulary_words(word) not in said]
+    meant = {
+        word: said.get(normalise_vocabulary_words(word), known.get(word)) for word in column.words
+    }
+    unknown = [
+        word
+        for word in column.words
+        if word not in known and normalise_vocabulary_words(word) not in said
+    ]
     unknown = [word for word in unknown if find_verdict_in_reply(word) is None]
     meanings: list[dict[str, int | None]] = []
-    if unknown and known:  # all the same; first what the known ones are not, or nothing where a judge failed
-        is_failure = all({*re.findall(r"\w+", word.lower())[:1]} & FAILURE_WORDS for word in unknown)
+    # All the same; first what the known ones are not, or nothing where a judge failed.
+    if unknown and known:
+        is_failure = all(
+            {*re.findall(r"\w+", word.lower())[:1]} & FAILURE_WORDS for word in unknown
+        )
         value = None if is_failure else int({*known.values()} == {0})
         meanings = [dict.fromkeys(unknown, one) for one in dict.fromkeys((value, None, 0, 1))]
     elif len(unknown) > 1:  # one of them says supported
-        meanings = [{word: int(word == one) for word in unknown} for one in sorted(unknown, key=len)[:_MAX_OFFERED]]
+        meanings = [
+            {word: int(word == one) for word in unknown}
+            for one in sorted(unknown, key=len)[:_MAX_OFFERED]
+        ]
     elif unknown and (column.n_missing or is_label):
         meanings = [{unknown[0]: 1}, {unknown[0]: 0}]
-    elif {*plain.values()} == {0, 1} and len({*known.values()}) < 2 and not {*said} & {*map(str.lower, plain)}:
+    elif (
+        {*plain.values()} == {0, 1}
+        and len({*known.values()}) < 2
+        and not {*said} & {*map(str.lower, plain)}
+    ):
         meanings = [{word: 1 - bool(value) for word, value in plain.items()}, plain]
-    elif is_label and column.n_missing and column.n_present > 1 and len({*meant.values()}) == 1 and "" not in said:
+    elif (
+        is_label
+        and column.n_missing
+        and column.n_present > 1
+        and len({*meant.values()}) == 1
+        and "" not in said
+    ):
         value = next(iter(meant.values()))
         meanings = [{**meant, "": None}, {**meant, "": 1 - bool(value)}]
-    what = "a blank cell may say the opposite, or be no label yet" if meanings and "" in meanings[0] else None
+    what = (
+        "a blank cell may say the opposite, or be no label yet"
+        if meanings and "" in meanings[0]
+        else None
+    )
     text = f"{column.name} has {', '.join(map(repr, (unknown or [*plain])[:6]))}"
     text = f"{text}: {what or 'supported, not supported, or not labelled'}"
     return [OpenQuestion(text, [{"labels": one} for one in meanings])] if meanings else []
 
 
 def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQuestion:
-    """Asks from which number on a claim is supported: above the middle of the scale, or above another of its grades."""
-    numbers = sorted({float(text) for word in column.words if is_number_text(text := word.replace(",", "."))})
+    """Asks from which number on a claim is supported: above the middle of the scale, or above
+    another of its grades."""
+    numbers = sorted(
+        {float(text) for word in column.words if is_number_text(text := word.replace(",", "."))}
+    )
     codes = [f"{number:g}" for number in numbers]
     answers: list[Mapping[str, Any]] = []
     if len(codes) == 2:  # 1 and 2 of a form count its choices
-        zero, one = codes[::-1] if (codes == ["1", "2"]) != is_column_reversed(column.name, mapping) else codes
+        zero, one = (
+            codes[::-1]
+            if (codes == ["1", "2"]) != is_column_reversed(column.name, mapping)
+            else codes
+        )
         answers = [{"labels": {one: 1, zero: 0}}, {"labels": {one: 0, zero: 1}}]
     else:
         low, high = _list_possible_scales(column)[0]
@@ -149,21 +199,33 @@ def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQues
             cuts = sorted(whole, key=lambda cut: abs(cut - middle + 0.25))[:_MAX_OFFERED]
         answers = [{"threshold": {column.name: cut}} for cut in cuts]
         if {0, 1} < {*numbers}:  # other codes are no labels
-            answers.append({"labels": {"1": 1, "0": 0, **dict.fromkeys(code for code in codes if code not in "01")}})
+            answers.append(
+                {
+                    "labels": {
+                        "1": 1,
+                        "0": 0,
+                        **dict.fromkeys(code for code in codes if code not in "01"),
+                    }
+                }
+            )
     text = f"{column.name} ({column.describe_values()}): from which value on is a claim supported"
     return OpenQuestion(text, answers)
 
 
 def _list_possible_scales(column: ColumnProfile) -> list[tuple[float, float]]:
-    """The scales that a column's numbers may be on, the likelier first: what its name says, else common ones."""
+    """The scales that a column's numbers may be on, the likelier first: what its name says, else
+    common ones."""
     low, high = column.low or 0.0, column.high or 0.0
     if (stated := parse_stated_range(column.name)) is not None and stated != (0, 1):
         return [stated]
     return [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]] or [(low, high)]
 
 
-def _find_scale(column: ColumnProfile, name: str, mapping: ColumnMapping) -> tuple[Scale | None, list[OpenQuestion]]:
-    """The scale of an evaluator's scores, and the question where it is open, or whether a high one means an error."""
+def _find_scale(
+    column: ColumnProfile, name: str, mapping: ColumnMapping
+) -> tuple[Scale | None, list[OpenQuestion]]:
+    """The scale of an evaluator's scores, and the question where it is open, or whether a high one
+    means an error."""
     low, high = column.low or 0.0, column.high or 0.0
     is_told = bool({name, column.name} & {*mapping.high_is_error})
     is_reversed = is_told or is_column_reversed(column.name, mapping)
@@ -174,7 +236,11 @@ def _find_scale(column: ColumnProfile, name: str, mapping: ColumnMapping) -> tup
     sure = possible[0] if parse_stated_range(column.name) == possible[0] else None
     if sure is None and column.kind == "grade" and (low, high) in _SURE_SCALES:
         sure = (low, high)
-    elif sure is None and low >= 0 and (_SURELY_PERCENT < high <= 100 or (high <= 1 and not is_either_way)):
+    elif (
+        sure is None
+        and low >= 0
+        and (_SURELY_PERCENT < high <= 100 or (high <= 1 and not is_either_way))
+    ):
         sure = (0, 1 if high <= 1 else 100)
     if sure is not None:
         ends = sure[::-1] if is_reversed else sure
@@ -186,11 +252,18 @@ def _find_scale(column: ColumnProfile, name: str, mapping: ColumnMapping) -> tup
         answers = [[*one[::-1]] if is_reversed else [*one] for one in possible[:3]]
         answers.append(answers[0][::-1])
     text = f"{column.name} holds numbers from {low:g} to {high:g}: on which scale"
-    return None, [OpenQuestion(text, [*({"scale": {name: one}} for one in answers), {"ignore": [column.name]}])]
+    return None, [
+        OpenQuestion(
+            text, [*({"scale": {name: one}} for one in answers), {"ignore": [column.name]}]
+        )
+    ]
 
 
 def _ask_about_direction(
-    column: ColumnProfile, name: str, mapping: ColumnMapping, ends: tuple[float, float] | None = None
+    column: ColumnProfile,
+    name: str,
+    mapping: ColumnMapping,
+    ends: tuple[float, float] | None = None,
 ) -> list[OpenQuestion]:
     """Asks of a column whose name may call an error what it says 1, yes, or a high score, of.
 
@@ -204,7 +277,9 @@ def _ask_about_direction(
     return [_ask_which_is_error({name: column}, ends)]
 
 
-def _ask_which_is_error(columns: Mapping[str, ColumnProfile], ends: tuple[float, float] | None = None) -> OpenQuestion:
+def _ask_which_is_error(
+    columns: Mapping[str, ColumnProfile], ends: tuple[float, float] | None = None
+) -> OpenQuestion:
     """columns: by what ``--high-is-error`` calls each."""
     scales = {}
     for name, one in columns.items():
@@ -218,13 +293,21 @@ def _ask_which_is_error(columns: Mapping[str, ColumnProfile], ends: tuple[float,
 def ask_about_shared_words(
     labelled: Sequence[ColumnProfile], judged: Sequence[ColumnProfile], mapping: ColumnMapping
 ) -> list[OpenQuestion]:
-    """Asks where the names of labels and of evaluators share a word that says what was judged, and that nobody knows
-    (``wobbly_human``, ``wobbly_gpt4``): both would be read upside down, and agree. So would HaluEval's results."""
+    """Asks where the names of labels and of evaluators share a word that says what was judged, and
+    that nobody knows (``wobbly_human``, ``wobbly_gpt4``): both would be read upside down, and
+    agree. So would HaluEval's results.
+    """
     columns = {one.name: one for one in (*labelled, *judged)}
-    shared = find_unknown_words(*(one.name for one in labelled)) & find_unknown_words(*(one.name for one in judged))
+    shared = find_unknown_words(*(one.name for one in labelled)) & find_unknown_words(
+        *(one.name for one in judged)
+    )
     is_halueval = {"ground_truth", "judgement"} <= {*columns}
     said = (*mapping.scale, *mapping.high_is_error)
-    alike = {name: one for name, one in columns.items() if is_halueval or find_unknown_words(name) & shared}
+    alike = {
+        name: one
+        for name, one in columns.items()
+        if is_halueval or find_unknown_words(name) & shared
+    }
     alike = {name: one for name, one in alike.items() if name not in said}
     return [_ask_which_is_error(alike)] if alike else []
 
@@ -232,11 +315,12 @@ def ask_about_shared_words(
 def scale_judgement_numbers(
     numbers: pd.Series, scale: tuple[float, float] | str, limit: float | None
 ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
-    """The support in [0, 1] that numbers of a scale stand for, whether each is beyond the limit, and their grades.
+    """The support in [0, 1] that numbers of a scale stand for, whether each is beyond the limit,
+    and their grades.
 
-    limit: by default the scale's middle; of logits and logarithms, where support is 1/2. Grades are the numbers
-    themselves, where the scale is not 0 to 1 and more is more support; else None. Numbers outside of the scale have a
-    support outside of [0, 1].
+    limit: by default the scale's middle; of logits and logarithms, where support is 1/2. Grades are
+    the numbers themselves, where the scale is not 0 to 1 and more is more support; else None.
+    Numbers outside of the scale have a support outside of [0, 1].
 
     >>> support, beyond, grades = scale_judgement_numbers(pd.Series([1.0, 4.0]), (1, 5), None)
     >>> support.tolist(), beyond.tolist(), grades.tolist()
@@ -244,7 +328,9 @@ def scale_judgement_numbers(
     """
     if isinstance(scale, str):
         low, high = (1.0, -1.0) if scale.startswith("-") else (-1.0, 1.0)
-        support = np.exp(high * numbers) if scale.endswith("log") else 1 / (1 + np.exp(-high * numbers))
+        support = (
+            np.exp(high * numbers) if scale.endswith("log") else 1 / (1 + np.exp(-high * numbers))
+        )
         middle = high * np.log(0.5) if scale.endswith("log") else 0.0
     else:
         low, high = scale
@@ -253,4 +339,8 @@ def scale_judgement_numbers(
     limit = middle if limit is None else limit
     beyond = numbers > limit if high > low else numbers < limit
     is_graded = not isinstance(scale, str) and low < high and (low, high) != (0, 1)
-    return support, beyond.astype("Int8").mask(numbers.isna(), pd.NA), numbers if is_graded else None
+    return (
+        support,
+        beyond.astype("Int8").mask(numbers.isna(), pd.NA),
+        numbers if is_graded else None,
+    )

@@ -10,8 +10,12 @@ import pandas as pd
 
 
 def list_plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as plain dictionaries for JSON: missing values are None, numbers are Python's own."""
-    columns = {name: [make_plain_python_value(value) for value in table[name].tolist()] for name in table.columns}
+    """The rows as plain dictionaries for JSON: missing values are None, numbers are Python's
+    own."""
+    columns = {
+        name: [make_plain_python_value(value) for value in table[name].tolist()]
+        for name in table.columns
+    }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -30,12 +34,19 @@ def make_plain_python_value(value: Any) -> Any:
 
 def is_missing_value(value: Any) -> bool:
     """None, NaN, or one of pandas' two."""
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
+    return (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, float) and value != value)
+    )
 
 
 def dump_json_line(value: Any) -> str:
     """One line of JSON; what JSON has no form for (times, decimals) is text in it."""
-    return json.dumps(make_plain_python_value(value), ensure_ascii=False, default=_encode_foreign_value)
+    return json.dumps(
+        make_plain_python_value(value), ensure_ascii=False, default=_encode_foreign_value
+    )
 
 
 def _encode_foreign_value(value: Any) -> Any:
@@ -43,11 +54,16 @@ def _encode_foreign_value(value: Any) -> Any:
 
 
 def clear_blank_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with null for text that is nothing but white space, so that a blank label is no label."""
+    """The table with null for text that is nothing but white space, so that a blank label is no
+    label."""
     table = table.copy(deep=False)
     for column in table.columns[~table.columns.duplicated(keep=False)]:
         if table[column].dtype == object or isinstance(table[column].dtype, pd.StringDtype):
-            blank = table[column].map(lambda cell: isinstance(cell, str) and not cell.strip()).astype(bool)
+            blank = (
+                table[column]
+                .map(lambda cell: isinstance(cell, str) and not cell.strip())
+                .astype(bool)
+            )
             if blank.any():
                 table[column] = table[column].mask(blank, None)
     return table

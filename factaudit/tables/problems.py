@@ -15,7 +15,8 @@ from factaudit.text.display_text import cut_text
 
 
 class TableProblemCollector:
-    """Collects what is wrong with one source: the first `MAX_PROBLEMS` in full, the rest as a count."""
+    """Collects what is wrong with one source: the first `MAX_PROBLEMS` in full, the rest as a
+    count."""
 
     def __init__(
         self,
@@ -25,22 +26,42 @@ class TableProblemCollector:
         parts: Sequence[tuple[str, int]] = (),
         n_kept: int = MAX_PROBLEMS,
     ) -> None:
-        """``positions``: the line of each row, where they are not 1, 2, ...; ``parts``: names and sizes of what the
-        rows were put together from; ``n_kept``: so many problems are kept in full."""
-        self.source, self.unit, self.positions, self.parts, self.n_kept = source, unit, positions, parts, n_kept
+        """``positions``: the line of each row, where they are not 1, 2, ...; ``parts``: names and
+        sizes of what the rows were put together from; ``n_kept``: so many problems are kept in
+        full."""
+        self.source, self.unit, self.positions, self.parts, self.n_kept = (
+            source,
+            unit,
+            positions,
+            parts,
+            n_kept,
+        )
         self.problems: list[Problem] = []
         self.total = 0
 
-    def add(self, message: str, row: int | None = None, column: str | None = None, unit: str | None = None) -> None:
+    def add(
+        self,
+        message: str,
+        row: int | None = None,
+        column: str | None = None,
+        unit: str | None = None,
+    ) -> None:
         self.total += 1
         if len(self.problems) < self.n_kept:
             self.problems.append(Problem(message, row, column, unit or self.unit))
 
-    def add_where(self, is_wrong: Any, column: str, message: str, values: pd.Series | None = None) -> None:
-        """Every row where ``is_wrong`` is true is a problem; with ``values`` the message quotes what was found."""
+    def add_where(
+        self, is_wrong: Any, column: str, message: str, values: pd.Series | None = None
+    ) -> None:
+        """Every row where ``is_wrong`` is true is a problem; with ``values`` the message quotes
+        what was found."""
 
         def said(row: int) -> str:
-            return message if values is None else f"{message}, found {_format_found_value(values.iloc[row])}"
+            return (
+                message
+                if values is None
+                else f"{message}, found {_format_found_value(values.iloc[row])}"
+            )
 
         self.add_rows(np.flatnonzero(np.asarray(is_wrong, dtype=bool)), column, said)
 
@@ -73,7 +94,10 @@ class TableProblemCollector:
 
         def said(row: int) -> str:
             before = " ".join(map(str, self._name_row(int(first[values.iloc[row]]))))
-            return f"expected {expected}, but {_format_found_value(values.iloc[row])} is also in {before}"
+            return (
+                f"expected {expected}, but {_format_found_value(values.iloc[row])} is also in"
+                f" {before}"
+            )
 
         self.add_rows(np.flatnonzero(again), column, said)
 
@@ -91,9 +115,15 @@ class TableProblemCollector:
             raise InputError(self.source, self.problems, self.total)
 
 
-def list_table_parts(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> list[tuple[str, int]]:
+def list_table_parts(
+    tables: Sequence[pd.DataFrame], sources: Sequence[str]
+) -> list[tuple[str, int]]:
     """What `TableProblemCollector` calls the rows of tables that were put under each other."""
-    return [(source, len(table)) for source, table in zip(sources, tables, strict=True)] if sources else []
+    return (
+        [(source, len(table)) for source, table in zip(sources, tables, strict=True)]
+        if sources
+        else []
+    )
 
 
 def _format_found_value(value: Any) -> str:

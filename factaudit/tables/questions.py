@@ -1,4 +1,5 @@
-"""What tables leave open, said once: what was placed, what is unclear, and the commands that settle it."""
+"""What tables leave open, said once: what was placed, what is unclear, and the commands that settle
+it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class PossibleReading:
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """What the tables alone do not tell, and its answers as parts of a mapping, the likeliest first."""
+    """What the tables alone do not tell, and its answers as parts of a mapping, the likeliest
+    first."""
 
     text: str
     answers: Sequence[Mapping[str, Any]]
@@ -37,19 +39,27 @@ class AmbiguousReadingError(UsageError):
     placed: what is certain, in words.
     """
 
-    def __init__(self, source: str, questions: Sequence[OpenQuestion], placed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, source: str, questions: Sequence[OpenQuestion], placed: Sequence[str] = ()
+    ) -> None:
         self.source, self.questions, self.placed = source, list(questions), list(placed)
         super().__init__(
-            self.format_message(lambda reading: f"mapping={json.dumps(reading.mapping, ensure_ascii=False)}")
+            self.format_message(
+                lambda reading: f"mapping={json.dumps(reading.mapping, ensure_ascii=False)}"
+            )
         )
 
     @property
     def readings(self) -> list[PossibleReading]:
-        """The likeliest answer to every question, then each other answer with the likeliest ones to the rest."""
+        """The likeliest answer to every question, then each other answer with the likeliest ones to
+        the rest."""
         likeliest = [one.answers[0] for one in self.questions]
         found = [_join_answers(likeliest)]
         for at, question in enumerate(self.questions):
-            found += [_join_answers([*likeliest[:at], other, *likeliest[at + 1 :]]) for other in question.answers[1:]]
+            found += [
+                _join_answers([*likeliest[:at], other, *likeliest[at + 1 :]])
+                for other in question.answers[1:]
+            ]
         return [PossibleReading(one) for at, one in enumerate(found) if one not in found[:at]]
 
     def format_questions(self) -> str:

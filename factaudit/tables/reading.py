@@ -24,8 +24,8 @@ from factaudit.tables.validation import (
 def read_claims(*paths: str | Path) -> pd.DataFrame:
     """Read and validate claims from one or several files (concatenated in the order given).
 
-    Returns a DataFrame with all of `CLAIM_COLUMNS` (missing optional ones null), then any extra columns.
-    Raises `InputError` naming file, row and column.
+    Returns a DataFrame with all of `CLAIM_COLUMNS` (missing optional ones null), then any extra
+    columns. Raises `InputError` naming file, row and column.
     """
     return combine_claims([read_table(path) for path in paths], [str(path) for path in paths])
 
@@ -36,7 +36,9 @@ def combine_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd
         validate_claims(table, source=source, unit=name_row_unit(source))
         for table, source in zip(tables, sources, strict=True)
     ]
-    new = [claims for table, claims in zip(tables, validated, strict=True) if "claim_id" not in table]
+    new = [
+        claims for table, claims in zip(tables, validated, strict=True) if "claim_id" not in table
+    ]
     if len(tables) > 1 and new:
         # Made over all the files together, so that equal rows of two files get two ids.
         ids = iter(make_claim_ids_from_content(pd.concat(new, ignore_index=True)))
@@ -50,7 +52,9 @@ def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.
 
     Returns a DataFrame with `VERDICT_COLUMNS`. Raises `InputError` naming file, row and column.
     """
-    return combine_verdicts([read_table(path) for path in paths], [str(path) for path in paths], claims)
+    return combine_verdicts(
+        [read_table(path) for path in paths], [str(path) for path in paths], claims
+    )
 
 
 def combine_verdicts(
@@ -65,9 +69,12 @@ def combine_verdicts(
 
 
 def read_run_tables(run_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The claims and verdicts of a run folder. Raises `InputError` where it holds none (a table of counts, say)."""
+    """The claims and verdicts of a run folder. Raises `InputError` where it holds none (a table of
+    counts, say)."""
     for name in ("claims.parquet", "verdicts.parquet"):
         if not (run_dir / name).is_file():
-            raise InputError(str(run_dir), [Problem(f"the run folder has no {name}: there are no claims")])
+            raise InputError(
+                str(run_dir), [Problem(f"the run folder has no {name}: there are no claims")]
+            )
     claims = read_claims(run_dir / "claims.parquet")
     return claims, read_verdicts(run_dir / "verdicts.parquet", claims=claims)

@@ -1,11 +1,17 @@
-"""The one question about columns: whose judgements those hold whose names do not say it for certain."""
+"""The one question about columns: whose judgements those hold whose names do not say it for
+certain."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from factaudit.tables.column_kinds import REASONS, find_known_form, is_name_of_model, list_name_forms
+from factaudit.tables.column_kinds import (
+    REASONS,
+    find_known_form,
+    is_name_of_model,
+    list_name_forms,
+)
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.meanings import read_values
@@ -22,39 +28,83 @@ from factaudit.tables.vocabulary import (
 )
 
 #: Names of a label that may say whether an evaluator was right.
-_NAMES_OF_BEING_RIGHT = {"correct", "is correct", "right", "incorrect", "is incorrect", "wrong", "is wrong"}
-#: What an annotator says who accepts, or rejects, a label that was suggested; and what such a column is called.
+_NAMES_OF_BEING_RIGHT = {
+    "correct",
+    "is correct",
+    "right",
+    "incorrect",
+    "is incorrect",
+    "wrong",
+    "is wrong",
+}
+#: What an annotator says who accepts, or rejects, a label that was suggested; and what such a
+#: column is called.
 _ACCEPTANCE_WORDS = {"accept", "accepted", "reject", "rejected", "agree", "disagree", "ignore"}
-_ACCEPTANCE_NAMES = {"accepted", "acceptance", "approved", "approval", "agreed", "agrees", "confirmed", "endorsed"}
+_ACCEPTANCE_NAMES = {
+    "accepted",
+    "acceptance",
+    "approved",
+    "approval",
+    "agreed",
+    "agrees",
+    "confirmed",
+    "endorsed",
+}
 #: First words of the name of a property that a claim has or has not.
 _PROPERTY_WORDS = ("is", "has", "contains", "needs", "was")
 #: Of more columns the user says by hand which is which.
 _MAX_OFFERED = 3
 #: In lists of objects, names of who judged, of what was judged, and of the judgement.
-_OWNERS = (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"], "by", "created by", "reviewer", "user", "user id")
+_OWNERS = (
+    *COLUMN_NAMES["annotator"],
+    *COLUMN_NAMES["evaluator"],
+    "by",
+    "created by",
+    "reviewer",
+    "user",
+    "user id",
+)
 _OWNERS = (*_OWNERS, "name", "key", "model version", "id")
-_CLAIMS = (*COLUMN_NAMES["claim"], "triplet", "triplets", "triple", "claims", "facts", "proposition")
+_CLAIMS = (
+    *COLUMN_NAMES["claim"],
+    "triplet",
+    "triplets",
+    "triple",
+    "claims",
+    "facts",
+    "proposition",
+)
 _JUDGEMENTS = (*COLUMN_NAMES["label"], *COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"])
 
 
 def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> None:
-    """Ask about the columns that are in doubt, and those that look judged where nobody says by whom.
+    """Ask about the columns that are in doubt, and those that look judged where nobody says by
+    whom.
 
-    has_others: it is one of several tables. has_labels: another one has people's labels for certain.
+    has_others: it is one of several tables. has_labels: another one has people's labels for
+    certain.
     """
     given = table.given
     if "label" not in given.columns:
         _doubt_other_judgements(table)
     has = (table.is_labelled or has_labels, table.is_judged)
-    is_ours = {"dataset", "claim", "label"} <= {*table.columns}  # of further columns nothing is asked
+    # Of further columns nothing is asked.
+    is_ours = {"dataset", "claim", "label"} <= {*table.columns}
     is_said = has[0] and (given.evaluator or given.evaluators)
     if not is_ours and not is_said and (not has_others or "claim" in table.roles):
-        left_out = [name for name, why in table.ignored.items() if why == REASONS.get(table.columns[name].calls)]
+        left_out = [
+            name
+            for name, why in table.ignored.items()
+            if why == REASONS.get(table.columns[name].calls)
+        ]
         for name in (*table.list_free_columns(), *left_out):
             column = table.columns[name]
             if _may_be_judged(column, *has):
                 is_label = "label" in given.columns and column.calls in ("label", "people")
-                table.doubt([] if is_label else [name], "labels of people, what an evaluator said, or neither")
+                table.doubt(
+                    [] if is_label else [name],
+                    "labels of people, what an evaluator said, or neither",
+                )
     for why in dict.fromkeys(table.unclear.values()):
         own = [table.columns[name] for name in table.columns if table.unclear.get(name) == why]
         _ask_whose_they_are(table, own, why, *has)
@@ -66,10 +116,17 @@ def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> 
 
 
 def _doubt_other_judgements(table: TableRoles) -> None:
-    """Doubt columns that may say whether an evaluator was right, or whether somebody accepted what another one says."""
+    """Doubt columns that may say whether an evaluator was right, or whether somebody accepted what
+    another one says."""
     label = table.roles.get("label")
-    if label is not None and table.is_judged and list_name_forms(label)[-1] in _NAMES_OF_BEING_RIGHT:
-        table.doubt([label], "may say whether the claim is supported, or whether the evaluator was right")
+    if (
+        label is not None
+        and table.is_judged
+        and list_name_forms(label)[-1] in _NAMES_OF_BEING_RIGHT
+    ):
+        table.doubt(
+            [label], "may say whether the claim is supported, or whether the evaluator was right"
+        )
     for name, column in table.columns.items():
         words = {normalise_vocabulary_words(word) for word in column.words}
         is_called = bool({*normalise_vocabulary_words(name).split()} & _ACCEPTANCE_NAMES)
@@ -81,8 +138,8 @@ def _doubt_other_judgements(table: TableRoles) -> None:
 def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) -> bool:
     """Whether a column that has no role may hold labels or what an evaluator said.
 
-    Where both are there, it must look judged; where one is missing, few words of any kind may be it, and so may a
-    measure that can be one of support ("accuracy").
+    Where both are there, it must look judged; where one is missing, few words of any kind may be
+    it, and so may a measure that can be one of support ("accuracy").
     """
     calls, name = column.calls, column.name
     if calls in ("time", "counter", "reason"):
@@ -98,22 +155,43 @@ def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) ->
             return is_of_judge and (column.looks_judged or column.low is not None)
         doubtful = find_vocabulary_words("doubtful_measures", name)
         may_be_support = doubtful or calls == "answer" or is_error
-        is_measure = calls != "answer" and not is_error and bool(find_vocabulary_words("measures", name) - doubtful)
-        return column.looks_judged and not is_measure and bool(column.n_different == 2 or may_be_support)
+        is_measure = (
+            calls != "answer"
+            and not is_error
+            and bool(find_vocabulary_words("measures", name) - doubtful)
+        )
+        return (
+            column.looks_judged
+            and not is_measure
+            and bool(column.n_different == 2 or may_be_support)
+        )
     varies = column.n_different > 1 or (column.n_present > 0 and column.n_missing > 0)
-    is_worded = column.has_few_words and column.n_different < column.n_present and not column.has_questions and varies
+    is_worded = (
+        column.has_few_words
+        and column.n_different < column.n_present
+        and not column.has_questions
+        and varies
+    )
     is_telling = calls != "unknown" or is_error
     if is_labelled and is_judged:
         is_property = normalise_vocabulary_words(name).startswith(_PROPERTY_WORDS)
         is_label = is_worded and find_known_form(name, COLUMN_NAMES["label"]) is not None
-        return is_label or (column.looks_judged and (is_telling or (column.kind != "grade" and not is_property)))
+        return is_label or (
+            column.looks_judged and (is_telling or (column.kind != "grade" and not is_property))
+        )
     if is_labelled or is_judged:
-        return column.looks_judged or is_worded or (is_telling and column.low is not None and varies)
+        return (
+            column.looks_judged or is_worded or (is_telling and column.low is not None and varies)
+        )
     return (column.looks_judged and column.kind != "grade") or (is_telling and is_worded)
 
 
 def _ask_whose_they_are(
-    table: TableRoles, columns: Sequence[ColumnProfile], why: str, is_labelled: bool, is_judged: bool
+    table: TableRoles,
+    columns: Sequence[ColumnProfile],
+    why: str,
+    is_labelled: bool,
+    is_judged: bool,
 ) -> None:
     """Ask whose judgements some columns hold; each answer says what their values mean, too."""
     names = [one.name for one in columns]
@@ -123,10 +201,16 @@ def _ask_whose_they_are(
     for name in names[:_MAX_OFFERED]:
         others = [one for one in names if one != name]
         left = [one for one in others if is_judged or (one in table.ignored and has_claims)]
-        rest = {"evaluator": [one for one in others if one not in left], "ignore": left, "people": table.people}
+        rest = {
+            "evaluator": [one for one in others if one not in left],
+            "ignore": left,
+            "people": table.people,
+        }
         rest = {key: own for key, own in rest.items() if own}
         # Without texts and ids a row is a claim where it is labelled and judged.
-        labels += [{"columns": {"label": name}, **rest}] if has_claims or is_judged or others else []
+        labels += (
+            [{"columns": {"label": name}, **rest}] if has_claims or is_judged or others else []
+        )
     people = [{"people": names}] if len(names) > 1 and has_claims else []
     ignored = [{"ignore": names}] if has_claims or (is_labelled and is_judged) else []
     can_judge = (has_claims or is_labelled) and "annotator" not in table.roles
@@ -164,13 +248,18 @@ def _ask_about_named_models(table: TableRoles) -> None:
     if models:
         kind = "prediction" if table.columns[label].kind == "binary" else "score"
         people = [one for one in values if one not in models]
-        apart = {"columns": {"evaluator": column, kind: label}} | ({"people": people} if people else {})
+        apart = {"columns": {"evaluator": column, kind: label}} | (
+            {"people": people} if people else {}
+        )
         text = f"{column!r} names {', '.join(map(repr, models))}: a model, or a person"
-        table.questions.append(OpenQuestion(text, [apart, {"columns": {"annotator": column, "label": label}}]))
+        table.questions.append(
+            OpenQuestion(text, [apart, {"columns": {"annotator": column, "label": label}}])
+        )
 
 
 def _ask_about_repeated_claims(table: TableRoles) -> None:
-    """Ask where each claim stands in a row for each value of another column: systems, evaluators, or annotators."""
+    """Ask where each claim stands in a row for each value of another column: systems, evaluators,
+    or annotators."""
     roles = table.roles
     if "claim" not in roles or {"annotator", "evaluator"} & {*roles} or table.people:
         return
@@ -181,53 +270,93 @@ def _ask_about_repeated_claims(table: TableRoles) -> None:
     if not rows.duplicated(keys, keep=False).all():
         return
     n_times = {*rows.groupby(keys).size()}
-    judged = [(kind, name) for one in table.evaluators.values() for kind, name in one.judgements.items()]
+    judged = [
+        (kind, name) for one in table.evaluators.values() for kind, name in one.judgements.items()
+    ]
     judged += [(ours, roles[ours]) for ours in ("score", "prediction") if ours in roles]
     used = [name for ours, name in roles.items() if ours != "system"]
-    said = judged or [("label", name) for name, one in table.columns.items() if name not in used and one.looks_judged]
+    said = judged or [
+        ("label", name)
+        for name, one in table.columns.items()
+        if name not in used and one.looks_judged
+    ]
     for name, column in table.columns.items():
         is_key = name not in used and {column.n_different} == n_times
         if is_key and len(said) == 1 and not rows.duplicated([*keys, name]).any():
             told = {"evaluator" if judged else "annotator": name, said[0][0]: said[0][1]}
             text = f"each claim stands in {column.n_different} rows, which {name} tells apart"
             answers = [{"columns": told}, {"columns": {"system": name}}]
-            table.questions = [OpenQuestion(f"{text}: who judged, or which system wrote the claim", answers)]
+            table.questions = [
+                OpenQuestion(f"{text}: who judged, or which system wrote the claim", answers)
+            ]
             return
 
 
 def ask_about_lists(table: TableRoles) -> None:
-    """Where a table has no labels, or no judgements, ask of the first list that has some, or claims."""
+    """Where a table has no labels, or no judgements, ask of the first list that has some, or
+    claims."""
     known = {*table.roles, *table.given.columns}
-    mapped = {path.partition("[]")[0] for path in table.given.columns.values() if isinstance(path, str)}
+    mapped = {
+        path.partition("[]")[0] for path in table.given.columns.values() if isinstance(path, str)
+    }
     wanted = [] if "label" in known or table.people else [("label", "annotator")]
-    wanted += [] if table.is_judged or {"score", "prediction"} & known else [("prediction", "evaluator")]
+    wanted += (
+        [] if table.is_judged or {"score", "prediction"} & known else [("prediction", "evaluator")]
+    )
     wanted = wanted if {"claim", "claim_id"} & known else []  # what was judged must be known
     for name in table.list_free_columns():
-        lists = [flatten_nested_objects(cell) for cell in table.rows[name]] if name not in mapped else []
+        lists = (
+            [flatten_nested_objects(cell) for cell in table.rows[name]]
+            if name not in mapped
+            else []
+        )
         items = [one for cell in lists for one in cell]
         keys = [*dict.fromkeys(key for one in items for key in one)]
         claim, owner = _find_key(keys, _CLAIMS), _find_key(keys, _OWNERS)
-        if owner is not None and any(len({str(one.get(owner)) for one in cell}) < len(cell) for cell in lists):
+        if owner is not None and any(
+            len({str(one.get(owner)) for one in cell}) < len(cell) for cell in lists
+        ):
             owner = None  # no name of who judged
-        worded = [key for key in keys if {0, 1} == {parse_label_word(one.get(key)) for one in items}]
-        numeric = [key for key in keys if owner is not None and all(type(one.get(key)) is float for one in items)]
+        worded = [
+            key for key in keys if {0, 1} == {parse_label_word(one.get(key)) for one in items}
+        ]
+        numeric = [
+            key
+            for key in keys
+            if owner is not None and all(type(one.get(key)) is float for one in items)
+        ]
         judged = next(iter(worded), _find_key(keys, _JUDGEMENTS) or next(iter(numeric), None))
         readings: list[dict[str, Any]] = []
-        if claim and all(isinstance(one.get(claim), str | list) and " " in str(one[claim]) for one in items):
+        if claim and all(
+            isinstance(one.get(claim), str | list) and " " in str(one[claim]) for one in items
+        ):
             readings.append({"columns": {"claim": f"{name}[].{claim}"}})
-        is_number = judged is not None and all(type(one.get(judged)) in (int, float) for one in items)
+        is_number = judged is not None and all(
+            type(one.get(judged)) in (int, float) for one in items
+        )
         for ours, who in wanted if judged is not None else ():
             kind = "score" if ours == "prediction" and is_number else ours
             paths = {kind: judged} | ({} if owner is None else {who: owner})
-            readings.append({"columns": {one: f"{name}[].{key}".removesuffix(".") for one, key in paths.items()}})
+            readings.append(
+                {
+                    "columns": {
+                        one: f"{name}[].{key}".removesuffix(".") for one, key in paths.items()
+                    }
+                }
+            )
         if readings:
-            text = f"{name!r} is a list that may hold claims, labels of people or what evaluators said"
+            text = (
+                f"{name!r} is a list that may hold claims, labels of people or what evaluators said"
+            )
             table.questions.append(OpenQuestion(text, [*readings, {"ignore": [name]}]))
             return
 
 
 def _find_key(keys: Sequence[str], names: Sequence[str]) -> str | None:
-    """The key of objects that has one of some names, as a whole or at its end, the likelier name first."""
-    found = {normalise_vocabulary_words(key.rpartition(".")[2]): key for key in reversed(keys) if key}
+    """The key of objects that has one of some names, as a whole or at its end, the likelier name
+    first."""
+    found = {
+        normalise_vocabulary_words(key.rpartition(".")[2]): key for key in reversed(keys) if key
+    }
     found |= {normalise_vocabulary_words(key): key for key in reversed(keys) if key}
     return next((found[name] for name in names if name in found), None)

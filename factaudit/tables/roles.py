@@ -1,8 +1,11 @@
-"""What each column of a table is: names decide, values only validate, and what is not certain is asked.
+"""What each column of a table is: names decide, values only validate, and what is not certain is
+asked.
 
-Each column of ours has names under which users know it (`vocabulary.yaml`). Other columns are evaluators or annotators
-where their names say so (``gpt4_score``, ``annotator_2``). A column that is none of these and looks as if somebody had
-judged in it is unclear: `factaudit.tables.role_questions` asks whose it is, or whether it is to be ignored.
+Each column of ours has names under which users know it (`vocabulary.yaml`). Other columns are
+evaluators or annotators where their names say so (``gpt4_score``, ``annotator_2``). A column that
+is none of these and looks as if somebody had
+judged in it is unclear: `factaudit.tables.role_questions` asks whose it is, or whether it is to be
+ignored.
 """
 
 from __future__ import annotations
@@ -22,13 +25,21 @@ from factaudit.tables.column_kinds import (
     list_name_forms,
     split_evaluator_name,
 )
-from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
+from factaudit.tables.column_mapping import (
+    ColumnMapping,
+    EvaluatorColumnMapping,
+    match_column_patterns,
+)
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.tables.nested_columns import ROW_COLUMN
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.schema import CLAIM_COLUMNS, EVALUATORS_KEY
-from factaudit.tables.standard_columns import OWN_COLUMNS, WANTED_CLAIM_COLUMNS, list_missing_standard_columns
+from factaudit.tables.standard_columns import (
+    OWN_COLUMNS,
+    WANTED_CLAIM_COLUMNS,
+    list_missing_standard_columns,
+)
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
@@ -44,7 +55,16 @@ _LONG_FORM_ROLES = ("evaluator", "status", "raw", "chunk_scores", "repeat")
 #: Names of a text that is the document beside a claim.
 _MERE_TEXTS = {"text", "texto", "texte", "testo", "tekst", "текст", "文本", "本文", "텍스트"}
 #: Names of texts that may be a model's answers, or the answers expected.
-_ANSWERS = {"answer", "answers", "response", "output", "outputs", "completion", "generation", "model answer"}
+_ANSWERS = {
+    "answer",
+    "answers",
+    "response",
+    "output",
+    "outputs",
+    "completion",
+    "generation",
+    "model answer",
+}
 _NOT_NAMED = "not among the evaluators that you named"
 
 
@@ -52,9 +72,10 @@ _NOT_NAMED = "not among the evaluators that you named"
 class TableRoles:
     """What one table is taken for, column by column; all columns are named as the table names them.
 
-    ``roles``: column of ours to theirs. ``people``: columns of one annotator each. ``people_evaluators``: the
-    evaluators of the long form that are people; ``left_out``: those that are not read. ``ignored``, ``unclear``:
-    columns that are not read, or not certain, and why. ``settled``: columns of which the user said what they are.
+    ``roles``: column of ours to theirs. ``people``: columns of one annotator each.
+    ``people_evaluators``: the evaluators of the long form that are people; ``left_out``: those that
+    are not read. ``ignored``, ``unclear``: columns that are not read, or not certain, and why.
+    ``settled``: columns of which the user said what they are.
     ``kind``: of a table with our own columns, what it is.
     """
 
@@ -79,19 +100,28 @@ class TableRoles:
 
     @property
     def is_judged(self) -> bool:
-        return bool(self.evaluators or self.given.evaluators or {"score", "prediction"} & {*self.roles})
+        return bool(
+            self.evaluators or self.given.evaluators or {"score", "prediction"} & {*self.roles}
+        )
 
     def list_free_columns(self, *kinds: str) -> list[str]:
-        """The columns of which nothing has been found out; those of which the names say so (`ColumnProfile.calls`)."""
+        """The columns of which nothing has been found out; those of which the names say so
+        (`ColumnProfile.calls`)."""
         taken = {*self.roles.values(), *self.people, *self.ignored}
         taken |= {column for one in self.evaluators.values() for column in one.columns}
-        return [name for name, one in self.columns.items() if name not in taken and (not kinds or one.calls in kinds)]
+        return [
+            name
+            for name, one in self.columns.items()
+            if name not in taken and (not kinds or one.calls in kinds)
+        ]
 
     def find_by_role(self, ours: str, fits: Callable[[ColumnProfile], bool]) -> list[str]:
         """The free columns that have a name of a role and fit it, the likeliest name first."""
         known = COLUMN_NAMES[ours]
         forms = {name: find_known_form(name, known) for name in self.list_free_columns()}
-        named = [name for name, form in forms.items() if form is not None and fits(self.columns[name])]
+        named = [
+            name for name, form in forms.items() if form is not None and fits(self.columns[name])
+        ]
         return sorted(named, key=lambda name: known.index(str(forms[name])))
 
     def list_values(self, column: str) -> list[str]:
@@ -99,47 +129,73 @@ class TableRoles:
         return [*dict.fromkeys(str(one) for one in self.rows[column] if not is_missing_value(one))]
 
     def doubt(self, columns: Iterable[str], why: str) -> None:
-        """Note that it is unclear what columns are; the first doubt counts, and the user's word before any."""
+        """Note that it is unclear what columns are; the first doubt counts, and the user's word
+        before any."""
         for name in columns:
             if name not in self.settled:
                 self.unclear.setdefault(name, why)
 
 
-def place_standard_columns(name: str, rows: pd.DataFrame, kind: str, has_others: bool) -> TableRoles:
-    """The columns of a table with our own names: these alone play a role, and those that stand for one that it lacks.
+def place_standard_columns(
+    name: str, rows: pd.DataFrame, kind: str, has_others: bool
+) -> TableRoles:
+    """The columns of a table with our own names: these alone play a role, and those that stand for
+    one that it lacks.
 
-    Beside others a table of verdicts may say what its claims do not: their labels, documents or systems.
+    Beside others a table of verdicts may say what its claims do not: their labels, documents or
+    systems.
     """
     own = (*OWN_COLUMNS[kind], *(WANTED_CLAIM_COLUMNS if kind == "verdicts" and has_others else ()))
-    roles = {ours: ours for ours in own if ours in rows} | list_missing_standard_columns(kind, rows.columns, has_others)
+    roles = {ours: ours for ours in own if ours in rows} | list_missing_standard_columns(
+        kind, rows.columns, has_others
+    )
     columns = {one: profile_column_for_mapping(one, rows[one]) for one in roles.values()}
     return TableRoles(name, rows, columns, kind=kind, roles=roles)
 
 
 def place_columns(
-    name: str, rows: pd.DataFrame, given: ColumnMapping, has_others: bool = False, has_labels: bool = False
+    name: str,
+    rows: pd.DataFrame,
+    given: ColumnMapping,
+    has_others: bool = False,
+    has_labels: bool = False,
 ) -> TableRoles:
     """The columns of a user's table. What the user said is not asked again.
 
-    has_others: it is one of several tables. has_labels: another table has people's labels for certain.
+    has_others: it is one of several tables. has_labels: another table has people's labels for
+    certain.
     """
     declared: dict[str, EvaluatorColumnMapping] = rows.attrs.get(EVALUATORS_KEY, {})
-    hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)} | {ROW_COLUMN}
+    hidden = {
+        column for one in declared.values() for column in (one.raw, one.status, one.repeat)
+    } | {ROW_COLUMN}
     names = [str(column) for column in rows.columns if column not in hidden]
-    table = TableRoles(name, rows, {one: profile_column_for_mapping(one, rows[one]) for one in names}, given)
+    table = TableRoles(
+        name, rows, {one: profile_column_for_mapping(one, rows[one]) for one in names}, given
+    )
     _place_what_the_user_named(table, declared)
     if EVALUATORS_KEY in rows.attrs:  # a log, whose claims have our names
         free = table.list_free_columns()
-        table.roles |= {ours: ours for ours in CLAIM_COLUMNS if ours in free and ours not in table.roles}
+        table.roles |= {
+            ours: ours for ours in CLAIM_COLUMNS if ours in free and ours not in table.roles
+        }
     _place_texts_and_names(table)
-    table.ignored |= {one: REASONS[table.columns[one].calls] for one in table.list_free_columns(*REASONS)}
+    table.ignored |= {
+        one: REASONS[table.columns[one].calls] for one in table.list_free_columns(*REASONS)
+    }
     _place_long_form(table, has_others)
-    if not ("label" in table.roles or table.people_evaluators or (table.people and "label" not in given.columns)):
+    if not (
+        "label" in table.roles
+        or table.people_evaluators
+        or (table.people and "label" not in given.columns)
+    ):
         _place_labels(table, has_labels)
     if not (given.evaluators or {"evaluator", "score", "prediction"} & {*table.roles}):
         _place_evaluators(table, has_labels)
     if not {"score", "prediction"} & {*table.roles}:
-        table.roles = {ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES}
+        table.roles = {
+            ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES
+        }
         ids = table.roles.get("claim_id")
         is_wide = "annotator" not in table.roles and (table.evaluators or not has_others)
         if is_wide and ids is not None and rows[ids].duplicated().any():
@@ -148,7 +204,9 @@ def place_columns(
     return table
 
 
-def _place_what_the_user_named(table: TableRoles, declared: dict[str, EvaluatorColumnMapping]) -> None:
+def _place_what_the_user_named(
+    table: TableRoles, declared: dict[str, EvaluatorColumnMapping]
+) -> None:
     """Place the columns that the mapping names, and the evaluators of a log that the user wants."""
     given, names = table.given, [*table.columns]
     for ours, theirs in given.columns.items():
@@ -156,14 +214,21 @@ def _place_what_the_user_named(table: TableRoles, declared: dict[str, EvaluatorC
         table.roles |= {ours: present[0]} if present else {}
     people = [*given.annotators.values(), *match_column_patterns(names, given.people)]
     table.people = [one for one in dict.fromkeys(people) if one in names]
-    own = [column for one in given.evaluators.values() for column in one.columns]  # `given` has them already
-    table.ignored = dict.fromkeys([*match_column_patterns(names, given.ignore), *own], "as you said")
+    # `given` has them already.
+    own = [column for one in given.evaluators.values() for column in one.columns]
+    table.ignored = dict.fromkeys(
+        [*match_column_patterns(names, given.ignore), *own], "as you said"
+    )
     table.settled = {*table.ignored, *table.people, *table.roles.values()}
     free = table.list_free_columns()
     for name, one in declared.items():
         free = [column for column in free if column not in one.columns]
         is_wanted = match_column_patterns([name], given.evaluator or ["*"])
-        if is_wanted and not match_column_patterns([name], given.ignore) and not table.settled & {*one.columns}:
+        if (
+            is_wanted
+            and not match_column_patterns([name], given.ignore)
+            and not table.settled & {*one.columns}
+        ):
             table.evaluators[name] = one
         else:
             left = [column for column in one.columns if column not in table.settled]
@@ -183,24 +248,44 @@ def _place_texts_and_names(table: TableRoles) -> None:
             continue
         found = table.find_by_role(ours, lambda column, role=ours: _can_be(role, column))  # type: ignore[misc]
         if ours in ("claim", "doc"):
-            near = [] if found else [one for one in table.list_free_columns() if _has_word_of_role(table, ours, one)]
+            near = (
+                []
+                if found
+                else [
+                    one for one in table.list_free_columns() if _has_word_of_role(table, ours, one)
+                ]
+            )
             found = near if len(near) == 1 else found
             if len(found) > 1 and _may_be_either(ours, found):
-                what = f"{' and '.join(map(repr, found[:3]))} may both hold the {ours.replace('doc', 'document')}s"
-                table.questions.append(OpenQuestion(what, [{"columns": {ours: one}} for one in found[:3]]))
+                what = (
+                    f"{' and '.join(map(repr, found[:3]))} may both hold the"
+                    f" {ours.replace('doc', 'document')}s"
+                )
+                table.questions.append(
+                    OpenQuestion(what, [{"columns": {ours: one}} for one in found[:3]])
+                )
         table.roles |= {ours: found[0]} if found else {}
 
 
 def _may_be_either(ours: str, columns: Sequence[str]) -> bool:
-    """Whether two texts may each be the claim (a model's answer, or the one expected), or the document."""
+    """Whether two texts may each be the claim (a model's answer, or the one expected), or the
+    document."""
     first, second = (list_name_forms(one)[-1] for one in columns[:2])
-    return {first, second} <= _ANSWERS if ours == "claim" else first == "source" or "reference" in first
+    return (
+        {first, second} <= _ANSWERS
+        if ours == "claim"
+        else first == "source" or "reference" in first
+    )
 
 
 def _has_word_of_role(table: TableRoles, ours: str, column: str) -> bool:
     """Whether a text is called after a role among other words, or just a text beside the claims."""
     name, held = normalise_vocabulary_words(column), table.columns[column]
-    if held.kind not in ("text", "list") or column.rstrip().endswith("?") or not _can_be(ours, held):
+    if (
+        held.kind not in ("text", "list")
+        or column.rstrip().endswith("?")
+        or not _can_be(ours, held)
+    ):
         return False
     if ours == "doc" and "claim" in table.roles:
         return name in _MERE_TEXTS
@@ -215,8 +300,12 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
     if role in ("claim", "doc"):
         if name == role and column.kind == "text":
             return True  # an exact name decides
-        is_answer = has_vocabulary_word_in_column_name("answers", name) and name not in COLUMN_NAMES["doc"]
-        is_text = (column.kind == "text" and column.has_sentences) or (role == "doc" and column.kind == "list")
+        is_answer = (
+            has_vocabulary_word_in_column_name("answers", name) and name not in COLUMN_NAMES["doc"]
+        )
+        is_text = (column.kind == "text" and column.has_sentences) or (
+            role == "doc" and column.kind == "list"
+        )
         return is_text and not (column.has_questions or column.is_time or is_answer)
     if column.kind == "list":
         return False
@@ -226,13 +315,22 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
         is_fraction = column.low is not None and not column.is_whole
         return not (is_worded or is_phrase or is_fraction or column.mean_length > 80)
     if role == "annotator":
-        is_verdict = any(parse_label_word(word) is not None for word in column.words if len(word) > 3)
+        is_verdict = any(
+            parse_label_word(word) is not None for word in column.words if len(word) > 3
+        )
         return not (column.is_unique or column.has_both_verdicts or is_verdict)
     if role in ("system", "evaluator"):
-        heading = column.name.rpartition(".")[0]  # "judge.model" says who judged, and not whose the claim is
-        is_of_judge = "model" not in heading and has_vocabulary_word_in_column_name("judges", heading)
-        is_named = column.kind == "text" or (role == "system" and column.kind in ("binary", "grade"))
-        is_named = is_named and not column.has_both_verdicts and not (role == "system" and is_of_judge)
+        # "judge.model" says who judged, and not whose the claim is.
+        heading = column.name.rpartition(".")[0]
+        is_of_judge = "model" not in heading and has_vocabulary_word_in_column_name(
+            "judges", heading
+        )
+        is_named = column.kind == "text" or (
+            role == "system" and column.kind in ("binary", "grade")
+        )
+        is_named = (
+            is_named and not column.has_both_verdicts and not (role == "system" and is_of_judge)
+        )
         return is_named and column.mean_length < 80
     if role == "dataset" and name == "data" and column.has_sentences:
         return False  # doccano's text
@@ -242,7 +340,11 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
 def _place_long_form(table: TableRoles, has_others: bool) -> None:
     """Find what the evaluator, or the annotator, named in each row said of the row's claim."""
     roles, given = table.roles, table.given
-    if "system" in roles and not {"claim", "evaluator", *_JUDGEMENT_ROLES} & {*roles} and has_others:
+    if (
+        "system" in roles
+        and not {"claim", "evaluator", *_JUDGEMENT_ROLES} & {*roles}
+        and has_others
+    ):
         ids = roles.get("claim_id")  # a table of scores beside the claims: the model is who judged
         if ids is not None and table.rows[ids].duplicated().any():
             roles["evaluator"] = roles.pop("system")
@@ -265,14 +367,21 @@ def _place_long_form(table: TableRoles, has_others: bool) -> None:
             roles["label"] = (found or judged)[0]
         else:
             del roles["annotator"]
-    if "annotator" in roles and "response_id" in roles and table.columns[roles["response_id"]].is_unique:
+    if (
+        "annotator" in roles
+        and "response_id" in roles
+        and table.columns[roles["response_id"]].is_unique
+    ):
         table.ignored[roles.pop("response_id")] = "the id of a row"
 
 
 def _sort_named_evaluators(table: TableRoles) -> None:
-    """Of a table with a row for each evaluator: which of them are people, and which judge something else."""
+    """Of a table with a row for each evaluator: which of them are people, and which judge something
+    else."""
     values = table.list_values(table.roles["evaluator"])
-    people = match_column_patterns(values, table.given.people) or [one for one in values if is_name_of_person(one)]
+    people = match_column_patterns(values, table.given.people) or [
+        one for one in values if is_name_of_person(one)
+    ]
     judges = [one for one in values if one not in people]
     others = {one: REASONS["measure"] for one in judges if is_measure(one)}
     others = {one: REASONS["quality"] for one in judges if is_quality(one)} | others
@@ -281,7 +390,8 @@ def _sort_named_evaluators(table: TableRoles) -> None:
 
 
 def leave_out_other_evaluators(table: TableRoles, names: Sequence[str]) -> None:
-    """Of a table with a row for each evaluator leave out those that the user did not name, if any are named."""
+    """Of a table with a row for each evaluator leave out those that the user did not name, if any
+    are named."""
     if names and "evaluator" in table.roles:
         values = table.list_values(table.roles["evaluator"])
         others = {*values} - {*match_column_patterns(values, names), *table.people_evaluators}
@@ -289,13 +399,17 @@ def leave_out_other_evaluators(table: TableRoles, names: Sequence[str]) -> None:
 
 
 def _place_labels(table: TableRoles, has_labels: bool) -> None:
-    """Find the column of labels, or those of single annotators; where several may be the labels, all are in doubt."""
+    """Find the column of labels, or those of single annotators; where several may be the labels,
+    all are in doubt."""
     possible = [one for one in table.list_free_columns() if table.columns[one].can_hold_labels]
     free = [one for one in possible if table.columns[one].looks_judged] or possible
-    named = [one for one in table.find_by_role("label", lambda one: one.calls == "label") if one in free]
+    named = [
+        one for one in table.find_by_role("label", lambda one: one.calls == "label") if one in free
+    ]
     exact = [one for one in named if normalise_vocabulary_words(one) == "label"]
     annotators = [one for one in possible if is_name_of_annotator(one)]
-    annotators = annotators if {*annotators} & {*free} else []  # one of them may always say the same
+    # One of them may always say the same.
+    annotators = annotators if {*annotators} & {*free} else []
     people = [one for one in free if table.columns[one].calls == "people" and one not in annotators]
     people = [one for one in people if not _may_say_who_judged(table.columns[one])]
     if len(annotators) > 1:
@@ -311,7 +425,8 @@ def _place_labels(table: TableRoles, has_labels: bool) -> None:
 
 
 def _may_say_who_judged(column: ColumnProfile) -> bool:
-    """Whether a column of people's may say who judged (an "annotator" 1 or 0), or whether anybody did ("reviewed")."""
+    """Whether a column of people's may say who judged (an "annotator" 1 or 0), or whether anybody
+    did ("reviewed")."""
     name = normalise_vocabulary_words(column.name)
     is_coded = {*column.words} <= {"0", "1"} and name in COLUMN_NAMES["annotator"]
     is_constant = column.n_different < 2 and not find_known_form(column.name, COLUMN_NAMES["label"])
@@ -348,7 +463,8 @@ def _may_be_plain_judgement(column: ColumnProfile, is_labelled: bool) -> bool:
 
 
 def _add_evaluators(table: TableRoles, names: Sequence[str]) -> None:
-    """Place columns of evaluators: a score and a prediction of one name together, others by their own names."""
+    """Place columns of evaluators: a score and a prediction of one name together, others by their
+    own names."""
     by_name: dict[str, list[str]] = {}
     for one in names:
         by_name.setdefault(split_evaluator_name(one)[0], []).append(one)
@@ -357,11 +473,18 @@ def _add_evaluators(table: TableRoles, names: Sequence[str]) -> None:
         pairs = [*zip(kinds, own, strict=True)]
         if len({*kinds}) == len(own):
             table.evaluators[name] = EvaluatorColumnMapping.model_validate(dict(pairs))
-        elif {*kinds} == {"prediction"} and (words := [one for one in own if split_evaluator_name(one)[1] != "score"]):
-            table.evaluators[name] = EvaluatorColumnMapping(prediction=words[0])  # 0 and 1 beside the word for it
-            table.ignored |= {one: "the same evaluator's word is read" for one in own if one != words[0]}
+        elif {*kinds} == {"prediction"} and (
+            words := [one for one in own if split_evaluator_name(one)[1] != "score"]
+        ):
+            # 0 and 1 beside the word for it.
+            table.evaluators[name] = EvaluatorColumnMapping(prediction=words[0])
+            table.ignored |= {
+                one: "the same evaluator's word is read" for one in own if one != words[0]
+            }
         else:
-            table.evaluators |= {one: EvaluatorColumnMapping.model_validate({kind: one}) for kind, one in pairs}
+            table.evaluators |= {
+                one: EvaluatorColumnMapping.model_validate({kind: one}) for kind, one in pairs
+            }
 
 
 def check_named_evaluators(tables: Sequence[TableRoles], names: Sequence[str]) -> None:

@@ -1,4 +1,5 @@
-"""Tables that have our own columns: told from others by what is needed alone, whatever further columns they hold."""
+"""Tables that have our own columns: told from others by what is needed alone, whatever further
+columns they hold."""
 
 from __future__ import annotations
 
@@ -18,17 +19,20 @@ OWN_COLUMNS = {
     "verdicts": (*VERDICT_COLUMNS, GRADE_COLUMN),
     "annotations": ANNOTATION_COLUMNS,
 }
-#: Columns without which whole audits are left out: another name for one is looked for where it is missing.
+#: Columns without which whole audits are left out: another name for one is looked for where it is
+#: missing.
 WANTED_CLAIM_COLUMNS = ("label", "doc", "system")
 
 
 def classify_standard_tables(column_lists: Sequence[Collection[str]]) -> list[str | None]:
-    """What each table of one call is: ``claims``, ``verdicts`` or ``annotations`` of ours; None where it is not ours.
+    """What each table of one call is: ``claims``, ``verdicts`` or ``annotations`` of ours; None
+    where it is not ours.
 
-    A table with all columns of claims and of verdicts is whichever the other tables are not; alone it is neither (the
-    long form, whose claims repeat).
+    A table with all columns of claims and of verdicts is whichever the other tables are not; alone
+    it is neither (the long form, whose claims repeat).
 
-    >>> classify_standard_tables([["dataset", "claim", "label", "batch"], ["claim_id", "evaluator", "score"]])
+    >>> tables = [["dataset", "claim", "label", "batch"], ["claim_id", "evaluator", "score"]]
+    >>> classify_standard_tables(tables)
     ['claims', 'verdicts']
     """
     possible = [_list_possible_standard_kinds(columns) for columns in column_lists]
@@ -58,20 +62,26 @@ def _list_possible_standard_kinds(columns: Collection[str]) -> list[str]:
     return kinds
 
 
-def list_missing_standard_columns(kind: str, columns: Collection[str], has_other_tables: bool) -> dict[str, str]:
+def list_missing_standard_columns(
+    kind: str, columns: Collection[str], has_other_tables: bool
+) -> dict[str, str]:
     """Column of ours that a table of ours lacks, to the column that has one of its other names."""
     if kind != "claims":
         return {}
     wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
     wanted += ["claim_id"] if has_other_tables and "claim_id" not in columns else []
-    names = {normalise_vocabulary_words(column): column for column in columns if column not in CLAIM_COLUMNS}
+    names = {
+        normalise_vocabulary_words(column): column
+        for column in columns
+        if column not in CLAIM_COLUMNS
+    }
     found = {ours: [names[one] for one in COLUMN_NAMES[ours] if one in names] for ours in wanted}
     return {ours: theirs[0] for ours, theirs in found.items() if theirs}
 
 
 def has_repeated_claims_in_standard_columns(table: pd.DataFrame) -> bool:
-    """Whether rows of a table of claims have the same id, or the same text of the same response on the same document:
-    then each row is what somebody said of a claim."""
+    """Whether rows of a table of claims have the same id, or the same text of the same response on
+    the same document: then each row is what somebody said of a claim."""
     if "claim_id" in table:
         return bool(table["claim_id"].duplicated().any())
     keys = [name for name in ("dataset", "system", "response_id", "doc", "claim") if name in table]
@@ -79,7 +89,11 @@ def has_repeated_claims_in_standard_columns(table: pd.DataFrame) -> bool:
 
 
 def find_misspelt_standard_columns(columns: Collection[str]) -> dict[str, str]:
-    """Columns of a table of claims whose names look like misspelt ones of ours that it lacks and audits need."""
+    """Columns of a table of claims whose names look like misspelt ones of ours that it lacks and
+    audits need."""
     wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
-    found = {name: get_close_matches(normalise_vocabulary_words(name), wanted, n=1, cutoff=0.75) for name in columns}
+    found = {
+        name: get_close_matches(normalise_vocabulary_words(name), wanted, n=1, cutoff=0.75)
+        for name in columns
+    }
     return {name: near[0] for name, near in found.items() if near and name not in CLAIM_COLUMNS}

@@ -1,7 +1,9 @@
-"""The rows of one file or data frame, as they lie: CSV with any separator, lines of JSON, JSON, Parquet, Excel, gzip.
+"""The rows of one file or data frame, as they lie: CSV with any separator, lines of JSON, JSON,
+Parquet, Excel, gzip.
 
-Cells of text files are text, null where empty; nothing is checked but that it is a table, and that one row names its
-columns. What a file says above or below its table is not read: such a file is refused, with what to delete.
+Cells of text files are text, null where empty; nothing is checked but that it is a table, and that
+one row names its columns. What a file says above or below its table is not read: such a file is
+refused, with what to delete.
 """
 
 from __future__ import annotations
@@ -27,8 +29,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factaudit.errors import InputError, Problem, UsageError, format_error_first_line, suggest_known_name
-from factaudit.files import check_is_table_file, check_unpacked_size, open_input_file, parse_json_file_text
+from factaudit.errors import (
+    InputError,
+    Problem,
+    UsageError,
+    format_error_first_line,
+    suggest_known_name,
+)
+from factaudit.files import (
+    check_is_table_file,
+    check_unpacked_size,
+    open_input_file,
+    parse_json_file_text,
+)
 from factaudit.tables.column_parsing import TEXT_DTYPE, is_arrow_text_type
 from factaudit.tables.documents import make_document_column, share_documents
 from factaudit.tables.plain_values import is_missing_value
@@ -38,31 +51,59 @@ from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.text.spreadsheet_cells import ESCAPED_CELL_START, unescape_spreadsheet_cell
 
 #: What a name may end in; ``.gz`` may follow the text formats.
-FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet", ".xlsx", ".xls")
+FILE_SUFFIXES = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".manifest",
+    ".parquet",
+    ".xlsx",
+    ".xls",
+)
 _WORKBOOK_SUFFIXES = (".xlsx", ".xls")
 #: In place of a sheet's name: each sheet that holds a table.
 ALL_SHEETS = "*"
 #: So many rows that are left out have their reasons kept.
 _MAX_LEFT_OUT = 10_000
-#: Rows of a text file that become columns at a time; characters of its head, which tells the separator.
+#: Rows of a text file that become columns at a time; characters of its head, which tells the
+#: separator.
 _BLOCK_ROWS, _HEAD_CHARACTERS = 5000, 1 << 16
 #: How deep in a JSON document its rows are looked for.
 _MAX_DEPTH = 6
 #: A workbook's XML takes several times as much memory as objects.
 _WORKBOOK_SHARE = 0.25
-#: Where a Parquet file's columns are this many times its size, what they unpack to is bounded as that of archives is;
-#: a cell takes so many bytes at the least, were it null.
+#: Where a Parquet file's columns are this many times its size, what they unpack to is bounded as
+#: that of archives is; a cell takes so many bytes at the least, were it null.
 _MAX_PARQUET_PACKING, _CELL_BYTES = 50, 8
 #: What text in the languages of Western Europe has beyond ASCII.
-_WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
+_WESTERN_CHARACTERS = {
+    *"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"
+}
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: A cell as NumPy and PyTorch print a number: ``np.int64(1)``, ``tensor(0.62, device='cuda:0')``.
-_PRINTED_NUMBER = r"^(?:(?:np|numpy|torch)\.\w+|tensor|array)\(([-+]?[\d.]+(?:e[-+]?\d+)?)(?:, ?\w+=[^()]*)?\)$"
+_PRINTED_NUMBER = (
+    r"^(?:(?:np|numpy|torch)\.\w+|tensor|array)\(([-+]?[\d.]+(?:e[-+]?\d+)?)(?:, ?\w+=[^()]*)?\)$"
+)
 #: What a row beside a table may say: a comment, or what codes mean.
 _REMARK = re.compile(r"\s*#|.*(?<![\w.])-?\d+\s*[=:]|.*=\s*-?\d", re.DOTALL)
-#: A second row that names the columns, or says what their cells are to be, as survey tools write it.
+#: A second row that names the columns, or says what their cells are to be, as survey tools write
+#: it.
 _HEADER_CELL = re.compile(r'\{"ImportId"|(\(.*\)|\[.*\]|(open[- ]ended )?response)$', re.IGNORECASE)
-_TOTAL_WORDS = {"total", "totals", "sum", "mean", "average", "grand total", "gesamt", "summe", "mittelwert", "moyenne"}
+_TOTAL_WORDS = {
+    "total",
+    "totals",
+    "sum",
+    "mean",
+    "average",
+    "grand total",
+    "gesamt",
+    "summe",
+    "mittelwert",
+    "moyenne",
+}
 #: Shorter cells are no texts.
 _TEXT_LENGTH = 15
 #: Names under which JSON documents say what codes mean.
@@ -71,12 +112,16 @@ _CODE_BOOK = re.compile(
 )
 
 
-def read_table(path: str | Path, is_counted: bool = False, sheet: str | None = None) -> pd.DataFrame:
-    """The rows of a file, unchecked; `InputError` where it is no whole, readable table. sheet: of a workbook.
+def read_table(
+    path: str | Path, is_counted: bool = False, sheet: str | None = None
+) -> pd.DataFrame:
+    """The rows of a file, unchecked; `InputError` where it is no whole, readable table. sheet: of a
+    workbook.
 
-    A JSON file is a list of objects, an object of columns, or an object that holds such a list (``{"results":
-    [...]}``). Rows that are none are left out where somebody collects them (`factaudit.tables.unreadable_rows`), but
-    not where other files count them (``is_counted``); ``attrs["positions"]`` has the number of each row then.
+    A JSON file is a list of objects, an object of columns, or an object that holds such a list
+    (``{"results": [...]}``). Rows that are none are left out where somebody collects them
+    (`factaudit.tables.unreadable_rows`), but not where other files count them (``is_counted``);
+    ``attrs["positions"]`` has the number of each row then.
     """
     path = Path(path)
     check_is_table_file(path)
@@ -94,20 +139,27 @@ def read_table(path: str | Path, is_counted: bool = False, sheet: str | None = N
             return _read_parquet(path)
         if name.endswith((".jsonl", ".ndjson", ".manifest")):
             return share_documents(read_json_lines(path, is_counted))
-        if name.endswith(".json") or (is_text and re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)', start)):
+        if name.endswith(".json") or (
+            is_text and re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)', start)
+        ):
             return _read_json_table(path)
         if is_text:
             return share_documents(_read_separated(path, is_counted))
-    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
+    raise InputError(
+        str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")]
+    )
 
 
 def read_tables(path: str | Path, sheet: str | None = None) -> list[tuple[str, pd.DataFrame]]:
-    """`read_table`, by the file's name in messages; or the tables of all sheets of a workbook (`ALL_SHEETS`)."""
+    """`read_table`, by the file's name in messages; or the tables of all sheets of a workbook
+    (`ALL_SHEETS`)."""
     path = Path(path)
     if sheet != ALL_SHEETS:
         return [(str(path), read_table(path, sheet=sheet))]
     sheets = _read_workbook(path).items()
-    return [(f"{path}/{name}", _build_table_of_cells(path, iter(rows), False)) for name, rows in sheets]
+    return [
+        (f"{path}/{name}", _build_table_of_cells(path, iter(rows), False)) for name, rows in sheets
+    ]
 
 
 @contextmanager
@@ -118,7 +170,9 @@ def _name_unreadable_file(path: Path) -> Iterator[None]:
             raise InputError(str(path), [Problem("the file is empty")])
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(str(path), [Problem(f"not a whole gzip file ({format_error_first_line(error)})")]) from None
+        raise InputError(
+            str(path), [Problem(f"not a whole gzip file ({format_error_first_line(error)})")]
+        ) from None
     except OSError as error:
         reason = error.strerror or format_error_first_line(error)
         raise InputError(str(path), [Problem(f"cannot be read ({reason})")]) from None
@@ -128,17 +182,27 @@ def _check_is_what_its_name_says(path: Path, start: bytes) -> None:
     """Raise `InputError` for a web page, or an archive or a workbook under another name."""
     message = None
     if re.match(rb"\s*(<!doctype html|<html|<table|<div|<\?xml)", start, re.IGNORECASE):
-        message = "a web page, whatever its name says: open it in a spreadsheet program and save the table as CSV"
-    elif start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")) and not path.name.lower().endswith(_WORKBOOK_SUFFIXES):
+        message = (
+            "a web page, whatever its name says: open it in a spreadsheet program and save the"
+            " table as CSV"
+        )
+    elif start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")) and not path.name.lower().endswith(
+        _WORKBOOK_SUFFIXES
+    ):
         message = f"an Excel file, whatever its name says: rename it to {path.stem}.xlsx"
-        names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else ["[Content_Types].xml"]
+        names = (
+            zipfile.ZipFile(path).namelist()
+            if zipfile.is_zipfile(path)
+            else ["[Content_Types].xml"]
+        )
         if "[Content_Types].xml" not in names:
             message = f"an archive that holds {', '.join(names[:5])}: unpack it and name the file"
     if message is not None:
         raise InputError(str(path), [Problem(message)])
 
 
-# Parquet and data frames ----------------------------------------------------------------------------------------------
+# Parquet and data frames
+# ------------------------------------------------------------
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -151,20 +215,24 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         columns = pq.read_table(path, read_dictionary=["doc"] if has_docs else None)
         docs = columns.column("doc") if has_docs else None
         columns = columns.drop_columns("doc") if has_docs else columns
-        # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
-        # Each column is let go as soon as pandas has it: two copies of millions of rows are too many.
+        # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in
+        # the file. Each column is let go as soon as pandas has it: two copies of millions of rows
+        # are too many.
         table = columns.to_pandas(ignore_metadata=True, self_destruct=True, split_blocks=True)
         if docs is not None:
             table.insert(schema.names.index("doc"), "doc", make_document_column(docs))
     except pa.ArrowException as error:
         message = f"not a readable Parquet file ({format_error_first_line(error)})"
         raise InputError(str(path), [Problem(message)]) from None
-    table = table.drop(columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)])
+    table = table.drop(
+        columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)]
+    )
     return _name_classes(table, _list_features(schema))
 
 
 def check_parquet_unpacked_size(path: Path, file: pq.ParquetFile) -> None:
-    """Raise `InputError` where the columns take more memory than a compressed file may unpack to."""
+    """Raise `InputError` where the columns take more memory than a compressed file may unpack
+    to."""
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
     cells = _CELL_BYTES * file.metadata.num_rows * file.metadata.num_columns
     unpacked = max(cells, sum(group.total_byte_size for group in groups))
@@ -173,9 +241,11 @@ def check_parquet_unpacked_size(path: Path, file: pq.ParquetFile) -> None:
 
 
 def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
-    """A data frame of pandas, polars, PyArrow, DuckDB or `datasets` as pandas'. Raises `UsageError`.
+    """A data frame of pandas, polars, PyArrow, DuckDB or `datasets` as pandas'. Raises
+    `UsageError`.
 
-    An index that has a name is a column; columns of several levels are called by all of them (``judge.gpt4``).
+    An index that has a name is a column; columns of several levels are called by all of them
+    (``judge.gpt4``).
     """
     features = getattr(data_frame, "features", None)
     if isinstance(data_frame, pd.DataFrame):
@@ -187,12 +257,16 @@ def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
         table = cast("pd.DataFrame", data_frame.to_pandas())
     else:
         kind = type(data_frame).__name__
-        raise UsageError(f"expected a path or a data frame (pandas, polars, PyArrow, datasets), found {kind}")
+        raise UsageError(
+            f"expected a path or a data frame (pandas, polars, PyArrow, datasets), found {kind}"
+        )
     table = _name_classes(table, features)
     named = [name for name in table.index.names if name is not None and name not in table.columns]
     table = table.reset_index(named) if named else table
     if table.columns.nlevels > 1:
-        table = table.set_axis([".".join(filter(None, map(str, name))) for name in table.columns], axis=1)
+        table = table.set_axis(
+            [".".join(filter(None, map(str, name))) for name in table.columns], axis=1
+        )
     return table
 
 
@@ -205,29 +279,38 @@ def _list_features(schema: pa.Schema) -> Any:
 
 
 def _name_classes(table: pd.DataFrame, features: Any) -> pd.DataFrame:
-    """The table with the names of classes where its columns hold their codes: 0 may be "faithful" as well as
-    "hallucinated". -1 is no class.
+    """The table with the names of classes where its columns hold their codes: 0 may be "faithful"
+    as well as "hallucinated". -1 is no class.
 
     features: what `datasets` says of the columns, as plain data or as its own objects.
     """
     found: dict[str, pd.Series] = {}
     for column, feature in features.items() if isinstance(features, Mapping) else ():
         name = str(column)
-        names = feature.get("names") if isinstance(feature, Mapping) else getattr(feature, "names", None)
+        names = (
+            feature.get("names")
+            if isinstance(feature, Mapping)
+            else getattr(feature, "names", None)
+        )
         if name not in table or not isinstance(names, list) or not names:
             continue
         codes = pd.to_numeric(table[name], errors="coerce")
-        if codes[~table[name].map(is_missing_value)].isin(range(-1, len(names))).all():  # else they are names already
+        # Where they are not codes, they are names already.
+        if codes[~table[name].map(is_missing_value)].isin(range(-1, len(names))).all():
             words = dict(enumerate(map(str, names)))
-            found[name] = pd.Series([words.get(code) for code in codes], index=table.index, dtype="object")
+            found[name] = pd.Series(
+                [words.get(code) for code in codes], index=table.index, dtype="object"
+            )
     return table.assign(**found)
 
 
-# Rows of cells: CSV and Excel -----------------------------------------------------------------------------------------
+# Rows of cells: CSV and Excel
+# ------------------------------------------------------------
 
 
 def _read_text(path: Path) -> str:
-    """A file's text, in UTF-8, or in UTF-16 or Windows-1252 as Excel saves it. Raises `InputError`."""
+    """A file's text, in UTF-8, or in UTF-16 or Windows-1252 as Excel saves it. Raises
+    `InputError`."""
     with open_input_file(path) as file:
         content = file.read()
     try:
@@ -235,14 +318,21 @@ def _read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         text = content.decode("cp1252", errors="replace")
         beyond = [one for one in text if not one.isascii()]
-        is_western = {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
+        is_western = {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(
+            one.isalpha() for one in text
+        )
         if not is_western:  # few letters beyond ASCII, all of its alphabets
             line = content.count(b"\n", 0, error.start) + 1
             said = f"byte 0x{content[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
             command = f"`iconv -f ENCODING -t UTF-8 {path} > utf8.csv`"
-            raise InputError(str(path), [Problem(f"{said} ({command})", line, unit="line")]) from None
+            raise InputError(
+                str(path), [Problem(f"{said} ({command})", line, unit="line")]
+            ) from None
     if "\0" in text[:512]:
-        message = "not UTF-8 text: it holds null characters, as UTF-16 without a mark does; save the file as UTF-8"
+        message = (
+            "not UTF-8 text: it holds null characters, as UTF-16 without a mark does; save the file"
+            " as UTF-8"
+        )
         raise InputError(str(path), [Problem(message)])
     return text
 
@@ -256,28 +346,35 @@ def _read_separated(path: Path, is_counted: bool) -> pd.DataFrame:
     cells: Iterator[list[Any]] = filter(None, rows)
     if separator == "|":  # blanks beside bars are layout
         cells = ([cell.strip() for cell in row] for row in cells)
-    before = csv.field_size_limit(100_000_000)  # documents are longer than 131,072 characters; not without end
+    # Documents are longer than 131,072 characters; not without end.
+    before = csv.field_size_limit(100_000_000)
     try:
         return _build_table_of_cells(path, cells, is_counted, is_text=True)
     except csv.Error as error:
-        message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
+        message = (
+            "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
+        )
         raise InputError(str(path), [Problem(message, rows.line_num, unit="line")]) from None
     finally:
         csv.field_size_limit(before)
 
 
 def _detect_separator(head: str) -> str:
-    """Of the separators that cut most rows of a file into as many cells, the one that cuts into most."""
+    """Of the separators that cut most rows of a file into as many cells, the one that cuts into
+    most."""
     best, separator = (0.0, False, 0), ","
     for each in ",;\t|":
         try:
-            sizes = [len(row) for row in csv.reader(io.StringIO(head, newline=""), delimiter=each) if row][:50]
+            sizes = [
+                len(row) for row in csv.reader(io.StringIO(head, newline=""), delimiter=each) if row
+            ][:50]
         except csv.Error:
             continue
         sizes = sizes[:-1] if len(head) == _HEAD_CHARACTERS and len(sizes) > 1 else sizes
         usual = max(set(sizes), key=lambda size: (sizes.count(size), size), default=0)
         share = round(sizes.count(usual) / len(sizes), 1) if usual > 1 else 0.0
-        if (score := (share, bool(share) and sizes[0] > 1, usual)) > best:  # the votes yes|no|yes cut no header
+        # The votes yes|no|yes cut no header.
+        if (score := (share, bool(share) and sizes[0] > 1, usual)) > best:
             best, separator = score, each
     return separator
 
@@ -285,8 +382,8 @@ def _detect_separator(head: str) -> str:
 def _build_table_of_cells(
     path: Path, rows: Iterator[list[Any]], is_counted: bool, is_text: bool = False
 ) -> pd.DataFrame:
-    """A table of rows of cells, of which the first names the columns. Raises `InputError` where it does not, or where
-    other rows say something beside the table.
+    """A table of rows of cells, of which the first names the columns. Raises `InputError` where it
+    does not, or where other rows say something beside the table.
 
     is_text: the cells are CSV's texts; else values, None where empty.
     """
@@ -294,7 +391,9 @@ def _build_table_of_cells(
     header = next(rows, None)
     if header is None:
         raise InputError(source, [Problem("the file has no header line")])
-    names = [" ".join(unescape_spreadsheet_cell(str(cell)).split()) if cell else "" for cell in header]
+    names = [
+        " ".join(unescape_spreadsheet_cell(str(cell)).split()) if cell else "" for cell in header
+    ]
     problems = TableProblemCollector(source, "row", n_kept=_MAX_LEFT_OUT)
     good: list[list[Any]] = []
     blocks: list[pd.DataFrame] = []
@@ -306,7 +405,9 @@ def _build_table_of_cells(
     for number, row in enumerate(chain(first, rows), start=1):
         if len(row) != len(names) and (len(row) < len(names) or any(row[len(names) :])):
             _check_is_no_remark(source, row, number)
-            problems.add(f"expected {len(names)} columns, as in the header, found {len(row)}", number)
+            problems.add(
+                f"expected {len(names)} columns, as in the header, found {len(row)}", number
+            )
         elif any(row):
             last = row[: len(names)]
             good.append(last)
@@ -317,7 +418,9 @@ def _build_table_of_cells(
     _check_last_row(source, names, last, first, number)
     leave_out_broken_table_rows(path, problems, number, is_counted)
     blocks += [_make_block(good, is_text)] if good else []
-    table = pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=range(len(names)))
+    table = (
+        pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=range(len(names)))
+    )
     # pandas writes its index, and spreadsheets their empty columns, without a name.
     kept = [at for at, name in enumerate(names) if name or table[at].notna().any()]
     _check_column_names(path, [name for name in names if name])
@@ -332,7 +435,9 @@ def _make_block(rows: Sequence[Sequence[Any]], is_text: bool) -> pd.DataFrame:
     columns = dict(enumerate(zip(*rows, strict=True)))
     if not is_text:
         return pd.DataFrame({at: pd.Series(cells, dtype="object") for at, cells in columns.items()})
-    return pd.DataFrame({at: pd.Series(_parse_texts(cells), dtype=TEXT_DTYPE) for at, cells in columns.items()})
+    return pd.DataFrame(
+        {at: pd.Series(_parse_texts(cells), dtype=TEXT_DTYPE) for at, cells in columns.items()}
+    )
 
 
 def _parse_texts(cells: Sequence[str]) -> pa.Array:
@@ -344,13 +449,18 @@ def _parse_texts(cells: Sequence[str]) -> pa.Array:
 
 
 def _check_column_names(path: Path, column_names: Sequence[str]) -> None:
-    twice = [Problem("the column is there twice", column=name) for name, n in Counter(column_names).items() if n > 1]
+    twice = [
+        Problem("the column is there twice", column=name)
+        for name, n in Counter(column_names).items()
+        if n > 1
+    ]
     if twice:
         raise InputError(str(path), twice)
 
 
 def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Raise `InputError` where the first row is not surely the one, and the only one, that names the columns."""
+    """Raise `InputError` where the first row is not surely the one, and the only one, that names
+    the columns."""
     usual, n_usual = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     filled = [at for at in range(usual) if any(len(row) > at and row[at] for row in rows)]
     nameless = [at for at in filled if at >= len(names) or not names[at]]
@@ -362,7 +472,10 @@ def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any
     elif len(nameless) > 1 and n_usual > 1:
         message = f"the names of some columns are missing: {one_name}"
     elif number is not None:
-        message = f"expected the columns' names, found {number!r}: put a row with names (claim, label, ...) above it"
+        message = (
+            f"expected the columns' names, found {number!r}: put a row with names (claim, label,"
+            " ...) above it"
+        )
     elif any(map(_is_second_header, rows[:2])):
         message = f"the names stand in more than one row: {one_name}"
     if message is not None:
@@ -377,8 +490,8 @@ def _is_second_header(row: Sequence[Any]) -> bool:
 
 
 def _check_is_no_remark(source: str, row: Sequence[Any], number: int) -> None:
-    """Raise `InputError` where a row that is none of the table may say what its codes mean: they might be read upside
-    down."""
+    """Raise `InputError` where a row that is none of the table may say what its codes mean: they
+    might be read upside down."""
     text = ", ".join(str(cell) for cell in row if cell)
     if _REMARK.match(text):
         said = "which may say what codes mean: delete it, and say --labels 1=0,0=1 or 1=1,0=0"
@@ -386,10 +499,16 @@ def _check_is_no_remark(source: str, row: Sequence[Any], number: int) -> None:
 
 
 def _check_last_row(
-    source: str, names: Sequence[str], row: Sequence[Any], first: Sequence[Sequence[Any]], number: int
+    source: str,
+    names: Sequence[str],
+    row: Sequence[Any],
+    first: Sequence[Sequence[Any]],
+    number: int,
 ) -> None:
-    """Raise `InputError` where the last row sums up the others (``Accuracy,,,0.75``): where the cells above are long
-    texts it has short ones or none, and none in a column that is never empty above; or it is called a total."""
+    """Raise `InputError` where the last row sums up the others (``Accuracy,,,0.75``): where the
+    cells above are long texts it has short ones or none, and none in a column that is never empty
+    above; or it is called a total.
+    """
     filled = [cell for cell in row if cell not in (None, "")]
     above = [one for one in first[: number // 2] if len(one) == len(names)]
     if not filled or len(filled) == len(row) or len(above) < 2:
@@ -397,48 +516,73 @@ def _check_last_row(
     if len(filled) == 1:
         _check_is_no_remark(source, filled, number)
     columns = [*zip(row, *above, strict=True)]
-    texts = [cell for cell, *others in columns if all(len(str(one or "")) >= _TEXT_LENGTH for one in others)]
+    texts = [
+        cell
+        for cell, *others in columns
+        if all(len(str(one or "")) >= _TEXT_LENGTH for one in others)
+    ]
     is_short = bool(texts) and all(len(str(cell or "")) < _TEXT_LENGTH for cell in texts)
     has_gap = any(not cell and all(others) for cell, *others in columns)
     is_sum = is_short and has_gap and 2 * len(filled) <= len(row)
     if is_sum or str(filled[0]).strip().lower().rstrip(":") in _TOTAL_WORDS:
-        raise InputError(source, [Problem(f"the last row ({filled[0]} ...) is no claim: delete it", number)])
+        raise InputError(
+            source, [Problem(f"the last row ({filled[0]} ...) is no claim: delete it", number)]
+        )
 
 
 def _read_workbook(path: Path) -> dict[str, list[list[Any]]]:
-    """The cells of each sheet of a workbook that holds a table. Raises `InputError` where none does."""
+    """The cells of each sheet of a workbook that holds a table. Raises `InputError` where none
+    does."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                check_unpacked_size(str(path), sum(member.file_size for member in archive.infolist()), _WORKBOOK_SHARE)
+                check_unpacked_size(
+                    str(path),
+                    sum(member.file_size for member in archive.infolist()),
+                    _WORKBOOK_SHARE,
+                )
         sheets = pd.read_excel(path, sheet_name=None, header=None, dtype=object)
     except ImportError as error:
         needed = f"Excel files need the extra [excel]: pip install 'factaudit[excel]' ({error})"
         raise InputError(str(path), [Problem(f"{needed}; or save the sheet as CSV")]) from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(str(path), [Problem(f"not an Excel file that can be read ({error})")]) from None
-    cells = {str(name): one.where(one.notna(), None).to_numpy().tolist() for name, one in sheets.items()}
-    found = {name: rows for name, rows in cells.items() if sum(sum(map(bool, row)) > 1 for row in rows) > 1}
+        raise InputError(
+            str(path), [Problem(f"not an Excel file that can be read ({error})")]
+        ) from None
+    cells = {
+        str(name): one.where(one.notna(), None).to_numpy().tolist() for name, one in sheets.items()
+    }
+    found = {
+        name: rows
+        for name, rows in cells.items()
+        if sum(sum(map(bool, row)) > 1 for row in rows) > 1
+    }
     if not found:
         raise InputError(str(path), [Problem("no sheet holds a table")])
     return found
 
 
 def _read_sheet(path: Path, sheet: str | None) -> list[list[Any]]:
-    """The cells of a workbook's sheet, of several the one that holds a table. Raises `AmbiguousReadingError`."""
+    """The cells of a workbook's sheet, of several the one that holds a table. Raises
+    `AmbiguousReadingError`."""
     tables = _read_workbook(path)
     if sheet is not None and sheet not in tables:
-        raise UsageError(f"--sheet: {path} has no sheet {sheet!r}{suggest_known_name(sheet, list(tables))}")
+        raise UsageError(
+            f"--sheet: {path} has no sheet {sheet!r}{suggest_known_name(sheet, list(tables))}"
+        )
     if sheet is None and len(tables) > 1:
         from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion
 
-        text = f"the sheets {', '.join(map(repr, tables))} hold tables: which one, or all of them (*)"
+        text = (
+            f"the sheets {', '.join(map(repr, tables))} hold tables: which one, or all of them (*)"
+        )
         answers = [{"sheet": name} for name in (*tables, ALL_SHEETS)]
         raise AmbiguousReadingError(str(path), [OpenQuestion(text, answers)])
     return tables[sheet or next(iter(tables))]
 
 
-# JSON -----------------------------------------------------------------------------------------------------------------
+# JSON
+# ------------------------------------------------------------
 
 
 def read_json_lines(path: Path, is_counted: bool = False) -> pd.DataFrame:
@@ -458,7 +602,9 @@ def read_json_lines(path: Path, is_counted: bool = False) -> pd.DataFrame:
     return table
 
 
-def _parse_lines(lines: Iterable[bytes], problems: TableProblemCollector) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parse_lines(
+    lines: Iterable[bytes], problems: TableProblemCollector
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of lines and their numbers; what is none is a problem."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -475,18 +621,24 @@ def _parse_lines(lines: Iterable[bytes], problems: TableProblemCollector) -> Ite
         except UnicodeDecodeError:
             problems.add("not UTF-8 text; save the file as UTF-8", number)
         except UnicodeEncodeError:
-            problems.add("not Unicode text: it has half of a surrogate pair (\\ud800 to \\udfff)", number)
+            problems.add(
+                "not Unicode text: it has half of a surrogate pair (\\ud800 to \\udfff)", number
+            )
         except json.JSONDecodeError as error:
             cut = not line.endswith(b"\n")
-            what = "the last line is cut off (the file was not written to its end)" if cut else "not JSON"
+            what = (
+                "the last line is cut off (the file was not written to its end)"
+                if cut
+                else "not JSON"
+            )
             problems.add(f"{what}: {error.msg} at character {error.pos + 1}", number)
         except (ValueError, RecursionError) as error:
             problems.add(f"not JSON: {format_error_first_line(error)}", number)
 
 
 def _make_block_of_objects(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Objects as columns: as Python's objects, all together take several times the file's size. `object` keeps "007" a
-    text beside numbers."""
+    """Objects as columns: as Python's objects, all together take several times the file's size.
+    `object` keeps "007" a text beside numbers."""
     found = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]
@@ -527,24 +679,33 @@ def _read_json_table(path: Path) -> pd.DataFrame:
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             return read_json_lines(path)  # under another name
-        raise InputError(str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]) from None
+        raise InputError(
+            str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]
+        ) from None
     rows = _find_rows(document, _MAX_DEPTH, str(path))
     if rows is None:
-        raise InputError(str(path), [Problem("expected a list of objects, or an object that holds one")])
+        raise InputError(
+            str(path), [Problem("expected a list of objects, or an object that holds one")]
+        )
     parts = [document, *document.values()] if isinstance(document, dict) else []
     for name in (str(name) for part in parts if isinstance(part, dict) for name in part):
         if _CODE_BOOK.fullmatch(name.lower()):
-            message = f"{name!r} says what codes mean, and is not read: write the words into the rows, and delete it"
+            message = (
+                f"{name!r} says what codes mean, and is not read: write the words into the rows,"
+                " and delete it"
+            )
             raise InputError(str(path), [Problem(message)])
     features = document.get("features") if isinstance(document, dict) else None
-    if isinstance(features, list) and all(isinstance(row.get("row"), dict) for row in rows):  # Hugging Face's viewer
+    # What Hugging Face's viewer gives.
+    if isinstance(features, list) and all(isinstance(row.get("row"), dict) for row in rows):
         types = {str(one.get("name")): one.get("type") for one in features if isinstance(one, dict)}
         return _name_classes(pd.DataFrame([row["row"] for row in rows], dtype="object"), types)
     return pd.DataFrame(rows, dtype="object")
 
 
 def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] | None:
-    """The longest list of objects in a JSON document. Raises `InputError` where another list is as much of a table."""
+    """The longest list of objects in a JSON document. Raises `InputError` where another list is as
+    much of a table."""
     if isinstance(document, list):
         return document if document and all(isinstance(row, dict) for row in document) else None
     if not isinstance(document, dict) or not document or depth == 0:
@@ -554,29 +715,50 @@ def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] |
     found = {
         str(key): rows
         for key, value in document.items()
-        if (rows := _find_rows(value, depth - 1, source)) is not None and (key != "features" or "rows" not in document)
+        if (rows := _find_rows(value, depth - 1, source)) is not None
+        and (key != "features" or "rows" not in document)
     }
     if not found:
         return None
     longest = max(found, key=lambda key: len(found[key]))
     n_rows, fields = len(found[longest]), {*found[longest][0]}
-    others = [key for key, rows in found.items() if {*rows[0]} == fields or 2 * len(rows) >= n_rows > 1]
-    lists = [key for key, one in document.items() if key not in found and isinstance(one, list) and len(one) == n_rows]
+    others = [
+        key for key, rows in found.items() if {*rows[0]} == fields or 2 * len(rows) >= n_rows > 1
+    ]
+    lists = [
+        key
+        for key, one in document.items()
+        if key not in found and isinstance(one, list) and len(one) == n_rows
+    ]
     if len(others) > 1 or (lists and n_rows > 1):
         listed = ", ".join(map(repr, [*others, *lists][:5])) + (" ..." if len(others) > 5 else "")
-        way = "write each into a file of its own, or make them one list, whose rows have a field that says which it is"
-        raise InputError(source, [Problem(f"{listed} are lists of rows: {way} (system, annotator, dataset)")])
+        way = (
+            "write each into a file of its own, or make them one list, whose rows have a field that"
+            " says which it is"
+        )
+        raise InputError(
+            source, [Problem(f"{listed} are lists of rows: {way} (system, annotator, dataset)")]
+        )
     return found[longest]
 
 
 def _find_rows_of_columns(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Rows of pandas' orient="split" and W&B's tables (``columns``, ``data``), or of an object of columns."""
+    """Rows of pandas' orient="split" and W&B's tables (``columns``, ``data``), or of an object of
+    columns."""
     names, rows = document.get("columns"), document.get("data")
-    if isinstance(names, list) and names and isinstance(rows, list) and all(isinstance(row, list) for row in rows):
+    if (
+        isinstance(names, list)
+        and names
+        and isinstance(rows, list)
+        and all(isinstance(row, list) for row in rows)
+    ):
         names = [str(tuple(name)) if isinstance(name, list) else str(name) for name in names]
         return [dict(zip(names, row, strict=False)) for row in rows] or None
     columns = [*document.values()]
-    if not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns) or not columns[0]:
+    if (
+        not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns)
+        or not columns[0]
+    ):
         return None
     if all(isinstance(one, dict) for one in columns[0]):
         return None
@@ -584,12 +766,17 @@ def _find_rows_of_columns(document: Mapping[str, Any]) -> list[dict[str, Any]] |
 
 
 def _find_rows_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Rows of an object of objects with equal keys: columns by row (pandas' default), or rows by their id."""
+    """Rows of an object of objects with equal keys: columns by row (pandas' default), or rows by
+    their id."""
     objects = list(document.values())
-    if len(document) < 2 or not all(isinstance(one, dict) and [*one] == [*objects[0]] for one in objects):
+    if len(document) < 2 or not all(
+        isinstance(one, dict) and [*one] == [*objects[0]] for one in objects
+    ):
         return None
     keys = [*objects[0]]
     if keys == [*map(str, range(len(keys)))] and keys:
         return [{name: values[key] for name, values in document.items()} for key in keys]
     is_flat = not any(isinstance(value, list | dict) for value in objects[0].values())
-    return [{"id": key, **row} for key, row in document.items()] if is_flat and len(keys) > 1 else None
+    return (
+        [{"id": key, **row} for key, row in document.items()] if is_flat and len(keys) > 1 else None
+    )

@@ -1,4 +1,5 @@
-"""From files as they lie to claims and verdicts: as they are where the columns are ours, else by a mapping."""
+"""From files as they lie to claims and verdicts: as they are where the columns are ours, else by a
+mapping."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ NamedTable = tuple[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """One table of a call: what messages call it, and its rows; those of a table that is not ours are flat.
+    """One table of a call: what messages call it, and its rows; those of a table that is not ours
+    are flat.
 
     is_log: of a tool's log, whose claims' columns have our names; renamed: their own names.
     """
@@ -54,12 +56,20 @@ class OpenedTable:
 
     @classmethod
     def open(cls, source: Any, number: int, mapping: ColumnMapping) -> list[OpenedTable]:
-        """The tables of a source: one, or those of a workbook's sheets; a table that was opened before is itself."""
+        """The tables of a source: one, or those of a workbook's sheets; a table that was opened
+        before is itself."""
         if isinstance(source, cls):
             return [source]
         is_file = isinstance(source, str | Path)
-        tables = read_tables(source, mapping.sheet) if is_file else [(f"table {number}", load_pandas_frame(source))]
-        return [cls(name, rows if cls(name, rows).is_ours else flatten_columns(rows)) for name, rows in tables]
+        tables = (
+            read_tables(source, mapping.sheet)
+            if is_file
+            else [(f"table {number}", load_pandas_frame(source))]
+        )
+        return [
+            cls(name, rows if cls(name, rows).is_ours else flatten_columns(rows))
+            for name, rows in tables
+        ]
 
     @property
     def columns(self) -> list[str]:
@@ -70,22 +80,31 @@ class OpenedTable:
         return classify_standard_tables([self.columns]) != [None]
 
     def needs_mapping(self, kind: str, given: ColumnMapping) -> bool:
-        """Whether a table with our columns is read by names all the same: a log; one whose rows are each what somebody
-        said of a claim; one with annotators that are called after models; one of which the user names judgements."""
+        """Whether a table with our columns is read by names all the same: a log; one whose rows are
+        each what somebody said of a claim; one with annotators that are called after models; one of
+        which the user names judgements.
+        """
         may_repeat = kind == "claims" and bool({"annotator", "evaluator"} & {*self.columns})
         people = [] if kind != "annotations" else map(str, self.rows["annotator"].dropna().unique())
         if self.is_log or any(map(is_name_of_model, people)):
             return True
         if may_repeat and has_repeated_claims_in_standard_columns(self.rows):
             return True
-        named = {name for one in given.evaluators.values() for name in one.columns} | {*given.annotators.values()}
+        named = {name for one in given.evaluators.values() for name in one.columns} | {
+            *given.annotators.values()
+        }
         named |= {str(given.columns[ours]) for ours in _VALUE_COLUMNS if ours in given.columns}
         further = [name for name in self.columns if name not in CLAIM_COLUMNS]
         return bool(match_column_patterns(further, [*named, *given.evaluator, *given.people]))
 
     def rename(self, names: Mapping[str, str]) -> OpenedTable:
-        """The table with a log's columns called as in the log's own table, where it has none of that name."""
-        known = {theirs: ours for theirs, ours in names.items() if theirs in self.columns and ours not in self.columns}
+        """The table with a log's columns called as in the log's own table, where it has none of
+        that name."""
+        known = {
+            theirs: ours
+            for theirs, ours in names.items()
+            if theirs in self.columns and ours not in self.columns
+        }
         return replace(self, rows=self.rows.rename(columns=known))
 
     def make_plain(self) -> NamedTable:
@@ -97,8 +116,8 @@ class OpenedTable:
 
 @dataclass(frozen=True)
 class LoadedTables:
-    """Validated claims, verdicts and annotations (None where there are none), and the mapping that made them (None:
-    none needed)."""
+    """Validated claims, verdicts and annotations (None where there are none), and the mapping that
+    made them (None: none needed)."""
 
     claims: pd.DataFrame | None
     verdicts: pd.DataFrame | None
@@ -115,28 +134,38 @@ def load_tables(
     """Read claims and verdicts from one source or several, in any order.
 
     Args:
-        sources: paths; or data frames (pandas, polars, PyArrow), which messages call ``table 1``, ``table 2``.
-        mapping: what the user says of the columns: a `ColumnMapping`, its path or plain data. Where it says nothing,
+        sources: paths; or data frames (pandas, polars, PyArrow), which messages call ``table 1``,
+        ``table 2``.
+        mapping: what the user says of the columns: a `ColumnMapping`, its path or plain data. Where
+        it says nothing,
             sources whose columns are all ours are read as they are; all else is read by names.
         report_line: is called with each line about how columns are read, before anything can fail.
-        needs_verdicts: claims of ours without verdicts are read as others are where further columns may hold them.
+        needs_verdicts: claims of ours without verdicts are read as others are where further columns
+        may hold them.
 
     Raises `InputError` and `UsageError`.
     """
     given = ColumnMapping.from_source(mapping)
-    inputs = [one for at, source in enumerate(sources, start=1) for one in OpenedTable.open(source, at, given)]
+    inputs = [
+        one
+        for at, source in enumerate(sources, start=1)
+        for one in OpenedTable.open(source, at, given)
+    ]
     kinds = classify_standard_tables([one.columns for one in inputs])
     if needs_verdicts and {*kinds} == {"claims"}:
-        kinds = [None] * len(inputs)  # what the evaluators say stands beside the claims, if anywhere
+        # What the evaluators say stands beside the claims, if anywhere.
+        kinds = [None] * len(inputs)
     kinds = [
-        kind if kind and not one.needs_mapping(kind, given) else None for one, kind in zip(inputs, kinds, strict=True)
+        kind if kind and not one.needs_mapping(kind, given) else None
+        for one, kind in zip(inputs, kinds, strict=True)
     ]
     tables = [one.make_plain() for one in inputs]
     if given == ColumnMapping() and _are_standard_tables(inputs, kinds):
         try:
             return _load_standard_tables(inputs, kinds, report_line)
         except InputError as error:
-            # The columns are ours; what they hold (words for labels, other scales) may still be what a mapping is for.
+            # The columns are ours; what they hold (words for labels, other scales) may still be
+            # what a mapping is for.
             is_of_values = {problem.column for problem in error.problems} <= _VALUE_COLUMNS
             if not is_of_values or propose_column_mapping(tables, kinds, given).is_standard:
                 raise error from None
@@ -152,11 +181,14 @@ def _load_by_names(
     given: ColumnMapping,
     report_line: Report,
 ) -> LoadedTables:
-    """Read tables by what their columns' names say. Raises `AmbiguousReadingError` where something is open."""
+    """Read tables by what their columns' names say. Raises `AmbiguousReadingError` where something
+    is open."""
     source = ", ".join(name for name, _ in tables)
     if has_nested_paths(given, tables[0][1].columns):
         if len(tables) > 1:
-            raise UsageError("a path into a list (annotations[].label) is for one table: give it alone")
+            raise UsageError(
+                "a path into a list (annotations[].label) is for one table: give it alone"
+            )
         spread, given = spread_nested_lists(tables[0][1], source, given)
         tables, own_kinds = [(source, spread)], [None]
     _check_mapped_columns(given, tables, source)
@@ -166,11 +198,15 @@ def _load_by_names(
     if proposal.questions:
         raise AmbiguousReadingError(source, proposal.questions, placed)
     # What was taken for what is said before anything can go wrong.
-    _report_all([*describe_mapping(proposal.mapping, proposal.own_names), *proposal.notes], report_line)
+    _report_all(
+        [*describe_mapping(proposal.mapping, proposal.own_names), *proposal.notes], report_line
+    )
     mapped = apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
     _report_all(mapped.notes, report_line)
     if mapped.claims is not None and mapped.verdicts is not None:
-        questions, lines = ask_about_directions(mapped.claims, mapped.verdicts, proposal.mapping, given)
+        questions, lines = ask_about_directions(
+            mapped.claims, mapped.verdicts, proposal.mapping, given
+        )
         if questions:
             raise AmbiguousReadingError(source, questions, placed)
         _report_all(lines, report_line)
@@ -184,34 +220,54 @@ def _report_all(lines: Sequence[str], report_line: Report) -> None:
 
 def _are_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[str | None]) -> bool:
     """Whether all are ours, and no column that audits need has another name or is the verdicts'."""
-    of_claims = {name for one, kind in zip(inputs, kinds, strict=True) if kind == "claims" for name in one.columns}
+    of_claims = {
+        name
+        for one, kind in zip(inputs, kinds, strict=True)
+        if kind == "claims"
+        for name in one.columns
+    }
     for one, kind in zip(inputs, kinds, strict=True):
         if kind is None or list_missing_standard_columns(kind, one.columns, len(inputs) > 1):
             return False
-        if kind == "verdicts" and of_claims and {*WANTED_CLAIM_COLUMNS} & {*one.columns} - of_claims:
+        if (
+            kind == "verdicts"
+            and of_claims
+            and {*WANTED_CLAIM_COLUMNS} & {*one.columns} - of_claims
+        ):
             return False
     return True
 
 
-def _check_mapped_columns(mapping: ColumnMapping, tables: Sequence[NamedTable], source: str) -> None:
-    """Raise `InputError` where a column that the mapping names is in none of the tables, or one has two for a role."""
+def _check_mapped_columns(
+    mapping: ColumnMapping, tables: Sequence[NamedTable], source: str
+) -> None:
+    """Raise `InputError` where a column that the mapping names is in none of the tables, or one has
+    two for a role."""
     present = list(dict.fromkeys(str(column) for _, table in tables for column in table.columns))
     for ours, theirs in mapping.columns.items():
         names = [theirs] if isinstance(theirs, str) else theirs
         if not set(names) & set(present):
-            message = f"no column {names[0]!r} to map to {ours!r}{suggest_known_name(names[0], present)}"
+            message = (
+                f"no column {names[0]!r} to map to {ours!r}{suggest_known_name(names[0], present)}"
+            )
             raise InputError(source, [Problem(message)])
         for name, table in tables:
             if len(both := [one for one in names if one in table]) > 1:
-                raise InputError(name, [Problem(f"for {ours!r} the mapping names {both!r}, and the table has both")])
+                raise InputError(
+                    name,
+                    [Problem(f"for {ours!r} the mapping names {both!r}, and the table has both")],
+                )
 
 
 def _load_standard_tables(
     inputs: Sequence[OpenedTable], kinds: Sequence[str | None], report_line: Report
 ) -> LoadedTables:
-    """Read tables that have our columns; report columns whose names look like misspelt ones that audits need, or that
-    may hold judgements."""
-    by_kind = {kind: [one for one, its in zip(inputs, kinds, strict=True) if its == kind] for kind in OWN_COLUMNS}
+    """Read tables that have our columns; report columns whose names look like misspelt ones that
+    audits need, or that may hold judgements."""
+    by_kind = {
+        kind: [one for one, its in zip(inputs, kinds, strict=True) if its == kind]
+        for kind in OWN_COLUMNS
+    }
     for one in by_kind["claims"]:
         misspelt = find_misspelt_standard_columns(one.columns)
         near = [f"{name} (did you mean {ours!r}?)" for name, ours in misspelt.items()]

@@ -1,4 +1,5 @@
-"""Rows of a source that cannot be read: left out where somebody collects them, counted, each with its reason."""
+"""Rows of a source that cannot be read: left out where somebody collects them, counted, each with
+its reason."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ MAX_SHOWN_REASONS = 5
 
 @dataclass
 class UnreadableRows:
-    """What a conversion left out: rows with their file and reason, and whole files; ``n_rows``: all rows by file;
+    """What a conversion left out: rows with their file and reason, and whole files; ``n_rows``: all
+    rows by file;
     ``columns``: by file those of judgements that the format has no place for."""
 
     rows: list[tuple[Path, Problem]] = field(default_factory=list)
@@ -33,34 +35,47 @@ class UnreadableRows:
         """Raise `InputError` for a file of which more than a fifth cannot be read."""
         for path, number in self._count_rows().items():
             if number > MAX_UNREADABLE_SHARE * self.n_rows[path]:
-                raise InputError(str(path), [problem for where, problem in self.rows if where == path])
+                raise InputError(
+                    str(path), [problem for where, problem in self.rows if where == path]
+                )
 
     def _count_rows(self) -> Counter[Path]:
         return Counter(path for path, _ in {(path, problem.row) for path, problem in self.rows})
 
     def list_notes(self) -> list[str]:
-        """How many rows of which file were left out, then the first reasons; whole files with theirs."""
+        """How many rows of which file were left out, then the first reasons; whole files with
+        theirs."""
         notes = [
-            f"{path.name}: {number:,} of {format_count(self.n_rows[path], 'row')} left out, which cannot be read"
+            f"{path.name}: {number:,} of {format_count(self.n_rows[path], 'row')} left out, which"
+            " cannot be read"
             for path, number in self._count_rows().items()
         ]
         notes += [f"  {path.name}, {problem}" for path, problem in self.rows[:MAX_SHOWN_REASONS]]
         if len(self.rows) > MAX_SHOWN_REASONS:
             notes.append(f"  ... and {len(self.rows) - MAX_SHOWN_REASONS:,} more")
         notes += [
-            f"{path.name}: unread {', '.join(names)}: by the name people or an evaluator judged there, and the format"
-            " has no place for it (give verdicts as a table of claim_id, evaluator, score or prediction)"
+            f"{path.name}: unread {', '.join(names)}: by the name people or an evaluator judged"
+            " there, and the format has no place for it (give verdicts as a table of claim_id,"
+            " evaluator, score or prediction)"
             for path, names in self.columns.items()
         ]
         return notes + [
-            f"{path.name}: the file is left out: {'; '.join(map(str, error.problems))}" for path, error in self.files
+            f"{path.name}: the file is left out: {'; '.join(map(str, error.problems))}"
+            for path, error in self.files
         ]
 
     def list_problem_rows(self) -> list[dict[str, str | int | None]]:
         """A row for each row or file that was left out: file, row, column and reason."""
-        found = self.rows + [(path, problem) for path, error in self.files for problem in error.problems]
+        found = self.rows + [
+            (path, problem) for path, error in self.files for problem in error.problems
+        ]
         return [
-            {"file": str(path), "row": problem.row, "column": problem.column, "reason": problem.message}
+            {
+                "file": str(path),
+                "row": problem.row,
+                "column": problem.column,
+                "reason": problem.message,
+            }
             for path, problem in found
         ]
 
@@ -70,14 +85,15 @@ _COLLECTED: ContextVar[UnreadableRows | None] = ContextVar("unreadable_rows", de
 
 @contextmanager
 def collect_unreadable_rows() -> Iterator[UnreadableRows]:
-    """Within it, readers of tables and converters leave out what cannot be read; without it, they raise. Raises
-    `InputError` at its end."""
+    """Within it, readers of tables and converters leave out what cannot be read; without it, they
+    raise. Raises `InputError` at its end."""
     collected = UnreadableRows()
     token = _COLLECTED.set(collected)
     try:
         yield collected
     except InputError:
-        collected.check_shares()  # the cause of what a converter could not do with the rows that are left
+        # The cause of what a converter could not do with the rows that are left.
+        collected.check_shares()
         raise
     else:
         collected.check_shares()
@@ -86,7 +102,8 @@ def collect_unreadable_rows() -> Iterator[UnreadableRows]:
 
 
 def leave_out_columns_of_judgements(path: Path, column_names: list[str]) -> None:
-    """Note columns of judgements that the format of a file has no place for, where somebody collects them."""
+    """Note columns of judgements that the format of a file has no place for, where somebody
+    collects them."""
     collected = _COLLECTED.get()
     if collected is not None and column_names:
         collected.columns[path] = column_names
@@ -101,21 +118,25 @@ def leave_out_unreadable_row(path: Path, problem: Problem) -> None:
 
 
 def leave_out_unreadable_rows(path: Path, problems: list[Problem], n_rows: int) -> None:
-    """Note a file's rows that are left out, of ``n_rows`` in all; raise `InputError` where they are too many."""
+    """Note a file's rows that are left out, of ``n_rows`` in all; raise `InputError` where they are
+    too many."""
     collected = _COLLECTED.get()
     if problems and collected is None:
         raise InputError(str(path), problems)
     if collected is not None:
         collected.n_rows[path] = max(collected.n_rows[path], n_rows)
-        collected.rows += [(path, problem) for problem in problems if (path, problem) not in collected.rows]
+        collected.rows += [
+            (path, problem) for problem in problems if (path, problem) not in collected.rows
+        ]
         collected.check_shares()
 
 
 def leave_out_broken_table_rows(
     path: Path, problems: TableProblemCollector, n_rows: int, is_counted: bool = False
 ) -> None:
-    """Note the rows of a table that are none (a broken line of JSON, a row of CSV with too many cells); raise
-    `InputError` where nobody collects such rows, other files count them, or they are too many."""
+    """Note the rows of a table that are none (a broken line of JSON, a row of CSV with too many
+    cells); raise `InputError` where nobody collects such rows, other files count them, or they are
+    too many."""
     if _COLLECTED.get() is None or is_counted or problems.total > MAX_UNREADABLE_SHARE * n_rows:
         problems.raise_if_any()
     elif problems.total:

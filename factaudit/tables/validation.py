@@ -1,4 +1,5 @@
-"""Tables brought into the standard form, put together, and matched: what is wrong with one is an `InputError`."""
+"""Tables brought into the standard form, put together, and matched: what is wrong with one is an
+`InputError`."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ from factaudit.tables.schema import (
 )
 
 _REQUIRED_CLAIM_COLUMNS = ("dataset", "claim")
-_CLAIM_TEXT_COLUMNS = tuple(column for column in CLAIM_COLUMNS if column not in ("label", "abstained"))
+_CLAIM_TEXT_COLUMNS = tuple(
+    column for column in CLAIM_COLUMNS if column not in ("label", "abstained")
+)
 _EXPECTED_VALUES = {
     "label": "expected 1 (attributable), 0 (unattributable) or nothing",
     "abstained": "expected 1 (the response abstained), 0 (it holds no claim) or nothing",
@@ -59,9 +62,9 @@ def validate_claims(
 ) -> pd.DataFrame:
     """Check a table of claims and bring it into the standard form (a new DataFrame, index 0..n-1).
 
-    Where ``claim_id`` is missing, ids are made by `make_claim_ids_from_content`; a data set that is only called by its
-    file (not ``has_own_dataset``) is no part of them. LLM-AggreFact's own columns load as
-    they are.
+    Where ``claim_id`` is missing, ids are made by `make_claim_ids_from_content`; a data set that is
+    only called by its file (not ``has_own_dataset``) is no part of them. LLM-AggreFact's own
+    columns load as they are.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = _reset_table_row_index(table)
@@ -88,11 +91,17 @@ def validate_claims(
     lone = standard["abstained"].notna()  # rows that stand for a response without claims
     for column in _REQUIRED_CLAIM_COLUMNS:
         empty = table[column].isna() | (standard[column].str.strip() == "")
-        problems.add_where(empty & ~lone if column == "claim" else empty, column, "expected text, found none")
+        problems.add_where(
+            empty & ~lone if column == "claim" else empty, column, "expected text, found none"
+        )
     for column in ("claim", "label"):
         wrong = lone & standard[column].notna()
-        problems.add_where(wrong, column, "expected nothing where abstained is set", standard[column])
-    problems.add_where(lone & standard["response_id"].isna(), "response_id", "expected text where abstained is set")
+        problems.add_where(
+            wrong, column, "expected nothing where abstained is set", standard[column]
+        )
+    problems.add_where(
+        lone & standard["response_id"].isna(), "response_id", "expected text where abstained is set"
+    )
     problems.raise_if_any()
 
     claims = pd.DataFrame({column: standard[column] for column in CLAIM_COLUMNS})
@@ -114,13 +123,18 @@ def validate_claims(
 
 
 def validate_verdicts(
-    table: pd.DataFrame, claims: pd.DataFrame | None = None, source: str = "verdicts", unit: str = "row"
+    table: pd.DataFrame,
+    claims: pd.DataFrame | None = None,
+    source: str = "verdicts",
+    unit: str = "row",
 ) -> pd.DataFrame:
-    """Check a table of verdicts and bring it into the standard form (a new DataFrame, index 0..n-1).
+    """Check a table of verdicts and bring it into the standard form (a new DataFrame, index
+    0..n-1).
 
-    A missing prediction is ``score > 0.5`` where there is a score and the status is ok; a missing repeat is 0. With
-    ``claims``, a verdict of an unknown claim, or of a row that stands for a response without claims, is an error; a
-    claim without a verdict is not (it is *unscored* in every audit).
+    A missing prediction is ``score > 0.5`` where there is a score and the status is ok; a missing
+    repeat is 0. With ``claims``, a verdict of an unknown claim, or of a row that stands for a
+    response without claims, is an error; a claim without a verdict is not (it is *unscored* in
+    every audit).
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = _reset_table_row_index(table)
@@ -133,7 +147,9 @@ def validate_verdicts(
     ids = parse_text_column(table["claim_id"], "claim_id", problems)
     evaluators = parse_text_column(table["evaluator"], "evaluator", problems)
     for column, values in (("claim_id", ids), ("evaluator", evaluators)):
-        problems.add_where(table[column].isna() | (values == ""), column, "expected text, found none")
+        problems.add_where(
+            table[column].isna() | (values == ""), column, "expected text, found none"
+        )
     _report_reserved_name_values(problems, {"evaluator": evaluators})
     repeat = parse_repeat_column(table.get("repeat"), table.index, problems)
     score = parse_score_column(table.get("score"), table.index, problems)
@@ -142,7 +158,12 @@ def validate_verdicts(
     )
     if "status" in table:
         status = parse_text_column(table["status"], "status", problems).fillna("ok")
-        problems.add_where(~status.isin(STATUSES), "status", f"expected one of {', '.join(STATUSES)}", table["status"])
+        problems.add_where(
+            ~status.isin(STATUSES),
+            "status",
+            f"expected one of {', '.join(STATUSES)}",
+            table["status"],
+        )
     else:
         status = pd.Series("ok", index=table.index, dtype=TEXT_DTYPE)
     problems.raise_if_any()
@@ -152,7 +173,8 @@ def validate_verdicts(
     problems.add_where(
         prediction.isna() & (status == "ok"),
         "prediction",
-        "no score and no prediction: expected one of them, or a status of unparsed, refused, error or skipped",
+        "no score and no prediction: expected one of them, or a status of unparsed, refused, error"
+        " or skipped",
     )
     verdicts = pd.DataFrame(
         {
@@ -162,36 +184,49 @@ def validate_verdicts(
             "score": score,
             "prediction": prediction,
             "status": status,
-            "raw": parse_text_column(table["raw"], "raw", problems)
-            if "raw" in table
-            else make_empty_text_column(table.index),
-            "chunk_scores": parse_chunk_scores_column(table.get("chunk_scores"), table.index, problems),
+            "raw": (
+                parse_text_column(table["raw"], "raw", problems)
+                if "raw" in table
+                else make_empty_text_column(table.index)
+            ),
+            "chunk_scores": parse_chunk_scores_column(
+                table.get("chunk_scores"), table.index, problems
+            ),
         }
     )
     if GRADE_COLUMN in table:
         verdicts[GRADE_COLUMN] = parse_grade_column(table[GRADE_COLUMN], problems)
-    del table, score, prediction, status, evaluators, repeat  # of millions of rows, two copies are too many
+    # Of millions of rows, two copies are too many.
+    del table, score, prediction, status, evaluators, repeat
     positions = None if claims is None else find_claim_positions_in_table(claims, ids)
     _report_duplicate_verdicts(problems, verdicts, positions)
     if claims is not None and positions is not None:
-        problems.add_where(positions < 0, "claim_id", "expected the id of a claim, but no claim has it", ids)
+        problems.add_where(
+            positions < 0, "claim_id", "expected the id of a claim, but no claim has it", ids
+        )
         lone = claims["abstained"].notna().to_numpy()
         if lone.any():
             of_none = (positions >= 0) & lone[positions]
             problems.add_where(
-                of_none, "claim_id", "expected the id of a claim, but it is a response without claims", ids
+                of_none,
+                "claim_id",
+                "expected the id of a claim, but it is a response without claims",
+                ids,
             )
     problems.raise_if_any()
     return verdicts
 
 
 def merge_claim_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
-    """Put validated claims tables under each other; the same id twice is an `InputError` that names its ``sources``."""
+    """Put validated claims tables under each other; the same id twice is an `InputError` that names
+    its ``sources``."""
     if len(tables) == 1:
         return tables[0]
     claims = _concatenate_claim_tables(tables)
     problems = TableProblemCollector("claims", parts=list_table_parts(tables, sources))
-    problems.add_duplicates(claims["claim_id"], "claim_id", "ids that are unique over all the sources")
+    problems.add_duplicates(
+        claims["claim_id"], "claim_id", "ids that are unique over all the sources"
+    )
     problems.raise_if_any()
     return claims
 
@@ -200,12 +235,19 @@ def _concatenate_claim_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     if not any(is_dictionary_encoded(table["doc"]) for table in tables):
         return pd.concat(tables, ignore_index=True)
     claims = pd.concat([table.drop(columns="doc") for table in tables], ignore_index=True)
-    claims.insert(CLAIM_COLUMNS.index("doc"), "doc", concatenate_document_columns(table["doc"] for table in tables))
+    claims.insert(
+        CLAIM_COLUMNS.index("doc"),
+        "doc",
+        concatenate_document_columns(table["doc"] for table in tables),
+    )
     return claims
 
 
-def merge_verdict_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
-    """Put validated verdicts tables under each other; the same `VERDICT_KEY` twice is an `InputError`."""
+def merge_verdict_tables(
+    tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Put validated verdicts tables under each other; the same `VERDICT_KEY` twice is an
+    `InputError`."""
     if len(tables) == 1:
         return tables[0]
     verdicts = pd.concat(tables, ignore_index=True)
@@ -221,7 +263,8 @@ def find_claim_positions_in_table(claims: pd.DataFrame, claim_ids: pd.Series) ->
     """The row number in ``claims`` of each id, -1 where there is none (int64 array of len(ids))."""
     wanted, known = make_arrow_text(claim_ids), make_arrow_text(claims["claim_id"])
     size = len(known)
-    # Verdicts mostly come in the order of the claims, one evaluator after the other: comparing beats looking up.
+    # Verdicts mostly come in the order of the claims, one evaluator after the other: comparing
+    # beats looking up.
     if (
         size
         and len(wanted) % size == 0
@@ -233,7 +276,8 @@ def find_claim_positions_in_table(claims: pd.DataFrame, claim_ids: pd.Series) ->
 
 
 def find_claim_variants(claims: pd.DataFrame) -> np.ndarray:
-    """bool (n,): which claims were made of another one that is in ``claims``, and is no variant itself."""
+    """bool (n,): which claims were made of another one that is in ``claims``, and is no variant
+    itself."""
     column = VARIANT_COLUMNS[0]
     if column not in claims or not claims[column].notna().any():
         return np.zeros(len(claims), dtype=bool)
@@ -242,13 +286,16 @@ def find_claim_variants(claims: pd.DataFrame) -> np.ndarray:
 
 
 def make_claim_ids_from_content(claims: pd.DataFrame, has_own_dataset: bool = True) -> pd.Series:
-    """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16 hex digits.
+    """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16
+    hex digits.
 
-    has_own_dataset: else the data set is called by its file's name, which identifies no claim: the same claims of
-    another file have the same ids.
+    has_own_dataset: else the data set is called by its file's name, which identifies no claim: the
+    same claims of another file have the same ids.
     """
     columns = ["dataset", "system", "response_id", "claim"]
-    rows = zip(*(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True)
+    rows = zip(
+        *(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True
+    )
     # A document is long and shared by many claims: it is hashed once.
     numbers, documents = encode_distinct_documents(claims["doc"])
     hashed = [*hash_distinct_documents(documents), None]
@@ -270,16 +317,20 @@ def _report_duplicate_verdicts(
     verdicts: pd.DataFrame,
     claim_codes: np.ndarray | None = None,
 ) -> None:
-    """Report verdicts of the same key. claim_codes: what tells the claims apart, where it is known already (rows)."""
+    """Report verdicts of the same key. claim_codes: what tells the claims apart, where it is known
+    already (rows)."""
     if claim_codes is None or (claim_codes < 0).any():
-        claim_codes = pc.dictionary_encode(make_arrow_text(verdicts["claim_id"])).indices.to_numpy(zero_copy_only=False)
+        claim_codes = pc.dictionary_encode(make_arrow_text(verdicts["claim_id"])).indices.to_numpy(
+            zero_copy_only=False
+        )
     names = pc.dictionary_encode(make_arrow_text(verdicts["evaluator"]))
     key = claim_codes.astype(np.int64)
     key *= max(1, len(names.dictionary))
     key += names.indices.to_numpy(zero_copy_only=False)
     repeat = verdicts["repeat"].to_numpy()
     most = int(key.max(initial=0))
-    if not repeat.any() and most < 4 * len(key):  # mostly there is none, which a table of all keys shows at once
+    # Mostly there is none, which a table of all keys shows at once.
+    if not repeat.any() and most < 4 * len(key):
         seen = np.zeros(most + 1, dtype=bool)
         seen[key] = True
         if np.count_nonzero(seen) == len(key):
@@ -290,24 +341,36 @@ def _report_duplicate_verdicts(
         claim, evaluator, again = (verdicts[column].iloc[row] for column in VERDICT_KEY)
         of = f" of repeat {again}" if again else ""
         again_hint = "where it was asked again, say which time (--columns repeat=COLUMN)"
-        what = f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}"
+        what = (
+            f"expected one verdict per claim and evaluator, but {evaluator!r} has another on"
+            f" {claim!r}{of}"
+        )
         return f"{what}: {again_hint}"
 
     problems.add_rows(np.flatnonzero(both.duplicated().to_numpy()), "claim_id", said)
 
 
-def _report_reserved_name_values(problems: TableProblemCollector, columns: Mapping[str, pd.Series]) -> None:
+def _report_reserved_name_values(
+    problems: TableProblemCollector, columns: Mapping[str, pd.Series]
+) -> None:
     for column in NAME_COLUMNS:
         if column in columns:
             values = columns[column]
             problems.add_where(
-                values.isin(RESERVED_NAMES), column, "expected another name: results have this one", values
+                values.isin(RESERVED_NAMES),
+                column,
+                "expected another name: results have this one",
+                values,
             )
 
 
 def _reset_table_row_index(table: pd.DataFrame) -> pd.DataFrame:
     """The rows as 0..n-1; an index that has the name of a column of ours is that column."""
-    named = [name for name in table.index.names if name in (*CLAIM_COLUMNS, *VERDICT_COLUMNS) and name not in table]
+    named = [
+        name
+        for name in table.index.names
+        if name in (*CLAIM_COLUMNS, *VERDICT_COLUMNS) and name not in table
+    ]
     table = table.reset_index(level=named) if named else table
     table = table.reset_index(drop=True)
     table.attrs = {}  # pandas copies them with every column

@@ -1,4 +1,5 @@
-"""Names that users give to columns, and words that they write in cells; the lists are data, in vocabulary.yaml."""
+"""Names that users give to columns, and words that they write in cells; the lists are data, in
+vocabulary.yaml."""
 
 from __future__ import annotations
 
@@ -12,14 +13,18 @@ import yaml
 
 _LISTS = yaml.load(
     files("factaudit.tables").joinpath("vocabulary.yaml").read_text(encoding="utf-8"),
-    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # of C where it is built in: five times as fast
+    # Of C where it is built in: five times as fast.
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
 )
 _PATTERNS = {name: re.compile(text, re.IGNORECASE) for name, text in _LISTS.pop("patterns").items()}
-#: Column of ours -> names that users give it, the likelier first, after `normalise_vocabulary_words`.
+#: Column of ours -> names that users give it, the likelier first, after
+#: `normalise_vocabulary_words`.
 COLUMN_NAMES: dict[str, list[str]] = _LISTS.pop("columns")
-#: What cells say: attributable, unattributable, something between, nothing; and what a judge that failed leaves.
+#: What cells say: attributable, unattributable, something between, nothing; and what a judge that
+#: failed leaves.
 ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS, FAILURE_WORDS = (
-    frozenset(_LISTS[name]) for name in ("attributable", "unattributable", "between", "blank", "failures")
+    frozenset(_LISTS[name])
+    for name in ("attributable", "unattributable", "between", "blank", "failures")
 )
 #: How the name of an evaluator's column says what it holds.
 EVALUATOR_AFFIXES: list[str] = _LISTS["affixes"]
@@ -35,17 +40,23 @@ _KNOWN_WORDS = frozenset(
 )
 #: Words of names that say nothing of what 1 means: whose judgement it is, in which form, of what.
 _NEUTRAL_WORDS = frozenset(
-    word for kind in ("people", "judges", "neutral") for phrase in _LISTS[kind] for word in phrase.split()
+    word
+    for kind in ("people", "judges", "neutral")
+    for phrase in _LISTS[kind]
+    for word in phrase.split()
 ) - {*_LISTS["supports"]}
 _DENIALS = sorted(_LISTS["denials"], key=len, reverse=True)
 _ANY_DENIAL = "|".join(_DENIALS)
 _GLUED_DENIAL = "|".join(word for word in _DENIALS if not word.isascii())
-#: What is denied, by a word before or behind it, or by how it begins: "not ok", "stöds inte", "不一致", "untruthful".
+#: What is denied, by a word before or behind it, or by how it begins: "not ok", "stöds inte",
+#: "不一致", "untruthful".
 _DENIED_PATTERN = re.compile(
-    rf"(?:{_ANY_DENIAL}) (.+)|(.+) (?:{_ANY_DENIAL})|(?:{_GLUED_DENIAL})(.+)|(.+)(?:{_GLUED_DENIAL})"
+    rf"(?:{_ANY_DENIAL}) (.+)|(.+)"
+    rf" (?:{_ANY_DENIAL})|(?:{_GLUED_DENIAL})(.+)|(.+)(?:{_GLUED_DENIAL})"
     r"|(?:un|in|im|il|ir|mis|dis|nie|ne)(\w{4,})"
 )
-#: Parts of a name that smell of an error: what 1 means beside them is asked, unless the name is known to turn scores.
+#: Parts of a name that smell of an error: what 1 means beside them is asked, unless the name is
+#: known to turn scores.
 _SMELL_PATTERN = re.compile("|".join(_LISTS["error_smells"]))
 #: What an error means with the word beside it: that it is there, or not.
 _ERROR_BESIDE = {"": 0, **dict.fromkeys(_LISTS["presences"], 0), **dict.fromkeys(_DENIALS, 1)}
@@ -58,8 +69,8 @@ Direction = Literal["upright", "reversed", "doubtful"]
 
 
 def normalise_vocabulary_words(text: object) -> str:
-    """A name or word in lower case, without accents, with single blanks for ``_``, ``-``, dots and the humps of
-    camelCase.
+    """A name or word in lower case, without accents, with single blanks for ``_``, ``-``, dots and
+    the humps of camelCase.
 
     >>> [normalise_vocabulary_words(one) for one in ("modelName", "Not_Supported", 1.0, "Énoncé")]
     ['model name', 'not supported', '1', 'enonce']
@@ -70,7 +81,9 @@ def normalise_vocabulary_words(text: object) -> str:
     words = re.sub(r"[\s_\-/]+", " ", humps).strip().lower()
     if not words.isascii():
         parts = unicodedata.normalize("NFKD", words)
-        words = unicodedata.normalize("NFC", "".join(one for one in parts if not "\u0300" <= one <= "\u036f"))
+        words = unicodedata.normalize(
+            "NFC", "".join(one for one in parts if not "\u0300" <= one <= "\u036f")
+        )
         words = words.replace("\ufe0f", "").translate(_PLAIN_LETTERS)
     return words if re.fullmatch(r"-?\d*\.\d+", words) else re.sub(r"[\s.]+", " ", words).strip()
 
@@ -104,7 +117,7 @@ def parse_label_word(word: object) -> int | None:
 def find_denied_word(text: str) -> str | None:
     """What a phrase in the vocabulary's form denies; None where it denies nothing.
 
-    >>> find_denied_word("not in source"), find_denied_word("ungrounded"), find_denied_word("stods inte")
+    >>> tuple(map(find_denied_word, ("not in source", "ungrounded", "stods inte")))
     ('in source', 'grounded', 'stods')
     """
     match = _DENIED_PATTERN.fullmatch(text)
@@ -126,9 +139,10 @@ def strip_values_hint(column_name: str) -> str:
 
 
 def parse_stated_range(column_name: str) -> tuple[float, float] | None:
-    """The lowest and the highest number that a name says that its column may hold; None where it says none.
+    """The lowest and the highest number that a name says that its column may hold; None where it
+    says none.
 
-    >>> parse_stated_range("human (0-2)"), parse_stated_range("gpt4_score_0_100"), parse_stated_range("gpt (2024-05)")
+    >>> tuple(map(parse_stated_range, ("human (0-2)", "gpt4_score_0_100", "gpt (2024-05)")))
     ((0.0, 2.0), (0.0, 100.0), None)
     """
     if match := _PATTERNS["stated_range"].search(column_name):
@@ -139,10 +153,12 @@ def parse_stated_range(column_name: str) -> tuple[float, float] | None:
 
 @lru_cache(maxsize=4096)
 def find_direction_of_column_name(column_name: str) -> Direction:
-    """What a high score, 1 or yes says in a column of this name: ``upright`` (support), ``reversed`` (an error), or
-    ``doubtful``, where a word smells of an error and neither the closed list nor the name itself tells which.
+    """What a high score, 1 or yes says in a column of this name: ``upright`` (support),
+    ``reversed`` (an error), or ``doubtful``, where a word smells of an error and neither the closed
+    list nor the name itself tells which.
 
-    >>> names = ("Hallucination?", "gpt4_factual_inconsistency", "noncontradiction", "mismatch", "risk (low is good)")
+    >>> names = ["Hallucination?", "gpt4_factual_inconsistency", "noncontradiction", "mismatch"]
+    >>> names.append("risk (low is good)")
     >>> [find_direction_of_column_name(name) for name in names]
     ['reversed', 'reversed', 'upright', 'doubtful', 'doubtful']
     """
@@ -159,12 +175,19 @@ def find_direction_of_column_name(column_name: str) -> Direction:
         return "reversed"
     is_denied = bool({*_split_into_words(name)} & {*_DENIALS})
     joined = re.sub(r"\b(in|un|mis|dis) (?=\w{4})", r"\1", name)  # "mis-match"
-    return "doubtful" if is_denied or _SMELL_PATTERN.search(name) or _SMELL_PATTERN.search(joined) else "upright"
+    return (
+        "doubtful"
+        if is_denied or _SMELL_PATTERN.search(name) or _SMELL_PATTERN.search(joined)
+        else "upright"
+    )
 
 
 def _find_telling_part(name: str) -> str:
-    """A normalised name without words that say nothing of what 1 means, and without versions of models."""
-    words = [word for word in _split_into_words(strip_values_hint(name)) if word not in _NEUTRAL_WORDS]
+    """A normalised name without words that say nothing of what 1 means, and without versions of
+    models."""
+    words = [
+        word for word in _split_into_words(strip_values_hint(name)) if word not in _NEUTRAL_WORDS
+    ]
     return " ".join(word for word in words if len(word) > 1 and word.isalpha())
 
 
@@ -182,7 +205,7 @@ def has_name_of_error(column_name: str) -> bool:
 def find_unknown_words(*column_names: str) -> frozenset[str]:
     """Words of columns' names that no list has; none of names that say of what a column says 1.
 
-    >>> find_unknown_words("gpt4_wobbly"), find_unknown_words("human_wrong"), find_unknown_words("Is the claim so?")
+    >>> tuple(map(find_unknown_words, ("gpt4_wobbly", "human_wrong", "Is the claim so?")))
     (frozenset({'wobbly'}), frozenset(), frozenset())
     """
     found: set[str] = set()
@@ -190,16 +213,21 @@ def find_unknown_words(*column_names: str) -> frozenset[str]:
         if not _SMELL_PATTERN.search(normalise_vocabulary_words(name)):
             field = strip_values_hint(name.partition(".")[2] or name)
             words = _split_into_words(normalise_vocabulary_words(field))
-            found |= {one for one in words if one.isalpha() and (len(one) > 2 or has_no_blanks(one))}
+            found |= {
+                one for one in words if one.isalpha() and (len(one) > 2 or has_no_blanks(one))
+            }
     return frozenset(found - _KNOWN_WORDS)
 
 
 @lru_cache(maxsize=4096)
 def find_vocabulary_words(kind: str, column_name: str) -> frozenset[str]:
-    """The words of a list of the vocabulary (``people``, ``judges``, ``measures`` ...) that a column's name has.
+    """The words of a list of the vocabulary (``people``, ``judges``, ``measures`` ...) that a
+    column's name has.
 
-    >>> find_vocabulary_words("judges", "MiniCheck score"), find_vocabulary_words("people", "human-label")
-    (frozenset({'minicheck'}), frozenset({'human'}))
+    >>> find_vocabulary_words("judges", "MiniCheck score")
+    frozenset({'minicheck'})
+    >>> find_vocabulary_words("people", "human-label")
+    frozenset({'human'})
     >>> find_vocabulary_words("judges", "gpt4o"), find_vocabulary_words("judges", "judgement")
     (frozenset({'gpt'}), frozenset())
     """
@@ -208,13 +236,24 @@ def find_vocabulary_words(kind: str, column_name: str) -> frozenset[str]:
     name = " ".join(words).replace("factual accuracy", "factuality")
     single = {*name.split(), *re.findall(r"[^\W_]+", plain.lower())}
     single |= {word.rstrip("0123456789") for word in single}
-    single |= {part for word in single if has_no_blanks(word) for part in re.findall("[a-z]+", word)}  # LLM評価
+    # As in LLM評価.
+    single |= {
+        part for word in single if has_no_blanks(word) for part in re.findall("[a-z]+", word)
+    }
     if kind == "judges":
-        single |= {match[1] for word in single if (match := _PATTERNS["model_version"].fullmatch(word))}
+        single |= {
+            match[1] for word in single if (match := _PATTERNS["model_version"].fullmatch(word))
+        }
     found = set()
     for one in _LISTS[kind]:
         is_anywhere = has_no_blanks(one) or not (one.isascii() or one[0].isalpha())
-        if (one in name) if is_anywhere else (f" {one} " in f" {name} ") if " " in one else (one in single):
+        if is_anywhere:
+            is_found = one in name
+        elif " " in one:
+            is_found = f" {one} " in f" {name} "
+        else:
+            is_found = one in single
+        if is_found:
             found.add(one)
     return frozenset(found)
 
@@ -225,18 +264,25 @@ def has_vocabulary_word_in_column_name(kind: str, column_name: str) -> bool:
 
 
 def is_name_of_annotator(column_name: str) -> bool:
-    """Whether a name is one of several people's: ``annotator_1``, ``human b``, ``Is it supported? (Worker 2)``.
+    """Whether a name is one of several people's: ``annotator_1``, ``human b``, ``Is it supported?
+    (Worker 2)``.
 
-    >>> [is_name_of_annotator(name) for name in ("rater_b_label", "Supported? (Worker 2)", "human_label")]
+    >>> names = ("rater_b_label", "Supported? (Worker 2)", "human_label")
+    >>> [is_name_of_annotator(name) for name in names]
     [True, True, False]
     """
     name = normalise_vocabulary_words(column_name)
-    return bool(_PATTERNS["annotator"].fullmatch(name) or _PATTERNS["annotator_behind"].search(name))
+    return bool(
+        _PATTERNS["annotator"].fullmatch(name) or _PATTERNS["annotator_behind"].search(name)
+    )
 
 
 def _split_into_words(text: str) -> list[str]:
-    """The words of a text; the vowel signs of Hindi, which `re` takes for no part of one, belong to them."""
-    return "".join(one if unicodedata.category(one)[0] in "LMN" or one == "_" else " " for one in text).split()
+    """The words of a text; the vowel signs of Hindi, which `re` takes for no part of one, belong to
+    them."""
+    return "".join(
+        one if unicodedata.category(one)[0] in "LMN" or one == "_" else " " for one in text
+    ).split()
 
 
 def has_no_blanks(word: str) -> bool:

@@ -1,6 +1,7 @@
 """Tables written to Parquet, JSONL and CSV.
 
-In Parquet and CSV an extra column of objects, or of values of several types, is written as JSON text.
+In Parquet and CSV an extra column of objects, or of values of several types, is written as JSON
+text.
 """
 
 from __future__ import annotations
@@ -21,30 +22,50 @@ from factaudit.tables.plain_values import dump_json_line, is_missing_value, list
 from factaudit.tables.schema import parse_table_suffix
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
 
-_ALWAYS_WRITTEN_COLUMNS = ("claim_id", "dataset", "claim", "label", "evaluator", "score", "prediction", "status")
+_ALWAYS_WRITTEN_COLUMNS = (
+    "claim_id",
+    "dataset",
+    "claim",
+    "label",
+    "evaluator",
+    "score",
+    "prediction",
+    "status",
+)
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
     """Write claims or verdicts (or any table) atomically; the format is that of the suffix.
 
-    Columns of the standard that hold nothing are left out of JSONL and CSV files, to keep them readable.
+    Columns of the standard that hold nothing are left out of JSONL and CSV files, to keep them
+    readable.
     """
     target = Path(path)
     kind = parse_table_suffix(target)
     table = table.set_axis(table.columns.map(str), axis=1)
     with replace_file_atomically(target) as temporary:
         if kind == ".parquet":
-            _write_parquet_table(_serialise_object_columns_for_writing(table, serialise_lists=False), temporary)
+            _write_parquet_table(
+                _serialise_object_columns_for_writing(table, serialise_lists=False), temporary
+            )
             return
         full = table.drop(
             columns=[
-                c for c in table.columns if c not in _ALWAYS_WRITTEN_COLUMNS and _is_uninformative_column(table[c])
+                c
+                for c in table.columns
+                if c not in _ALWAYS_WRITTEN_COLUMNS and _is_uninformative_column(table[c])
             ]
         )
         if kind.startswith(".csv"):
-            # A lone carriage return ends a row for most readers, and pandas quotes it only where it quotes everything.
-            texts = [column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)]
-            returns = any(full[column].astype(TEXT_DTYPE).str.contains("\r", regex=False).any() for column in texts)
+            # A lone carriage return ends a row for most readers, and pandas quotes it only where it
+            # quotes everything.
+            texts = [
+                column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)
+            ]
+            returns = any(
+                full[column].astype(TEXT_DTYPE).str.contains("\r", regex=False).any()
+                for column in texts
+            )
             quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
             text = _escape_formula_cells_for_writing(
                 _serialise_object_columns_for_writing(full, serialise_lists=True)
@@ -52,7 +73,9 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
         else:
             text = "".join(dump_json_line(row) + "\n" for row in list_plain_rows(full))
         # No name and no time stamp in the gzip header: the same table gives the same bytes.
-        temporary.write_bytes(gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode())
+        temporary.write_bytes(
+            gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode()
+        )
 
 
 def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
@@ -60,11 +83,15 @@ def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
     if name is None:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path, compression="zstd")
         return
-    # Readers find text, as in every other table, and each document once in a row group: they need no more in memory.
+    # Readers find text, as in every other table, and each document once in a row group: they need
+    # no more in memory.
     as_text = pa.Table.from_pandas(
         table.iloc[:0].assign(**{name: pd.Series(dtype=TEXT_DTYPE)}), preserve_index=False
     ).schema
-    at, shared = table.columns.get_loc(name), [column for column in table if column not in ("claim_id", "claim")]
+    at, shared = (
+        table.columns.get_loc(name),
+        [column for column in table if column not in ("claim_id", "claim")],
+    )
     # Without the documents, all of which PyArrow would copy.
     frame = pa.Table.from_pandas(table.drop(columns=name), preserve_index=False)
     kind = pa.dictionary(pa.int32(), pa.large_string())
@@ -82,10 +109,13 @@ def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def _can_write_parquet_type(arrow_type: pa.DataType) -> bool:
-    """Whether Parquet has a form for values of the type: it has none for empty objects, as in ``[{}]``."""
+    """Whether Parquet has a form for values of the type: it has none for empty objects, as in
+    ``[{}]``."""
     if pa.types.is_struct(arrow_type) and arrow_type.num_fields == 0:
         return False
-    return all(_can_write_parquet_type(arrow_type.field(at).type) for at in range(arrow_type.num_fields))
+    return all(
+        _can_write_parquet_type(arrow_type.field(at).type) for at in range(arrow_type.num_fields)
+    )
 
 
 def _is_uninformative_column(values: pd.Series) -> bool:
@@ -103,8 +133,11 @@ def _escape_formula_cells_for_writing(table: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis([escape_spreadsheet_cell(name) for name in table.columns], axis=1)
 
 
-def _serialise_object_columns_for_writing(table: pd.DataFrame, serialise_lists: bool) -> pd.DataFrame:
-    """The table with JSON text for the columns that the format can't hold: objects, mixed types and (CSV) lists."""
+def _serialise_object_columns_for_writing(
+    table: pd.DataFrame, serialise_lists: bool
+) -> pd.DataFrame:
+    """The table with JSON text for the columns that the format can't hold: objects, mixed types and
+    (CSV) lists."""
     flat = table.copy(deep=False)
     for column in flat.columns:
         if flat[column].dtype != object or flat[column].isna().all():

@@ -1,4 +1,5 @@
-"""Demonstrations of decomposing: sentences with their atomic facts, as prompts show them to a model."""
+"""Demonstrations of decomposing: sentences with their atomic facts, as prompts show them to a
+model."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ DEMONSTRATIONS_PATH_VARIABLE = "FACTSCORE_DEMONS_PATH"
 
 
 def read_fact_demonstrations(path: str | Path | None = None) -> Mapping[str, Sequence[str]]:
-    """Read a JSON object {sentence: [fact, ...]}: ``path``, else ``FACTSCORE_DEMONS_PATH``, else our own.
+    """Read a JSON object {sentence: [fact, ...]}: ``path``, else ``FACTSCORE_DEMONS_PATH``, else
+    our own.
 
     Raises `InputError` where the file is missing or of another form.
     """
@@ -25,14 +27,21 @@ def read_fact_demonstrations(path: str | Path | None = None) -> Mapping[str, Seq
     try:
         found = parse_json_file_text(source.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(str(source), [Problem(f"not a readable file of demonstrations ({error})")]) from None
+        raise InputError(
+            str(source), [Problem(f"not a readable file of demonstrations ({error})")]
+        ) from None
     if (
         not isinstance(found, dict)
         or not found
         or not all(
-            key.strip() and isinstance(facts, list) and facts and all(isinstance(fact, str) for fact in facts)
+            key.strip()
+            and isinstance(facts, list)
+            and facts
+            and all(isinstance(fact, str) for fact in facts)
             for key, facts in found.items()
         )
     ):
-        raise InputError(str(source), [Problem("expected an object of sentences, each with a list of facts")])
+        raise InputError(
+            str(source), [Problem("expected an object of sentences, each with a list of facts")]
+        )
     return found

@@ -8,12 +8,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 #: Control characters but tab and line feed, and the marks that turn the direction of what follows.
-_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL_CHARACTERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def escape_control_characters(text: str) -> str:
-    """The text with the characters that a terminal obeys, or that reorder a line, as their escapes (``\\x1b``)."""
-    return _CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    """The text with the characters that a terminal obeys, or that reorder a line, as their escapes
+    (``\\x1b``)."""
+    return _CONTROL_CHARACTERS.sub(
+        lambda found: found[0].encode("unicode_escape").decode("ascii"), text
+    )
 
 
 def put_on_one_line(text: str) -> str:
@@ -40,14 +45,18 @@ _SECRET_PATTERNS = (
     re.compile(r"()\b(?:(?:sk|gsk|xai|pk)[-_]|hf_)[\w-]{16,}"),
     re.compile(r"(\bBearer\s+)[^\s'\"]{8,}", re.IGNORECASE),
     re.compile(r"([?&][\w-]*(?:key|token|secret|sig|password)=)[^&\s'\"#]+", re.IGNORECASE),
-    re.compile(r"(\b(?:api[-_]?key|access[-_]?token|password)['\"]?\s*[=:]\s*['\"]?)[^\s'\",}\])]+", re.IGNORECASE),
+    re.compile(
+        r"(\b(?:api[-_]?key|access[-_]?token|password)['\"]?\s*[=:]\s*['\"]?)[^\s'\",}\])]+",
+        re.IGNORECASE,
+    ),
     re.compile(r"(\w:/{1,2})[^/@\s]+(?=@)"),
 )
 _KEY_VARIABLE = re.compile(r"(?:_|^)(?:API_?KEY|TOKEN|SECRET|PASSWORD)$")
 
 
 def mask_secrets_in_text(text: str) -> str:
-    """The text with keys and passwords as ``***``: what looks like one, and what the environment has as one."""
+    """The text with keys and passwords as ``***``: what looks like one, and what the environment
+    has as one."""
     for name, value in os.environ.items():
         if len(value) >= 8 and _KEY_VARIABLE.search(name.upper()):
             text = text.replace(value, "***")

@@ -1,6 +1,8 @@
-"""What may be wrong with the atomic facts of a response, by its words alone: invented, leaked, repeated, trivial.
+"""What may be wrong with the atomic facts of a response, by its words alone: invented, leaked,
+repeated, trivial.
 
-Words cannot see everything: a fact made of the response's own words in another relation passes for its own.
+Words cannot see everything: a fact made of the response's own words in another relation passes for
+its own.
 """
 
 from __future__ import annotations
@@ -18,20 +20,24 @@ from factaudit.text.content_words import (
 )
 from factaudit.text.sentences import split_sentences
 
-#: A fact of whose words at least this share is missing in the response is invented; so is one whose number or name is.
+#: A fact of whose words at least this share is missing in the response is invented; so is one whose
+#: number or name is.
 MAX_MISSING_SHARE = 0.5
-#: A sentence of which more than this share of words is in no fact is not covered; or a number, or a name.
+#: A sentence of which more than this share of words is in no fact is not covered; or a number, or a
+#: name.
 MAX_UNCOVERED_SHARE = 0.2
 
 
 @dataclass(frozen=True)
 class FactFaults:
-    """The facts of one response, true where a fact has the fault, and how much of the response they say.
+    """The facts of one response, true where a fact has the fault, and how much of the response they
+    say.
 
-    invented: its words are not in the response. leaked: it is invented, and its words are in a demonstration. repeated:
-    another fact of the response says it. trivial: it holds of nearly anybody. n_words: content words of the response,
-    n_covered_words: those that are in a fact. n_sentences: its sentences, n_uncovered: those of which the facts leave
-    something out.
+    invented: its words are not in the response. leaked: it is invented, and its words are in a
+    demonstration. repeated: another fact of the response says it. trivial: it holds of nearly
+    anybody. n_words: content words of the response,
+    n_covered_words: those that are in a fact. n_sentences: its sentences, n_uncovered: those of
+    which the facts leave something out.
     """
 
     invented: tuple[bool, ...]
@@ -45,12 +51,17 @@ class FactFaults:
 
 
 def find_fact_faults(
-    facts: Sequence[str], response: str, topic: str | None = None, demonstrations: Sequence[WordVocabulary] = ()
+    facts: Sequence[str],
+    response: str,
+    topic: str | None = None,
+    demonstrations: Sequence[WordVocabulary] = (),
 ) -> FactFaults:
-    """The faults of a response's facts. demonstrations: the words of each sentence with its facts in the prompt.
+    """The faults of a response's facts. demonstrations: the words of each sentence with its facts
+    in the prompt.
 
-    A fact is invented where a name or number of it is not in the response, or `MAX_MISSING_SHARE` of its words. It has
-    leaked where all words that the response lacks are in one demonstration: a name or number, or three words at least.
+    A fact is invented where a name or number of it is not in the response, or `MAX_MISSING_SHARE`
+    of its words. It has leaked where all words that the response lacks are in one demonstration: a
+    name or number, or three words at least.
     """
     own, told = WordVocabulary([response, topic or ""]), WordVocabulary([*facts, topic or ""])
     invented, leaked = [], []
@@ -58,7 +69,9 @@ def find_fact_faults(
         words = list_informative_words(fact, topic)
         missing = own.list_missing_words(words)
         telling = [word for word in missing if not is_trivial_word(word)]
-        is_invented = _has_name_or_number(telling) or 0 < len(telling) >= MAX_MISSING_SHARE * len(words)
+        is_invented = _has_name_or_number(telling) or 0 < len(telling) >= MAX_MISSING_SHARE * len(
+            words
+        )
         is_telling = len(missing) > 2 or _has_name_or_number(missing)
         invented.append(is_invented)
         is_shown = any(not shown.list_missing_words(missing) for shown in demonstrations)
@@ -77,9 +90,13 @@ def find_fact_faults(
     return FactFaults(*flags, n_words, n_covered, len(sentences), n_uncovered)
 
 
-def is_uncovered_sentence(words: Sequence[ContentWord], missing_words: Sequence[ContentWord]) -> bool:
+def is_uncovered_sentence(
+    words: Sequence[ContentWord], missing_words: Sequence[ContentWord]
+) -> bool:
     """Whether facts leave out what a sentence of these words says."""
-    return _has_name_or_number(missing_words) or len(missing_words) > MAX_UNCOVERED_SHARE * len(words)
+    return _has_name_or_number(missing_words) or len(missing_words) > MAX_UNCOVERED_SHARE * len(
+        words
+    )
 
 
 def _has_name_or_number(words: Iterable[ContentWord]) -> bool:
@@ -89,8 +106,8 @@ def _has_name_or_number(words: Iterable[ContentWord]) -> bool:
 def _find_repeated_facts(facts: Sequence[str], topic: str | None) -> list[bool]:
     """Whether another fact says all that a fact says; of equal ones the first stays.
 
-    The words of the one are among the other's, and names that both have come in the same order: "A beat B" is not
-    "B beat A". A fact with a negation is only repeated by others with one.
+    The words of the one are among the other's, and names that both have come in the same order: "A
+    beat B" is not "B beat A". A fact with a negation is only repeated by others with one.
     """
     listed = [list_informative_words(fact, topic) for fact in facts]
     stems = [{word.stem for word in words} for words in listed]
@@ -104,7 +121,9 @@ def _find_repeated_facts(facts: Sequence[str], topic: str | None) -> list[bool]:
         if stems[one] == stems[other] and one < other:
             return False
         names = dict.fromkeys(word.stem for word in listed[one] if word.kind == "name")
-        return list(names) == list(dict.fromkeys(word.stem for word in listed[other] if word.stem in names))
+        return list(names) == list(
+            dict.fromkeys(word.stem for word in listed[other] if word.stem in names)
+        )
 
     return [any(repeats(one, other) for other in range(len(facts))) for one in range(len(facts))]
 

@@ -1,7 +1,7 @@
 """Which lines of a response are text, and which only lay it out?
 
-A list item, a quotation and a row of a table are text, without their marks. A heading, a rule, a table's head, a fenced
-block and a bare link state nothing. Plain text is left as it is.
+A list item, a quotation and a row of a table are text, without their marks. A heading, a rule, a
+table's head, a fenced block and a bare link state nothing. Plain text is left as it is.
 """
 
 from __future__ import annotations
@@ -17,11 +17,15 @@ _TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
 _BULLET = re.compile(r"^\s*[-*+•‣▪◦●–—]\s+(?:\[[ xX]\]\s+)?")
 _NUMBER = re.compile(r"^\s*\(?(\d{1,3})[.)]\s+")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
-_NOTHING = re.compile(r"^[\W_]*$|^\W*(?:\[\^?\w+\]:?\s*)?<?https?://\S+$|^\s*!\[[^\]]*\]\([^)]*\)\s*$")
+_NOTHING = re.compile(
+    r"^[\W_]*$|^\W*(?:\[\^?\w+\]:?\s*)?<?https?://\S+$|^\s*!\[[^\]]*\]\([^)]*\)\s*$"
+)
 _TAG = re.compile(r"</?(?:br|p|ul|ol|li|div|b|i|em|strong|span|sup|sub)\b[^<>]*>", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)")
 _EMPHASES = tuple(
-    re.compile(rf"(?<![\w{mark[-1]}]){mark}(?=[^\s{mark[-1]}])(.+?)(?<=[^\s{mark[-1]}]){mark}(?![\w{mark[-1]}])")
+    re.compile(
+        rf"(?<![\w{mark[-1]}]){mark}(?=[^\s{mark[-1]}])(.+?)(?<=[^\s{mark[-1]}]){mark}(?![\w{mark[-1]}])"
+    )
     for mark in (r"\*\*\*", r"\*\*", "__", r"\*", "_", "`")
 )
 _SENTENCE_END = (".", "!", "?", "。", "！", "？", '."', ".”", ".)")
@@ -50,7 +54,9 @@ def split_markdown_lines(text: str) -> list[ResponseLine]:
     has_numbered_list = sum(_NUMBER.match(line) is not None for line in lines) > 1
     found, heads = [], list[str]()
     for number, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True)):
-        cells = [remove_inline_marks(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        cells = [
+            remove_inline_marks(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))
+        ]
         if len(cells) == 1:
             heads = []
         elif _TABLE_RULE.match(after):
@@ -88,7 +94,8 @@ def remove_inline_marks(text: str) -> str:
 
 
 def _make_row_text(cells: list[str], heads: list[str]) -> str:
-    """A row as a line of text: "Born: 1981." of two columns, else each cell after its column's name."""
+    """A row as a line of text: "Born: 1981." of two columns, else each cell after its column's
+    name."""
     told = ": ".join(filter(None, cells))
     if len(cells) > 2:
         named = zip([*heads, *[""] * len(cells)], cells, strict=False)

@@ -1,4 +1,5 @@
-"""How far long work is: a bar on a terminal; elsewhere, where a bar would only fill a log, a line a minute."""
+"""How far long work is: a bar on a terminal; elsewhere, where a bar would only fill a log, a line a
+minute."""
 
 from __future__ import annotations
 
@@ -11,12 +12,18 @@ _LINE = "{desc}: {n_fmt} of {total_fmt} {unit}s, {remaining} left\n"
 
 
 def progress_bar(
-    name: str, unit: str, total: float | None = None, done: float = 0, *, of: Any = None, shown: bool = True
+    name: str,
+    unit: str,
+    total: float | None = None,
+    done: float = 0,
+    *,
+    of: Any = None,
+    shown: bool = True,
 ) -> Any:
     """A `tqdm` bar: a context manager whose ``update`` is told how much more is done.
 
-    name: of the work; unit: what is counted, in the singular; done: what was done before it began; of: an iterable
-    whose items are counted.
+    name: of the work; unit: what is counted, in the singular; done: what was done before it began;
+    of: an iterable whose items are counted.
     """
     from tqdm import tqdm
 
@@ -24,4 +31,13 @@ def progress_bar(
     if not sys.stderr.isatty():
         seconds = SECONDS_BETWEEN_LINES
         options = {"mininterval": seconds, "delay": seconds, "miniters": 1, "bar_format": _LINE}
-    return tqdm(of, desc=name, unit=unit, total=total, initial=done, disable=not shown, unit_scale=True, **options)
+    return tqdm(
+        of,
+        desc=name,
+        unit=unit,
+        total=total,
+        initial=done,
+        disable=not shown,
+        unit_scale=True,
+        **options,
+    )

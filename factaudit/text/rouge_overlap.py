@@ -1,7 +1,7 @@
 """How much of a claim's wording the document has: ROUGE-2 precision (Lin 2004) and R2-diff (VC §4).
 
-Each distinct document is read once, with all the claims on it. Of English, the tokens are those of the ``rouge-score``
-package without stemming; of other languages, words of any script.
+Each distinct document is read once, with all the claims on it. Of English, the tokens are those of
+the ``rouge-score`` package without stemming; of other languages, words of any script.
 """
 
 from __future__ import annotations
@@ -14,35 +14,45 @@ from dataclasses import dataclass
 import numpy as np
 
 from factaudit.text.chunks import find_document_chunk_spans
-from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, split_words_of_any_script
+from factaudit.text.scripts import (
+    find_claims_in_other_script,
+    has_rouge_words,
+    split_words_of_any_script,
+)
 
-# What each byte of an ASCII text becomes: letters and digits their lower case, anything else a space.
-_BYTE_TABLE = bytes(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
-#: The two characters outside ASCII whose lower case holds an ASCII letter: I with a dot, and the kelvin sign.
+# What each byte of an ASCII text becomes: letters and digits their lower case, anything else a
+# space.
+_BYTE_TABLE = bytes(
+    ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256)
+)
+#: The two characters outside ASCII whose lower case holds an ASCII letter: I with a dot, and the
+#: kelvin sign.
 _DOTTED_I, _KELVIN_SIGN = "\u0130", "\u212a"
 
 
 def split_rouge_tokens(text: str) -> list[bytes]:
-    """The tokens of rouge-score's default tokenizer without stemming: lower-cased runs of ASCII letters and digits.
+    """The tokens of rouge-score's default tokenizer without stemming: lower-cased runs of ASCII
+    letters and digits.
 
     >>> split_rouge_tokens("Zoë's 3.5-inch disk")
     [b'zo', b's', b'3', b'5', b'inch', b'disk']
     """
     if _DOTTED_I in text or _KELVIN_SIGN in text:
         text = text.replace(_DOTTED_I, "i\u0307").replace(_KELVIN_SIGN, "k")
-    # "replace" makes each other character a question mark, which separates tokens as it does itself. This is several
-    # times as fast as a regular expression over the text in lower case.
+    # "replace" makes each other character a question mark, which separates tokens as it does
+    # itself. This is several times as fast as a regular expression over the text in lower case.
     return text.encode("ascii", "replace").translate(_BYTE_TABLE).split()
 
 
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
     """The clipped share of each claim's bigrams that its document has.
 
-    On English, equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``. The tokens of documents in other
-    languages, and of claims on them, are `split_words_of_any_script`.
+    On English, equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``. The tokens
+    of documents in other languages, and of claims on them, are `split_words_of_any_script`.
 
-    claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has fewer than two
-    tokens or is in another script than its document (`find_claims_in_other_script`), or the document is None.
+    claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has
+    fewer than two tokens or is in another script than its document (`find_claims_in_other_script`),
+    or the document is None.
     """
     result = np.full(len(claims), np.nan)
     for one in _group_claims_by_document(claims, docs):
@@ -52,11 +62,14 @@ def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.nd
     return result
 
 
-def rouge2_chunk_differences(claims: Sequence[str], docs: Sequence[str | None], sizes: Sequence[int]) -> np.ndarray:
-    """ROUGE-2 precision against the whole document minus the greatest against one of its chunks (R2-diff, VC §4.2).
+def rouge2_chunk_differences(
+    claims: Sequence[str], docs: Sequence[str | None], sizes: Sequence[int]
+) -> np.ndarray:
+    """ROUGE-2 precision against the whole document minus the greatest against one of its chunks
+    (R2-diff, VC §4.2).
 
-    claims, docs: n texts each, row by row. sizes: of the chunks, in words. Returns float64 (sizes, n), never negative;
-    NaN where ROUGE-2 precision is. A bigram across two chunks is in none.
+    claims, docs: n texts each, row by row. sizes: of the chunks, in words. Returns float64 (sizes,
+    n), never negative; NaN where ROUGE-2 precision is. A bigram across two chunks is in none.
     """
     result = np.full((len(sizes), len(claims)), np.nan)
     for one in _group_claims_by_document(claims, docs):
@@ -72,7 +85,10 @@ def rouge2_chunk_differences(claims: Sequence[str], docs: Sequence[str | None], 
                 # A bigram that the document lacks is in no chunk.
                 own_held = [(bigram, n) for bigram, n in own.items() if bigram in held]
                 whole = sum(min(n, held[bigram]) for bigram, n in own_held)
-                best = max(sum(min(n, chunk[bigram]) for bigram, n in own_held if bigram in chunk) for chunk in chunks)
+                best = max(
+                    sum(min(n, chunk[bigram]) for bigram, n in own_held if bigram in chunk)
+                    for chunk in chunks
+                )
                 result[at, row] = (whole - best) / own.total()
     return result
 
@@ -80,13 +96,15 @@ def rouge2_chunk_differences(claims: Sequence[str], docs: Sequence[str | None], 
 def locate_best_rouge_chunks(
     claims: Sequence[str], docs: Sequence[str | None], size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where in its document the chunk lies that has the most of a claim's bigrams: of equal ones the first, the last.
+    """Where in its document the chunk lies that has the most of a claim's bigrams: of equal ones
+    the first, the last.
 
-    claims, docs: n texts each, row by row. size: of the chunks, in words. Returns float64 (n,) twice: the chunk's
-    middle in characters, as a share of the document (0: its beginning, 1: its end); NaN where no chunk has any of the
-    bigrams.
+    claims, docs: n texts each, row by row. size: of the chunks, in words. Returns float64 (n,)
+    twice: the chunk's middle in characters, as a share of the document (0: its beginning, 1: its
+    end); NaN where no chunk has any of the bigrams.
 
-    >>> first, last = locate_best_rouge_chunks(["a dog ran", "it is"], ["The cat sat. A dog ran. It is late."] * 2, 3)
+    >>> docs = ["The cat sat. A dog ran. It is late."] * 2
+    >>> first, last = locate_best_rouge_chunks(["a dog ran", "it is"], docs, 3)
     >>> first.round(2).tolist(), last.round(2).tolist()
     ([0.51, 0.84], [0.51, 0.84])
     """
@@ -105,7 +123,8 @@ def locate_best_rouge_chunks(
 
 @dataclass(frozen=True)
 class _DocumentClaims:
-    """A document, and the bigrams of the claims on it by their rows; claims without any are left out."""
+    """A document, and the bigrams of the claims on it by their rows; claims without any are left
+    out."""
 
     doc: str
     tokenize: Callable[[str], list]
@@ -119,16 +138,22 @@ class _DocumentClaims:
         return [self.count_bigrams(self.doc[start:end]) for start, end in spans]
 
 
-def _group_claims_by_document(claims: Sequence[str], docs: Sequence[str | None]) -> Iterator[_DocumentClaims]:
+def _group_claims_by_document(
+    claims: Sequence[str], docs: Sequence[str | None]
+) -> Iterator[_DocumentClaims]:
     """Each distinct document once, with all its claims but those in another script."""
     if len(claims) != len(docs):
-        raise ValueError(f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents")
+        raise ValueError(
+            f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents"
+        )
     rows_of: dict[str, list[int]] = {}
     for row, doc in enumerate(docs):
         if isinstance(doc, str):
             rows_of.setdefault(doc, []).append(row)
     for doc, rows in rows_of.items():
-        one = _DocumentClaims(doc, split_rouge_tokens if has_rouge_words(doc) else split_words_of_any_script, {})
+        one = _DocumentClaims(
+            doc, split_rouge_tokens if has_rouge_words(doc) else split_words_of_any_script, {}
+        )
         is_other = find_claims_in_other_script([claims[row] for row in rows], doc)
         for row, other in zip(rows, is_other, strict=True):
             if not other and (own := one.count_bigrams(claims[row])):

@@ -1,4 +1,5 @@
-"""Words of texts in any script, and whether two texts are in the same: Chinese, Japanese or Thai have no spaces."""
+"""Words of texts in any script, and whether two texts are in the same: Chinese, Japanese or Thai
+have no spaces."""
 
 from __future__ import annotations
 
@@ -16,19 +17,23 @@ UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanm
 _UNSPACED_CHARACTER = regex.compile(UNSPACED, regex.V1)
 # Marks are of a word: without them the vowels of Hindi would cut it.
 _WORD = regex.compile(rf"{UNSPACED}\p{{M}}*|[[\p{{L}}\p{{M}}\p{{N}}]--{UNSPACED}]+", regex.V1)
-_LETTERS = regex.compile(rf"{UNSPACED}\p{{M}}*|[\p{{L}}--{UNSPACED}][\p{{L}}\p{{M}}--{UNSPACED}]*", regex.V1)
+_LETTERS = regex.compile(
+    rf"{UNSPACED}\p{{M}}*|[\p{{L}}--{UNSPACED}][\p{{L}}\p{{M}}--{UNSPACED}]*", regex.V1
+)
 _LATIN_WORD = regex.compile(r"\p{Latin}+")
 _ASCII_LETTER = re.compile("[A-Za-z]")
 _ASCII = bytes(range(128))
 #: Of a text's letters: with no more outside ASCII, it is in Latin script.
 _MAX_NON_ASCII_SHARE = 0.05
-#: Of two texts in the same script the shares of Latin words differ by no more: one may quote names of the other's.
+#: Of two texts in the same script the shares of Latin words differ by no more: one may quote names
+#: of the other's.
 _MAX_LATIN_DIFFERENCE = 0.8
 #: Why such a claim has no score that counts words.
 OTHER_SCRIPT_REASON = "the claim is in another script than its document"
 #: An English text may have as much of its words in another script.
 _MIN_LATIN_SHARE = 0.4
-#: Of English prose, 0.3 to 0.5 of the words are `STOP_WORDS`; of German, French or Portuguese, 0.03 to 0.21.
+#: Of English prose, 0.3 to 0.5 of the words are `STOP_WORDS`; of German, French or Portuguese, 0.03
+#: to 0.21.
 _MIN_ENGLISH_STOP_WORDS, _MIN_ACCENTED_SHARE = 0.25, 0.003
 
 
@@ -38,11 +43,14 @@ def split_words_of_any_script(text: str) -> list[str]:
     >>> split_words_of_any_script("東京２０２０ and ΟΔΟΣ हिन्दी")
     ['東', '京', '2020', 'and', 'οδοσ', 'हिन्दी']
     """
-    return _WORD.findall(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()))
+    return _WORD.findall(
+        unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    )
 
 
 def is_unspaced_text(text: str) -> bool:
-    """Whether most words of a text are single characters without spaces between words, as in Chinese."""
+    """Whether most words of a text are single characters without spaces between words, as in
+    Chinese."""
     if is_mostly_ascii(text) or is_latin_text(text):
         return False
     return len(_UNSPACED_CHARACTER.findall(_keep_non_ascii(text))) > len(text.split())
@@ -55,27 +63,35 @@ def is_latin_text(text: str) -> bool:
 
 
 def has_rouge_words(text: str) -> bool:
-    """Whether a text's words are those of rouge-score, which knows ASCII alone: of English, with foreign names or not.
+    """Whether a text's words are those of rouge-score, which knows ASCII alone: of English, with
+    foreign names or not.
 
-    A text in Latin script with many other letters is English where enough of its words are function words of English.
+    A text in Latin script with many other letters is English where enough of its words are function
+    words of English.
     """
     if text.isascii() or _count_other_letters(text) < _MIN_ACCENTED_SHARE * len(text):
         return True
     words = _LATIN_WORD.findall(text)
-    is_english = sum(word.lower() in STOP_WORDS for word in words) >= _MIN_ENGLISH_STOP_WORDS * len(words)
+    is_english = sum(word.lower() in STOP_WORDS for word in words) >= _MIN_ENGLISH_STOP_WORDS * len(
+        words
+    )
     return is_english and (_compute_latin_share(text) or 0) >= _MIN_LATIN_SHARE
 
 
 def find_claims_in_other_script(claims: Sequence[str], doc: str) -> list[bool]:
-    """Which claims are in Latin script and their document is in another, or the reverse, so that no overlap of words
-    can be told; a text without a letter is in none, so in no other.
+    """Which claims are in Latin script and their document is in another, or the reverse, so that no
+    overlap of words can be told; a text without a letter is in none, so in no other.
 
-    >>> find_claims_in_other_script(["The capital is Tokyo.", "首都は東京です。", "1868"], "日本の首都は東京である。")
+    >>> claims = ["The capital is Tokyo.", "首都は東京です。", "1868"]
+    >>> find_claims_in_other_script(claims, "日本の首都は東京である。")
     [True, False, False]
     """
     there = _compute_latin_share(doc)
     shares = map(_compute_latin_share, claims)
-    return [None not in (own, there) and abs((own or 0) - (there or 0)) > _MAX_LATIN_DIFFERENCE for own in shares]
+    return [
+        None not in (own, there) and abs((own or 0) - (there or 0)) > _MAX_LATIN_DIFFERENCE
+        for own in shares
+    ]
 
 
 @lru_cache(maxsize=32)

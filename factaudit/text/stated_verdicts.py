@@ -1,13 +1,16 @@
-"""Which verdict does a model's reply state? One strict reading for judges, verifiers and replies that a file holds.
+"""Which verdict does a model's reply state? One strict reading for judges, verifiers and replies
+that a file holds.
 
-The verdict is the answer in its stated place: the first word, the word after "Answer:", or the field of a JSON object
-that the prompt asked for. Where none of these says it, a sentence may ("The statement is false."). Anything in the
-reply that contradicts the verdict takes it away: another answer ("Yes. ... Answer: No"), a sentence that says the
-opposite ("True. The claim is not supported."), a hedge ("Yes, partially."). What cannot be read so is not guessed at:
-the claim is unscored.
+The verdict is the answer in its stated place: the first word, the word after "Answer:", or the
+field of a JSON object that the prompt asked for. Where none of these says it, a sentence may ("The
+statement is false."). Anything in the reply that contradicts the verdict takes it away: another
+answer ("Yes. ... Answer: No"), a sentence that says the opposite ("True. The claim is not
+supported."), a hedge ("Yes, partially."). What cannot be read so is not guessed at: the claim is
+unscored.
 
-Words are looked for as answers, never as letters: "No contradiction was found" does not answer no, "There is nothing
-false here" does not say false, "Yes or No?" is the question, and "Not true" is not true.
+Words are looked for as answers, never as letters: "No contradiction was found" does not answer no,
+"There is nothing false here" does not say false, "Yes or No?" is the question, and "Not true" is
+not true.
 """
 
 from __future__ import annotations
@@ -41,26 +44,32 @@ _THOUGHT_END_TAGS = (
     r"|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
 )
 # The opening tag may stand in the server's template, and so not in the reply.
-_THOUGHT_PATTERN = re.compile(rf"(?:{_THOUGHT_START_TAGS}).*?(?:{_THOUGHT_END_TAGS}|\Z)", re.IGNORECASE | re.DOTALL)
+_THOUGHT_PATTERN = re.compile(
+    rf"(?:{_THOUGHT_START_TAGS}).*?(?:{_THOUGHT_END_TAGS}|\Z)", re.IGNORECASE | re.DOTALL
+)
 _THOUGHT_END_PATTERN = re.compile(_THOUGHT_END_TAGS, re.IGNORECASE)
 _UNOPENED_THOUGHT_PATTERN = re.compile(rf"\A.*(?:{_THOUGHT_END_TAGS})", re.IGNORECASE | re.DOTALL)
 #: gpt-oss ("harmony"): channels of thoughts and calls, then the one that is meant for the user.
 _HARMONY_CHANNEL_PATTERN = re.compile(
-    r"<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)", re.S
+    r"<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    re.S,
 )
 
 #: What an answer is called where it is marked: "Answer: Yes", "the verdict is no", "Réponse : non".
 _ANSWER_NAMES = (
-    r"answer|verdict|label|judge?ment|conclusion|decision|result|output|rating|final|r[ée]ponse|veredicto|verdetto"
+    r"answer|verdict|label|judge?ment|conclusion|decision|result|output|rating|final|r[ée]ponse"
+    r"|veredicto|verdetto"
     r"|respuesta|risposta|resposta|antwort|urteil|fazit|antwoord|oordeel|ответ|вердикт"
 )
 _CJK_ANSWER_NAMES = r"(?:答案|回答|判定|判断|结论|結論|답변|판정|결론|답)[是はは为]?"
-#: A word; in "_Yes_" the underscores are markup, in "not_supported" and "non-factual" the joints belong to the word.
+#: A word; in "_Yes_" the underscores are markup, in "not_supported" and "non-factual" the joints
+#: belong to the word.
 _WORD = r"[^\W_](?:[\w'’-]*[^\W_])?"
 _MAX_WORDS = 6
 #: A longer reply states no verdict that anybody asked for.
 _MAX_CHARACTERS = 100_000
-#: What may follow an answer: its end, a punctuation mark, or the reason. Not a noun: "No part of the claim ...".
+#: What may follow an answer: its end, a punctuation mark, or the reason. Not a noun: "No part of
+#: the claim ...".
 _END = (
     r"(?![.,:/]\d)(?=\s*\Z|\s*\n|[_*]|['’](?!\w)|\s*[–—]|\s+-|-\s|\s*[^\w\s?？'’\-]"
     r"|\s+(?:because|since|as|according|based|given|by|the|it|this)\b)"
@@ -81,49 +90,67 @@ _MARK = re.compile(
 )
 _LINE_MARK = re.compile(rf"(?:\A|\n)[\W_]*(?:final\s+)?(?:{_ANSWER_NAMES})[ \t]+", re.IGNORECASE)
 #: Both answers side by side are the question.
-_ALTERNATIVE = re.compile(r"[\s\"'”’*_`,)]*(?:/|\||\\|\bor\b|\band\b|\band/or\b)[\W_]*", re.IGNORECASE)
+_ALTERNATIVE = re.compile(
+    r"[\s\"'”’*_`,)]*(?:/|\||\\|\bor\b|\band\b|\band/or\b)[\W_]*", re.IGNORECASE
+)
 #: Where an answer may stand alone: at the beginning of a line, a sentence or a clause.
 _CLAUSE_START = re.compile(r"(?:\A|\n|[.!?;,。！？；，、])[\W_]*(?:\d{1,2}[.):]\s+[\W_]*)?")
 _SENTENCE_END = re.compile(r"[.!?;\n。！？；]")
 
-_ADVERBS = r"(?:(?:also|fully|clearly|directly|entirely|completely|wholly|explicitly|therefore|thus|indeed|simply)\s+)*"
+_ADVERBS = (
+    r"(?:(?:also|fully|clearly|directly|entirely|completely|wholly|explicitly|therefore|thus|indeed"
+    r"|simply)\s+)*"
+)
 _DOCUMENT_NAMES = r"(?:document|source|context|passage|evidence|text|article)s?"
 
 #: What follows a yes that is none: "Yes, partially", "Yes, but ...", "Yes, if ...".
 _DOUBT = (
-    r"probabl[ey]|possibl[ey]|perhaps|maybe|likely|presumably|i\s+(?:think|guess|believe|suppose)|not\s+(?:sure|certain)"
+    r"probabl[ey]|possibl[ey]|perhaps|maybe|likely|presumably|i\s+(?:think|guess|believe|suppose)"
+    r"|not\s+(?:sure|certain)"
     r"|if|unless|provided"
 )
 _PARTLY = (
-    r"partial(?:ly)?|partly|in\s+part|mostly|largely|mainly|somewhat|(?:only\s+)?to\s+(?:some|a|an?\s+\w+)\s+(?:extent|degree)"
-    r"|with\s+(?:\w+\s+)?(?:caveats?|reservations?|exceptions?|qualifications?)|kind\s+of|sort\s+of|more\s+or\s+less|almost"
-    r"|not\s+(?:entirely|fully|completely|wholly|exactly|quite|really|all)|for\s+the\s+most\s+part|at\s+least"
+    r"partial(?:ly)?|partly|in\s+part|mostly|largely|mainly|somewhat"
+    r"|(?:only\s+)?to\s+(?:some|a|an?\s+\w+)\s+(?:extent|degree)"
+    r"|with\s+(?:\w+\s+)?(?:caveats?|reservations?|exceptions?|qualifications?)|kind\s+of|sort\s+of"
+    r"|more\s+or\s+less|almost"
+    r"|not\s+(?:entirely|fully|completely|wholly|exactly|quite|really|all)|for\s+the\s+most\s+part"
+    r"|at\s+least"
     r"|generally|essentially|basically|roughly|approximately|only|half"
 )
 _FOREIGN_BUT = (
-    r"aber|teilweise|zum\s+teil|nur|pero|parcialmente|en\s+parte|solo|mais|partiellement|en\s+partie|ma|parzialmente|mas"
+    r"aber|teilweise|zum\s+teil|nur|pero|parcialmente|en\s+parte|solo|mais|partiellement"
+    r"|en\s+partie|ma|parzialmente|mas"
     r"|но|частично|maar|gedeeltelijk"
 )
 _HEDGE_OF_YES = re.compile(
-    rf"[\W_]*(?:(?:(?:and|but)\s+)?(?:{_DOUBT}|{_PARTLY}|but|though|although|however|except|yet|{_FOREIGN_BUT})\b"
+    rf"[\W_]*(?:(?:(?:and|but)\s+)?(?:{_DOUBT}|{_PARTLY}|but|though|although|however|except|yet"
+    rf"|{_FOREIGN_BUT})\b"
     r"|但|不过|部分|ただし|一部|하지만|부분)",
     re.IGNORECASE,
 )
 _HEDGE_OF_NO = re.compile(rf"[\W_]*(?:{_DOUBT})\b", re.IGNORECASE)
 _RESERVATION = re.compile(
-    r"(?:[.!;,]\s+|\n[\W_]*)(?:however|nevertheless|nonetheless|that said|but|except that)\b", re.IGNORECASE
+    r"(?:[.!;,]\s+|\n[\W_]*)(?:however|nevertheless|nonetheless|that said|but|except that)\b",
+    re.IGNORECASE,
 )
-#: The document lacks a part of what was said to be supported: "Yes. The document does not mention Monday."
+#: The document lacks a part of what was said to be supported: "Yes. The document does not mention
+#: Monday."
 _LACKING_EVIDENCE = re.compile(
-    rf"(?:\b{_DOCUMENT_NAMES}\s+(?:(?:do(?:es)?|did)\s+not|(?:do(?:es)?|did)n['’]t|never|fails?\s+to)\s+{_ADVERBS}"
+    rf"(?:\b{_DOCUMENT_NAMES}\s+(?:(?:do(?:es)?|did)\s+not|(?:do(?:es)?|did)n['’]t|never"
+    rf"|fails?\s+to)\s+{_ADVERBS}"
     r"(?:mention|state|say|specify|provide|contain|include|give|discuss|address|indicate)s?"
-    r"|\b(?:is|are|was|were)\s+(?:not|never|nowhere)\s+(?:mentioned|stated|specified|found|given|provided|supported)"
+    r"|\b(?:is|are|was|were)\s+(?:not|never|nowhere)\s+(?:mentioned|stated|specified|found|given"
+    r"|provided|supported)"
     r"|\bno\s+(?:mention|evidence|information)\s+(?:of|that|about|on|for))\b"
-    r"(?!\s+(?:otherwise|anything|any|(?:that\s+)?(?:the|a)\s+(?:opposite|contrary|contradict\w*)))",
+    r"(?!\s+(?:otherwise|anything|any|(?:that\s+)?(?:the|a)\s+(?:opposite|contrary"
+    r"|contradict\w*)))",
     re.IGNORECASE,
 )
 #: The model takes back what it said: "True. Wait, no: ...".
-_SECOND_THOUGHT = re.compile(r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b", re.IGNORECASE)
+_SECOND_THOUGHT = re.compile(
+    r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b", re.IGNORECASE
+)
 
 #: Words that say the same of a claim whatever was asked.
 _PLAIN_MEANINGS = {
@@ -159,34 +186,46 @@ _PLAIN_MEANINGS = {
         0,
     ),
 }
-_CLAIM_NAMES = r"(?:claim|statement|sentence|input|fact|assertion|hypothesis|summary|answer|response)"
+_CLAIM_NAMES = (
+    r"(?:claim|statement|sentence|input|fact|assertion|hypothesis|summary|answer|response)"
+)
 _CLAIM_STATEMENT = re.compile(
-    rf"(?:\b(?P<article>the|this|that)\s+(?:given\s+|above\s+|whole\s+|entire\s+|atomic\s+|input\s+)?)?"
+    r"(?:\b(?P<article>the|this|that)\s+(?:given\s+|above\s+|whole\s+|entire\s+|atomic\s+"
+    r"|input\s+)?)?"
     rf"\b(?P<subject>{_CLAIM_NAMES}|it|this|that)(?:\s+itself)?\s+(?:is|was|seems)\s+{_ADVERBS}"
     rf"(?P<partly>(?:only\s+)?(?:{_PARTLY})\s+)?(?P<denied>not\s+)?{_ADVERBS}"
     rf"(?P<also_partly>(?:only\s+)?(?:{_PARTLY})\s+)?(?P<word>[^\W_]+)",
     re.IGNORECASE,
 )
 _DOCUMENT_STATEMENT = re.compile(
-    rf"\b{_DOCUMENT_NAMES}\s+{_ADVERBS}(?P<denied>(?:do(?:es)?\s+not|do(?:es)?n['’]t|cannot)\s+)?{_ADVERBS}"
-    rf"(?P<verb>support|contradict|refute|entail|confirm)s?\s+(?:the|this)\s+(?:given\s+)?{_CLAIM_NAMES}\b",
+    rf"\b{_DOCUMENT_NAMES}\s+{_ADVERBS}(?P<denied>(?:do(?:es)?\s+not|do(?:es)?n['’]t"
+    rf"|cannot)\s+)?{_ADVERBS}"
+    r"(?P<verb>support|contradict|refute|entail|confirm)s?\s+(?:the"
+    rf"|this)\s+(?:given\s+)?{_CLAIM_NAMES}\b",
     re.IGNORECASE,
 )
 _BY_THE_DOCUMENT = re.compile(
-    rf"\s+(?:in|on|from)\s+(?:the|this)\s+(?:given\s+|provided\s+)?{_DOCUMENT_NAMES}\b", re.IGNORECASE
+    rf"\s+(?:in|on|from)\s+(?:the|this)\s+(?:given\s+|provided\s+)?{_DOCUMENT_NAMES}\b",
+    re.IGNORECASE,
 )
 _THAT = re.compile(r"\s+that\b", re.IGNORECASE)
-#: What takes a statement back that follows in the same clause: "It is unclear whether the statement is true".
+#: What takes a statement back that follows in the same clause: "It is unclear whether the statement
+#: is true".
 _NOT_SAID = re.compile(
-    r"\b(?:no|not|nothing|none|neither|nor|never|nowhere|cannot|without|if|whether|unless|would|could|might|may|unclear"
+    r"\b(?:no|not|nothing|none|neither|nor|never|nowhere|cannot|without|if|whether|unless|would"
+    r"|could|might|may|unclear"
     r"|unknown|doubt\w*)\b|n['’]t\b|(?:\A|[,:])\s*(?:had|were|should)\b",
     re.IGNORECASE,
 )
 _IS_CONDITION = re.compile(
-    r"(?:\A|[,:]|[–—])\W*(?:if|unless|suppose|assuming|had|were|should)\b|\b(?:if|whether)\s+\w*\W*\Z", re.I
+    r"(?:\A|[,:]|[–—])\W*(?:if|unless|suppose|assuming|had|were|should)\b"
+    r"|\b(?:if|whether)\s+\w*\W*\Z",
+    re.I,
 )
 _CLAUSE_LINK = re.compile(r"\b(?:so|therefore|thus|hence|and|but)\b|\bmeans that\b", re.IGNORECASE)
-_OF_A_PART = re.compile(r"\b(?:parts?|half|portion|some|most|aspects?|first|second)\b", re.IGNORECASE)
+_OF_A_PART = re.compile(
+    r"\b(?:parts?|half|portion|some|most|aspects?|first|second)\b", re.IGNORECASE
+)
 
 
 _JSON_START = re.compile(r"[{\[]")
@@ -240,7 +279,9 @@ def make_answer_parser(positive: Iterable[str], negative: Iterable[str]) -> Word
     return parse
 
 
-def read_stated_verdict(text: str, parse_words: WordParser, *, last: bool = False) -> StatedVerdict | None:
+def read_stated_verdict(
+    text: str, parse_words: WordParser, *, last: bool = False
+) -> StatedVerdict | None:
     """The verdict that a reply states, None where it states none or contradicts itself.
 
     ``last``: the prompt asked for reasons and then the answer, so that a first word is none.
@@ -269,36 +310,56 @@ def read_stated_verdict(text: str, parse_words: WordParser, *, last: bool = Fals
     if len({one.value for one in found}) != 1:
         return None
     verdict = found[-1] if first is None else first
-    is_contradicted = any(_is_contradicted(text, one, statements, parse_words, last) for one in found)
+    is_contradicted = any(
+        _is_contradicted(text, one, statements, parse_words, last) for one in found
+    )
     return None if is_contradicted else verdict
 
 
-def _read_answer_at(text: str, start: int, parse_words: WordParser, must_end: bool = True) -> StatedVerdict | None:
-    """The answer whose words begin at ``start``: the longest that is one, if what follows lets it stand alone."""
-    if (symbol := _SYMBOL.match(text, start)) is not None and (value := parse_words(symbol[1])) is not None:
+def _read_answer_at(
+    text: str, start: int, parse_words: WordParser, must_end: bool = True
+) -> StatedVerdict | None:
+    """The answer whose words begin at ``start``: the longest that is one, if what follows lets it
+    stand alone."""
+    if (symbol := _SYMBOL.match(text, start)) is not None and (
+        value := parse_words(symbol[1])
+    ) is not None:
         return StatedVerdict(value, symbol[1], symbol.start(1))
     words = _ANSWER_WORDS.match(text, start)
     ends = [] if words is None else [start + one.end() for one in re.finditer(_WORD, words[0])]
     for end in reversed(ends):
         said = text[start:end]
         value = parse_words(said)
-        if value is None or (must_end and not _WORD_END.match(text, end)) or _NUMBER_SIGN.match(text, start):
+        if (
+            value is None
+            or (must_end and not _WORD_END.match(text, end))
+            or _NUMBER_SIGN.match(text, start)
+        ):
             continue
         if said.isdecimal() and _LIST_ITEM.match(text, end):
             continue
-        return None if must_end and _is_question(text, end, parse_words) else StatedVerdict(value, said, start)
+        return (
+            None
+            if must_end and _is_question(text, end, parse_words)
+            else StatedVerdict(value, said, start)
+        )
     return None
 
 
 def _is_question(text: str, end: int, parse_words: WordParser) -> bool:
     """Whether the other answer stands beside one that ends here: "True or False?"."""
     other = _ALTERNATIVE.match(text, end)
-    return other is not None and _read_answer_at(text, other.end(), parse_words, must_end=False) is not None
+    return (
+        other is not None
+        and _read_answer_at(text, other.end(), parse_words, must_end=False) is not None
+    )
 
 
 def _list_marked_answers(text: str, parse_words: WordParser) -> list[StatedVerdict]:
     marks = [*_MARK.finditer(text), *_LINE_MARK.finditer(text)]
-    said = [one for one in marks if not _IS_CONDITION.search(_find_clause_before(text, one.start()))]
+    said = [
+        one for one in marks if not _IS_CONDITION.search(_find_clause_before(text, one.start()))
+    ]
     return list(filter(None, (_read_answer_at(text, mark.end(), parse_words) for mark in said)))
 
 
@@ -309,7 +370,8 @@ def _find_clause_before(text: str, end: int) -> str:
 
 @dataclass(frozen=True)
 class _Statement:
-    """A sentence about the claim. is_whole: nothing follows that would narrow it, and nothing before takes it back."""
+    """A sentence about the claim. is_whole: nothing follows that would narrow it, and nothing
+    before takes it back."""
 
     value: int
     words: str
@@ -319,7 +381,8 @@ class _Statement:
 
 
 def _list_statements(text: str, parse_words: WordParser) -> Iterator[_Statement]:
-    """The sentences that say of the claim that it is true, or is not; those that ask or suppose so are left out."""
+    """The sentences that say of the claim that it is true, or is not; those that ask or suppose so
+    are left out."""
     for match in (*_CLAIM_STATEMENT.finditer(text), *_DOCUMENT_STATEMENT.finditer(text)):
         found = match.groupdict()
         clause = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
@@ -357,7 +420,11 @@ def _find_plain_meaning(words: str, parse_words: WordParser) -> int | None:
 
 
 def _is_contradicted(
-    text: str, verdict: StatedVerdict, statements: Iterable[_Statement], parse_words: WordParser, last: bool
+    text: str,
+    verdict: StatedVerdict,
+    statements: Iterable[_Statement],
+    parse_words: WordParser,
+    last: bool,
 ) -> bool:
     """Whether a hedge, another answer or a sentence about the claim speaks against a verdict."""
     end = verdict.start + len(verdict.words)
@@ -369,7 +436,9 @@ def _is_contradicted(
     for clause in _CLAUSE_START.finditer(text):
         if last and clause.end() < verdict.start:
             continue  # the reasons go part by part
-        said = _read_answer_at(text, clause.end(), lambda words: _parse_bare_answer(words, parse_words))
+        said = _read_answer_at(
+            text, clause.end(), lambda words: _parse_bare_answer(words, parse_words)
+        )
         if said is not None and said.value != verdict.value:
             return True
     for one in statements:
@@ -386,7 +455,8 @@ def _parse_bare_answer(words: str, parse_words: WordParser) -> int | None:
     return _find_plain_meaning(words, parse_words) if value is None else value
 
 
-# A reply in JSON ------------------------------------------------------------------------------------------------------
+# A reply in JSON
+# ------------------------------------------------------------
 
 
 def list_json_fields(text: str) -> list[str]:
@@ -399,7 +469,8 @@ def list_json_fields(text: str) -> list[str]:
 
 
 def read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVerdict | None:
-    """The verdict in the field ``name`` of the JSON objects in a reply, if nothing else in it contradicts."""
+    """The verdict in the field ``name`` of the JSON objects in a reply, if nothing else in it
+    contradicts."""
     lines = []
     for key, value in _iterate_leaves(_split_json(text)):
         if isinstance(value, float) and value.is_integer():
@@ -409,7 +480,9 @@ def read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVe
     verdict = read_stated_verdict("\n".join(lines), parse_words, last=True)
     if verdict is None:
         return None
-    place = re.search(rf"\"{re.escape(name)}\"\s*:\s*\"?[\W_]*(?={re.escape(verdict.words)})", text, re.IGNORECASE)
+    place = re.search(
+        rf"\"{re.escape(name)}\"\s*:\s*\"?[\W_]*(?={re.escape(verdict.words)})", text, re.IGNORECASE
+    )
     return StatedVerdict(verdict.value, verdict.words, place.end() if place else len(text))
 
 

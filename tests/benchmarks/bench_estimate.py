@@ -1,8 +1,10 @@
-"""Error rates of 50 systems from 1,000,000 claims, 5 evaluators and 2,000 labels: CPU seconds and memory.
+"""Error rates of 50 systems from 1,000,000 claims, 5 evaluators and 2,000 labels: CPU seconds and
+memory.
 
     python tests/benchmarks/bench_estimate.py [--claims 1000000]
 
-The tables are written as Parquet first; what is measured begins with reading them, in a process of its own.
+The tables are written as Parquet first; what is measured begins with reading them, in a process of
+its own.
 """
 
 from __future__ import annotations
@@ -43,7 +45,11 @@ def write(folder: Path, size: int) -> None:
     for at in range(EVALUATORS):
         logit = (2 - 0.2 * at) * (error - 0.5) + random.standard_normal(size)
         score = 1 / (1 + np.exp(logit))
-        verdicts.append(pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": f"evaluator-{at}", "score": score}))
+        verdicts.append(
+            pd.DataFrame(
+                {"claim_id": claims["claim_id"], "evaluator": f"evaluator-{at}", "score": score}
+            )
+        )
     claims.to_parquet(folder / "claims.parquet")
     pd.concat(verdicts, ignore_index=True).to_parquet(folder / "verdicts.parquet")
     from factaudit.tables import read_claims, read_verdicts
@@ -53,7 +59,9 @@ def write(folder: Path, size: int) -> None:
     sample = draw_sample(judged, [f"evaluator-{at}" for at in range(EVALUATORS)], LABELS, phases=1)
     sample.write(folder / "sample.parquet")
     at = sample.rows["claim_id"].str.removeprefix("claim-").astype(int)
-    labels = pd.DataFrame({"claim_id": sample.rows["claim_id"], "annotator": "a", "label": 1 - error[at].astype(int)})
+    labels = pd.DataFrame(
+        {"claim_id": sample.rows["claim_id"], "annotator": "a", "label": 1 - error[at].astype(int)}
+    )
     labels.to_parquet(folder / "labels.parquet")
 
 
@@ -84,9 +92,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         spawned(__file__, "--step", "write", "--folder", folder, "--claims", str(args.claims))
         cost = spawned(__file__, "--step", "estimate", "--folder", folder)
-    work = f"error rates of {SYSTEMS} systems from {LABELS:,} labels, {args.claims:,} claims × {EVALUATORS} evaluators"
+    work = (
+        f"error rates of {SYSTEMS} systems from {LABELS:,} labels, {args.claims:,} claims ×"
+        f" {EVALUATORS} evaluators"
+    )
     met = report(work, cost, at_most=SECONDS)
-    return not (report(f"{work}: peak memory", cost.megabytes or 0.0, "MB", at_most=MEGABYTES) and met)
+    return not (
+        report(f"{work}: peak memory", cost.megabytes or 0.0, "MB", at_most=MEGABYTES) and met
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How fast a language model is asked, beside as many bare requests in the same run.
 
-The server (tests/llm_server.py) runs in a process of its own on the same machine. Each figure is the best of three
-rounds in which both ways take turns. "Ideal" is calls / concurrency x latency.
+The server (tests/llm_server.py) runs in a process of its own on the same machine. Each figure is
+the best of three rounds in which both ways take turns. "Ideal" is calls / concurrency x latency.
 
     python tests/benchmarks/bench_llm.py
 """
@@ -43,14 +43,22 @@ def serve(latency: float) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
         finally:
-            process.kill()  # else the end of the block would wait for it, also where something failed
+            # Else the end of the block would wait for it, also where something failed.
+            process.kill()
 
 
 def judge_claims(url: str, count: int, concurrency: int) -> None:
     """New verdicts through the evaluator, with cache and bookkeeping."""
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/cache.sqlite"
-        judge = LLMJudge(model="m", base_url=url, concurrency=concurrency, cache=store, timeout=PATIENCE, max_retries=1)
+        judge = LLMJudge(
+            model="m",
+            base_url=url,
+            concurrency=concurrency,
+            cache=store,
+            timeout=PATIENCE,
+            max_retries=1,
+        )
         assert sum(verdict.status == "ok" for verdict in judge.judge(make_claims(count))) == count
 
 
@@ -66,7 +74,9 @@ def send_requests(url: str, count: int, concurrency: int) -> None:
             async def work() -> None:
                 for request in requests:
                     body = {"model": "m", "messages": list(request.messages), **request.params}
-                    async with session.post(f"{url}/chat/completions", json=body, raise_for_status=True) as answer:
+                    async with session.post(
+                        f"{url}/chat/completions", json=body, raise_for_status=True
+                    ) as answer:
                         json.loads(await answer.text())
 
             await asyncio.gather(*(work() for _ in range(concurrency)))
@@ -87,10 +97,16 @@ def main() -> int:
         judge_claims(url, 20, 4)
         ours = clocked(lambda: judge_claims(url, calls, concurrency))
     ideal = calls / concurrency * 0.5
-    met = report(f"judge: {calls:,} calls, {concurrency} at once", ours.wall / ideal, "× the ideal", at_most=1.2)
+    met = report(
+        f"judge: {calls:,} calls, {concurrency} at once",
+        ours.wall / ideal,
+        "× the ideal",
+        at_most=1.2,
+    )
     with serve(0.01) as url:
         ours, bare = take_best(
-            lambda: judge_claims(url, calls, concurrency), lambda: send_requests(url, calls, concurrency)
+            lambda: judge_claims(url, calls, concurrency),
+            lambda: send_requests(url, calls, concurrency),
         )
     return not (report("judge: CPU of the same calls", ours, peer=("aiohttp alone", bare)) and met)
 

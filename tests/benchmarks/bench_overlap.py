@@ -1,7 +1,8 @@
 """ROUGE-2 precision and R2-diff against the rouge-score package, side by side in one run.
 
-Every sentence of LFQA with the documents of its question, and every claim of WiCE; checks that both give the same
-figures. rouge-score is called claim by claim, as it has to be; for R2-diff it gets our chunks, made once per document.
+Every sentence of LFQA with the documents of its question, and every claim of WiCE; checks that both
+give the same figures. rouge-score is called claim by claim, as it has to be; for R2-diff it gets
+our chunks, made once per document.
 
     python tests/benchmarks/bench_overlap.py
 """
@@ -22,7 +23,9 @@ from factaudit import convert
 from factaudit.text.chunks import split_document_into_chunks
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
 
-SHARED = Path(os.environ.get("FACTAUDIT_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+SHARED = Path(
+    os.environ.get("FACTAUDIT_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
+)
 
 
 def main() -> None:
@@ -43,14 +46,22 @@ def main() -> None:
 
     def differences() -> np.ndarray:
         chunks = {doc: split_document_into_chunks(doc) for doc in docs}
-        best = [max(precision(claim, part) for part in chunks[doc]) for claim, doc in zip(claims, docs, strict=True)]
+        best = [
+            max(precision(claim, part) for part in chunks[doc])
+            for claim, doc in zip(claims, docs, strict=True)
+        ]
         return precisions() - np.array(best)
 
     split_document_into_chunks("Punkt is read. Once.", 2)
     print(f"{len(claims):,} claims, {len(set(docs)):,} documents")
     for name, theirs, ours, least in (
         ("ROUGE-2 precision", precisions, rouge2_precision, 8),
-        ("R2-diff", differences, lambda claims, docs: rouge2_chunk_differences(claims, docs, [500])[0], 10),
+        (
+            "R2-diff",
+            differences,
+            lambda claims, docs: rouge2_chunk_differences(claims, docs, [500])[0],
+            10,
+        ),
     ):
         slow, fast = clocked(theirs, 3), clocked(partial(ours, claims, docs), 3)
         known = ~np.isnan(fast.result)

@@ -1,9 +1,9 @@
-"""What a run with all audits and its report takes as it gets longer (to 1,000,000 claims) and wider (to 50 systems,
-20 evaluators and 10 data sets).
+"""What a run with all audits and its report takes as it gets longer (to 1,000,000 claims) and wider
+(to 50 systems, 20 evaluators and 10 data sets).
 
-Each line is of processes of their own, from the files on. Scores are continuous, six claims have a document, and
-responses are spread over documents, so that few clusters are alike. The floor of the longest reads both tables and
-counts labels and predictions by system with DuckDB.
+Each line is of processes of their own, from the files on. Scores are continuous, six claims have a
+document, and responses are spread over documents, so that few clusters are alike. The floor of the
+longest reads both tables and counts labels and predictions by system with DuckDB.
 
     python tests/benchmarks/bench_runs.py
 """
@@ -19,8 +19,12 @@ from pathlib import Path
 from table import Cost, report, run_in_own_process, spawned
 
 CLAIMS = (10_000, 100_000, 1_000_000)
-#: Data sets, systems and evaluators: of the long tables, and of wide ones, whose systems have 20 claims in a data set.
-LONG, WIDE = (3, 6, 5), tuple((10, systems, evaluators) for systems, evaluators in ((5, 20), (50, 2), (50, 20)))
+#: Data sets, systems and evaluators: of the long tables, and of wide ones, whose systems have 20
+#: claims in a data set.
+LONG, WIDE = (
+    (3, 6, 5),
+    tuple((10, systems, evaluators) for systems, evaluators in ((5, 20), (50, 2), (50, 20))),
+)
 CLAIMS_PER_SYSTEM = 20
 #: At the most claims: MB of memory, and the CPU beside that of a tenth as many.
 LONG_MEGABYTES, MOST_GROWTH = 1200, 10.5
@@ -38,7 +42,9 @@ print(duckdb.sql(f'''
 """
 
 
-def make_tables(n_claims: int, n_datasets: int, n_systems: int, n_evaluators: int, folder: Path) -> None:
+def make_tables(
+    n_claims: int, n_datasets: int, n_systems: int, n_evaluators: int, folder: Path
+) -> None:
     import numpy as np
     import pandas as pd
 
@@ -49,7 +55,9 @@ def make_tables(n_claims: int, n_datasets: int, n_systems: int, n_evaluators: in
     words = np.array([f"word{each}" for each in range(20)])
 
     def write_texts(rows: int, length: int) -> np.ndarray:
-        return np.array([" ".join(words[each]) for each in random.integers(0, len(words), (rows, length))])
+        return np.array(
+            [" ".join(words[each]) for each in random.integers(0, len(words), (rows, length))]
+        )
 
     ids = at.astype(str)
     claims = {"claim_id": ids, "dataset": np.char.add("set-", dataset.astype(str)), "label": label}
@@ -57,16 +65,26 @@ def make_tables(n_claims: int, n_datasets: int, n_systems: int, n_evaluators: in
     claims |= {"doc_id": document.astype(str), "response_id": (at // 3).astype(str)}
     claims |= {"system": np.char.add("system-", system.astype(str))}
     pd.DataFrame(claims).to_parquet(folder / "claims.parquet")
-    scores = [np.clip(label * 0.35 + 0.35 + random.normal(0, 0.25, n_claims), 0, 1) for _ in range(n_evaluators)]
+    scores = [
+        np.clip(label * 0.35 + 0.35 + random.normal(0, 0.25, n_claims), 0, 1)
+        for _ in range(n_evaluators)
+    ]
     said = [
-        {"claim_id": ids, "evaluator": f"evaluator-{each}", "score": score, "prediction": (score > 0.5).astype(int)}
+        {
+            "claim_id": ids,
+            "evaluator": f"evaluator-{each}",
+            "score": score,
+            "prediction": (score > 0.5).astype(int),
+        }
         for each, score in enumerate(scores)
     ]
     pd.concat(map(pd.DataFrame, said)).assign(status="ok").to_parquet(folder / "verdicts.parquet")
 
 
 @contextmanager
-def run_all_audits(n_claims: int, n_datasets: int, n_systems: int, n_evaluators: int) -> Iterator[tuple[Path, Cost]]:
+def run_all_audits(
+    n_claims: int, n_datasets: int, n_systems: int, n_evaluators: int
+) -> Iterator[tuple[Path, Cost]]:
     """A folder with the tables and the run, and what the run took."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -95,12 +113,23 @@ def measure_breadth() -> list[bool]:
         n_claims = datasets * systems * CLAIMS_PER_SYSTEM
         with run_all_audits(n_claims, datasets, systems, evaluators) as (folder, cost):
             costs[systems, evaluators] = n_claims * evaluators, cost
-            sizes = {file: (folder / "run" / file).stat().st_size / 1e6 for file in ("results.json", "report.html")}
-    report(f"all audits and the report, {systems} systems × {evaluators} evaluators × {datasets} data sets", cost)
+            sizes = {
+                file: (folder / "run" / file).stat().st_size / 1e6
+                for file in ("results.json", "report.html")
+            }
+    report(
+        f"all audits and the report, {systems} systems × {evaluators} evaluators × {datasets} data"
+        " sets",
+        cost,
+    )
     for narrow in ((5, 20), (50, 2)):
         few, many = costs[narrow], costs[50, 20]
         growth = many[1].cpu / many[0] / (few[1].cpu / few[0])
-        report(f"a verdict of it, beside one of {narrow[0]} systems × {narrow[1]} evaluators", growth, "×")
+        report(
+            f"a verdict of it, beside one of {narrow[0]} systems × {narrow[1]} evaluators",
+            growth,
+            "×",
+        )
     limits = {"results.json": RESULTS_MEGABYTES, "report.html": REPORT_MEGABYTES}
     return [
         report("its peak memory", cost.megabytes or 0, "MB", at_most=WIDE_MEGABYTES),

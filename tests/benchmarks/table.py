@@ -1,7 +1,8 @@
-"""What a bench measured, as lines of one table; ``python tests/benchmarks/table.py`` runs every bench and prints it.
+"""What a bench measured, as lines of one table; ``python tests/benchmarks/table.py`` runs every
+bench and prints it.
 
-A bench calls `report` once for each figure. Run alone it prints its lines as they come; `make bench` collects the lines
-of all benches and prints them together at the end.
+A bench calls `report` once for each figure. Run alone it prints its lines as they come;
+`make bench` collects the lines of all benches and prints them together at the end.
 
     python tests/benchmarks/table.py [bench_llm bench_overlap ...]
 """
@@ -23,14 +24,16 @@ from typing import Any
 
 #: The file that lines are added to while all benches run.
 LINES = "FACTAUDIT_BENCH_LINES"
-#: Seconds after which a bench is ended: one that waits for a server that has died would wait for ever.
+#: Seconds after which a bench is ended: one that waits for a server that has died would wait for
+#: ever.
 LONGEST = 3600
 _HEAD = "| work | ours | peer | limit |\n|---|--:|--:|---|"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What some work took: seconds of the CPU (all threads), seconds by the clock, its result, and peak memory."""
+    """What some work took: seconds of the CPU (all threads), seconds by the clock, its result, and
+    peak memory."""
 
     cpu: float
     wall: float
@@ -49,13 +52,16 @@ def clocked(work: Callable[[], Any], runs: int = 1) -> Cost:
 
 
 def spawned(*command: str | Path, runs: int = 1) -> Cost:
-    """The run of several of a process, with all that it started, that took the least CPU; the result is its output."""
+    """The run of several of a process, with all that it started, that took the least CPU; the
+    result is its output."""
     # Linux counts kilobytes, macOS bytes.
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     costs = []
     for _ in range(runs):
         wall = time.perf_counter()
-        with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            [sys.executable, *command], stdout=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout is not None
             said = process.stdout.read()
             _, status, used = os.wait4(process.pid, 0)
@@ -68,7 +74,8 @@ def spawned(*command: str | Path, runs: int = 1) -> Cost:
 
 
 def run_in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
-    """What ``work`` gives, run in another process: on Linux the peak of what is `spawned` begins at this one's."""
+    """What ``work`` gives, run in another process: on Linux the peak of what is `spawned` begins at
+    this one's."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
@@ -123,12 +130,17 @@ def main() -> int:
             print(f"== {bench.name}", flush=True)
             settings = {**os.environ, LINES: str(lines)}
             try:
-                code = subprocess.run([sys.executable, bench], env=settings, timeout=LONGEST, check=False).returncode
+                code = subprocess.run(
+                    [sys.executable, bench], env=settings, timeout=LONGEST, check=False
+                ).returncode
             except subprocess.TimeoutExpired:
                 code = f"more than {LONGEST} s"
             failed += [f"{bench.name}: {code}"] if code else []
         table = lines.read_text(encoding="utf-8")
-    print(f"\n{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n\n{_HEAD}\n{table}")
+    print(
+        f"\n{os.cpu_count()} cores, {platform.machine()}, Python"
+        f" {platform.python_version()}\n\n{_HEAD}\n{table}"
+    )
     print(*failed, sep="\n")
     return bool(failed)
 

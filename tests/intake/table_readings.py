@@ -23,5 +23,7 @@ def describe_tables(tables: LoadedTables) -> dict[str, Any]:
     found["people"] = 0 if people is None else people["annotator"].nunique()
     found["evaluators"] = {}
     for name, rows in [] if verdicts is None else verdicts.groupby("evaluator"):
-        found["evaluators"][name] = write_values(rows.set_index("claim_id")["prediction"].reindex(claims["claim_id"]))
+        found["evaluators"][name] = write_values(
+            rows.set_index("claim_id")["prediction"].reindex(claims["claim_id"])
+        )
     return found

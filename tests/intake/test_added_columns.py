@@ -1,4 +1,5 @@
-"""Columns that teams add to tools' logs and to published sets, and names that tools give to what all logs have."""
+"""Columns that teams add to tools' logs and to published sets, and names that tools give to what
+all logs have."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def list_evaluators(loaded: LoadedTables) -> list[str]:
 
 def test_an_app_of_ragas_is_the_system(tmp_path: Path) -> None:
     labels = [*map(int, L)]
-    loaded = load_csv(tmp_path, {"app": SYSTEMS, **RAGAS, "faithfulness": FIRST_SCORES, "human": labels})
+    loaded = load_csv(
+        tmp_path, {"app": SYSTEMS, **RAGAS, "faithfulness": FIRST_SCORES, "human": labels}
+    )
     assert loaded.claims is not None
     assert [*loaded.claims["system"]] == SYSTEMS
     assert (list_labels(loaded), list_evaluators(loaded)) == (L, ["faithfulness"])
@@ -47,8 +50,13 @@ def test_an_app_of_ragas_is_the_system(tmp_path: Path) -> None:
 def test_a_mode_behind_a_measure_of_ragas_leaves_it_a_measure(tmp_path: Path) -> None:
     """It was taken for an answer key of the metrics, or asked about."""
     measured = {"factual_correctness(mode=f1)": SECOND_SCORES, "faithfulness": FIRST_SCORES}
-    loaded = load_csv(tmp_path, {**RAGAS, **measured, "annotator_verdict": spell(L, "pass", "fail")})
-    assert (list_labels(loaded), list_evaluators(loaded)) == (L, ["factual_correctness(mode=f1)", "faithfulness"])
+    loaded = load_csv(
+        tmp_path, {**RAGAS, **measured, "annotator_verdict": spell(L, "pass", "fail")}
+    )
+    assert (list_labels(loaded), list_evaluators(loaded)) == (
+        L,
+        ["factual_correctness(mode=f1)", "faithfulness"],
+    )
 
 
 @pytest.mark.parametrize("name", ["human_groundedness", "annotator_1", "gold"])
@@ -58,7 +66,8 @@ def test_a_column_of_people_beside_a_metric_is_the_label(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"), [("dataset", "source_ds"), ("system", "model_id"), ("system", "generation_model_name")]
+    ("ours", "theirs"),
+    [("dataset", "source_ds"), ("system", "model_id"), ("system", "generation_model_name")],
 )
 def test_names_of_data_sets_and_systems(ours: str, theirs: str, tmp_path: Path) -> None:
     loaded = load_csv(tmp_path, {**labelled, theirs: SYSTEMS, "gpt4_score": FIRST_SCORES})

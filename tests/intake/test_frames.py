@@ -33,7 +33,8 @@ replies = [{"score": score, "reason": "as it says"} for score in FIRST_SCORES]
 
 @pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame, pa.table])
 @pytest.mark.parametrize(
-    ("column", "cells", "judges"), [("judge", replies, {"judge": A}), ("scores", scores_by_name, by_name)]
+    ("column", "cells", "judges"),
+    [("judge", replies, {"judge": A}), ("scores", scores_by_name, by_name)],
 )
 def test_objects_in_the_cells_of_a_frame_are_columns(
     make_frame: Callable[[Any], Any], column: str, cells: list[Any], judges: dict[str, str]
@@ -56,10 +57,20 @@ def test_classes_of_an_arrow_table_have_their_names(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "claim"),
-    [("Text", "Satz"), ("texto", "afirmación"), ("text", "claim"), ("文本", "句子"), ("参考", "回答")],
+    [
+        ("Text", "Satz"),
+        ("texto", "afirmación"),
+        ("text", "claim"),
+        ("文本", "句子"),
+        ("参考", "回答"),
+    ],
 )
-def test_a_mere_text_is_the_document_beside_what_is_called_a_sentence(text: str, claim: str) -> None:
+def test_a_mere_text_is_the_document_beside_what_is_called_a_sentence(
+    text: str, claim: str
+) -> None:
     """German texts were the claims, and their sentences were lost."""
-    frame = pd.DataFrame({text: DOCS, claim: CLAIMS, "human": spell(L, "yes", "no"), "judge": FIRST_SCORES})
+    frame = pd.DataFrame(
+        {text: DOCS, claim: CLAIMS, "human": spell(L, "yes", "no"), "judge": FIRST_SCORES}
+    )
     found = describe_tables(load_input_tables([frame]))
     assert (found["claim"], found["doc"], found["labels"]) == (CLAIMS[0], DOCS[0], L)

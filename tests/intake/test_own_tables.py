@@ -1,4 +1,5 @@
-"""Tables that are valid in our own schema are read by it alone: everyday further columns change no figure."""
+"""Tables that are valid in our own schema are read by it alone: everyday further columns change no
+figure."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def repeat_values(*values: Any) -> list[Any]:
 #: Columns that people's tables have beside ours, with the values that they have there.
 EVERYDAY_COLUMNS: dict[str, list[Any]] = {
     name: repeat_values(*values)
-    for name, values in yaml.safe_load((Path(__file__).parent / "everyday_columns.yaml").read_text("utf-8")).items()
+    for name, values in yaml.safe_load(
+        (Path(__file__).parent / "everyday_columns.yaml").read_text("utf-8")
+    ).items()
 }
 
 CLAIMS: dict[str, list[Any]] = {
@@ -40,14 +43,22 @@ CLAIMS: dict[str, list[Any]] = {
     "claim": [f"The river {i} runs past a town." for i in range(N)],
     "label": LABELS,
 }
-VERDICTS: dict[str, list[Any]] = {"claim_id": IDS, "evaluator": ["judge"] * N, "prediction": PREDICTIONS}
+VERDICTS: dict[str, list[Any]] = {
+    "claim_id": IDS,
+    "evaluator": ["judge"] * N,
+    "prediction": PREDICTIONS,
+}
 
 
 def compute_figures(claims: Any, verdicts: Any) -> Any:
-    return fa.compare(claims, verdicts, audits=["rates", "quantification", "differences"], replicates=0).audits
+    return fa.compare(
+        claims, verdicts, audits=["rates", "quantification", "differences"], replicates=0
+    ).audits
 
 
-def write_tables(folder: Path, suffix: str, claims: pd.DataFrame, verdicts: pd.DataFrame) -> list[Path]:
+def write_tables(
+    folder: Path, suffix: str, claims: pd.DataFrame, verdicts: pd.DataFrame
+) -> list[Path]:
     paths = [folder / f"claims{suffix}", folder / f"verdicts{suffix}"]
     for path, table in zip(paths, (claims, verdicts), strict=True):
         if suffix == ".parquet":
@@ -108,8 +119,12 @@ def test_further_columns_change_no_cell_of_files(suffix: str, tmp_path: Path, pl
         pd.testing.assert_frame_equal(loaded.verdicts, alone.verdicts, obj=column)
 
 
-def test_words_for_labels_make_no_evaluator_of_a_further_column(capsys: pytest.CaptureFixture[str]) -> None:
-    claims = pd.DataFrame(CLAIMS | {"label": ["supported" if x else "refuted" for x in LABELS]} | EVERYDAY_COLUMNS)
+def test_words_for_labels_make_no_evaluator_of_a_further_column(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    claims = pd.DataFrame(
+        CLAIMS | {"label": ["supported" if x else "refuted" for x in LABELS]} | EVERYDAY_COLUMNS
+    )
     plain = compute_figures(pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS))
     claims = claims.drop(columns="annotator")
     assert compute_figures(claims, pd.DataFrame(VERDICTS | {"status": ["ok"] * N})) == plain
@@ -119,8 +134,14 @@ def test_words_for_labels_make_no_evaluator_of_a_further_column(capsys: pytest.C
 
 
 def test_an_option_makes_no_evaluator_of_a_further_column(tmp_path: Path) -> None:
-    verdicts = {"claim_id": IDS, "evaluator": ["judge"] * N, "score": [0.4 if x else 0.2 for x in PREDICTIONS]}
-    paths = write_tables(tmp_path, ".csv", pd.DataFrame(CLAIMS | EVERYDAY_COLUMNS), pd.DataFrame(verdicts))
+    verdicts = {
+        "claim_id": IDS,
+        "evaluator": ["judge"] * N,
+        "score": [0.4 if x else 0.2 for x in PREDICTIONS],
+    }
+    paths = write_tables(
+        tmp_path, ".csv", pd.DataFrame(CLAIMS | EVERYDAY_COLUMNS), pd.DataFrame(verdicts)
+    )
     loaded = load_tables(paths, parse_column_mapping_options(threshold=("score=0.3",)))
     assert loaded.claims is not None
     assert loaded.claims["label"].tolist() == LABELS
@@ -142,8 +163,11 @@ def test_rows_of_several_annotators_are_no_claims_each() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_further_columns_change_no_figure_of_the_command(suffix: str, tmp_path: Path, call: Any) -> None:
-    """All that an audit computes of each claim; only what is told by columns to group by may be more."""
+def test_further_columns_change_no_figure_of_the_command(
+    suffix: str, tmp_path: Path, call: Any
+) -> None:
+    """All that an audit computes of each claim; only what is told by columns to group by may be
+    more."""
     claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
     figures = []
     for name, further in (("plain", {}), ("further", EVERYDAY_COLUMNS)):
@@ -154,24 +178,38 @@ def test_further_columns_change_no_figure_of_the_command(suffix: str, tmp_path: 
         assert code == 0, err
         assert "columns   " not in out, "a reading is told, where none was needed"
         results = json.loads((folder / "run/results.json").read_text(encoding="utf-8"))
-        figures.append({audit: results["audits"][audit] for audit in ("rates", "quantification", "differences")})
+        figures.append(
+            {
+                audit: results["audits"][audit]
+                for audit in ("rates", "quantification", "differences")
+            }
+        )
     assert figures[0] == figures[1]
 
 
 def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
-    """It was ignored, and there was nothing to audit. Where an audit has no verdicts else, it needs no option."""
-    table = pd.DataFrame({"dataset": "d", "doc": "The text.", "claim": [f"Claim {i}." for i in range(N)]})
+    """It was ignored, and there was nothing to audit. Where an audit has no verdicts else, it needs
+    no option."""
+    table = pd.DataFrame(
+        {"dataset": "d", "doc": "The text.", "claim": [f"Claim {i}." for i in range(N)]}
+    )
     table = table.assign(
-        label=LABELS, summac_conv=[0.9 if one else 0.1 for one in PREDICTIONS], batch=[0, 1] * (N // 2)
+        label=LABELS,
+        summac_conv=[0.9 if one else 0.1 for one in PREDICTIONS],
+        batch=[0, 1] * (N // 2),
     )
     table["claude-3.5"] = ["Yes" if one else "No" for one in PREDICTIONS]
     path = tmp_path / "claims.csv"
     table.to_csv(path, index=False)
-    verdicts = load_tables([path], parse_column_mapping_options(evaluator=("summac_conv",))).verdicts
+    verdicts = load_tables(
+        [path], parse_column_mapping_options(evaluator=("summac_conv",))
+    ).verdicts
     assert verdicts is not None
     assert [*verdicts["evaluator"].unique()] == ["summac_conv"]
     assert verdicts["prediction"].tolist() == PREDICTIONS
-    rates = fa.compare(table, evaluators=["summac_conv"], audits=["rates"], replicates=0).table("rates")
+    rates = fa.compare(table, evaluators=["summac_conv"], audits=["rates"], replicates=0).table(
+        "rates"
+    )
     assert [*rates["evaluator"].unique()] == ["summac_conv"]
     code, out, err = call("audit", path, "--out", tmp_path / "run", "--replicates", 0)
     assert code == 0, err
@@ -180,9 +218,14 @@ def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
 
 
 def test_an_annotator_may_be_called_0():
-    """Worker 0's votes were given to the first place of the list, where worker 1's replaced them."""
+    """Worker 0's votes were given to the first place of the list, where worker 1's replaced
+    them."""
     rows = [
-        {"doc": "The text.", "claim": f"Claim {i}.", "votes": [{"worker": k, "label": one} for k in (1, 0)]}
+        {
+            "doc": "The text.",
+            "claim": f"Claim {i}.",
+            "votes": [{"worker": k, "label": one} for k in (1, 0)],
+        }
         for i, one in enumerate(LABELS)
     ]
     mapping = {"columns": {"label": "votes[].label", "annotator": "votes[].worker"}}
@@ -193,7 +236,8 @@ def test_an_annotator_may_be_called_0():
 
 
 def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:
-    """An evaluator and people beside our labels were lost unsaid; a label that the user named was not taken."""
+    """An evaluator and people beside our labels were lost unsaid; a label that the user named was
+    not taken."""
     claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
     paths = write_tables(tmp_path, ".csv", claims, verdicts)
     alone = load_tables(paths)

@@ -29,7 +29,9 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def run_on_terminal(monkeypatch: pytest.MonkeyPatch, typed: str, *arguments: object) -> tuple[int, str]:
+def run_on_terminal(
+    monkeypatch: pytest.MonkeyPatch, typed: str, *arguments: object
+) -> tuple[int, str]:
     shown = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
     monkeypatch.setattr(sys, "stdout", shown)
@@ -38,8 +40,12 @@ def run_on_terminal(monkeypatch: pytest.MonkeyPatch, typed: str, *arguments: obj
     return int(stop.value.code or 0), shown.getvalue()
 
 
-@pytest.mark.parametrize(("typed", "share"), [("1\n", "66.7%"), ("2\n1\n", "33.3%"), ("9\nx\n1\n", "66.7%")])
-def test_the_answer_is_what_is_read(typed: str, share: str, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("typed", "share"), [("1\n", "66.7%"), ("2\n1\n", "33.3%"), ("9\nx\n1\n", "66.7%")]
+)
+def test_the_answer_is_what_is_read(
+    typed: str, share: str, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, shown = run_on_terminal(monkeypatch, typed, "inspect", table)
     assert code == 0
     assert "unclear   human_label (1, 2): from which value on is a claim supported" in shown

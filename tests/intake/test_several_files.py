@@ -1,4 +1,5 @@
-"""Claims, labels and judgements in files of their own (those that are simply joined: several.jsonl)."""
+"""Claims, labels and judgements in files of their own (those that are simply joined:
+several.jsonl)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ from factaudit.tables import table_loading
 IDS = [f"q{i}" for i in range(N)]
 TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
 CLAIMS_TABLE: dict[str, Any] = {**TEXTS, "human_label": [int(digit) for digit in L]}
-LABELLED_CLAIMS: dict[str, Any] = {"claim_id": IDS, "claim": CLAIMS, "label": [int(digit) for digit in L]}
+LABELLED_CLAIMS: dict[str, Any] = {
+    "claim_id": IDS,
+    "claim": CLAIMS,
+    "label": [int(digit) for digit in L],
+}
 OTHER = "1001011001"
 #: A file for each annotator.
 BY_ANNOTATOR: dict[str, dict[str, Any]] = {
@@ -50,8 +55,14 @@ def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
 
 
 def test_two_runs_of_an_evaluator_are_told_apart_by_a_column(tmp_path: Path, call) -> None:
-    """With --columns repeat=run, audits had no judgements at all: they read repeat 0, and people count from 1."""
-    runs = {"id": IDS * 2, "judge": ["gpt4"] * 2 * N, "score": FIRST_SCORES + SECOND_SCORES, "run": [1] * N + [2] * N}
+    """With --columns repeat=run, audits had no judgements at all: they read repeat 0, and people
+    count from 1."""
+    runs = {
+        "id": IDS * 2,
+        "judge": ["gpt4"] * 2 * N,
+        "score": FIRST_SCORES + SECOND_SCORES,
+        "run": [1] * N + [2] * N,
+    }
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "runs.csv": runs})
     with pytest.raises(InputError, match="where it was asked again, say which time"):
         load_input_tables(paths)
@@ -89,7 +100,9 @@ def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
             "input": "Is it so?",
             "actualOutput": CLAIMS[k],
             "retrievalContext": [DOCS[k]],
-            "metricsData": [{**metric, "score": FIRST_SCORES[k], "success": FIRST_SCORES[k] >= 0.5}],
+            "metricsData": [
+                {**metric, "score": FIRST_SCORES[k], "success": FIRST_SCORES[k] >= 0.5}
+            ],
         }
         for k in range(N)
     ]
@@ -110,10 +123,16 @@ def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
 
 
 @pytest.mark.parametrize("columns", [{"claim": CLAIMS, "context": DOCS}, {}])
-def test_claims_of_differently_named_files_have_the_same_ids(columns: dict[str, Any], tmp_path: Path) -> None:
+def test_claims_of_differently_named_files_have_the_same_ids(
+    columns: dict[str, Any], tmp_path: Path
+) -> None:
     for name, scores in (("monday.csv", FIRST_SCORES), ("tuesday.csv", SECOND_SCORES)):
-        (tmp_path / name).write_bytes(make_csv({**columns, "human": [int(x) for x in L], "gpt4_score": scores}))
-    monday, tuesday = (load_input_tables([tmp_path / name]).claims for name in ("monday.csv", "tuesday.csv"))
+        (tmp_path / name).write_bytes(
+            make_csv({**columns, "human": [int(x) for x in L], "gpt4_score": scores})
+        )
+    monday, tuesday = (
+        load_input_tables([tmp_path / name]).claims for name in ("monday.csv", "tuesday.csv")
+    )
     assert monday is not None
     assert tuesday is not None
     assert monday["claim_id"].tolist() == tuesday["claim_id"].tolist()
@@ -125,6 +144,8 @@ def test_a_json_file_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "rows.json").write_text(json.dumps({"results": rows}))
     parsed: list[int] = []
     parse = json.loads
-    monkeypatch.setattr(json, "loads", lambda text, **options: (parsed.append(len(text)), parse(text, **options))[1])
+    monkeypatch.setattr(
+        json, "loads", lambda text, **options: (parsed.append(len(text)), parse(text, **options))[1]
+    )
     assert load_input_tables([tmp_path / "rows.json"]).claims is not None
     assert sum(size > 1000 for size in parsed) == 1

@@ -1,15 +1,18 @@
-"""Files as tools, spreadsheets and people write them: each is read rightly, asked about with a command that reads it
-rightly, or refused with the reason; none is read wrongly.
+"""Files as tools, spreadsheets and people write them: each is read rightly, asked about with a
+command that reads it rightly, or refused with the reason; none is read wrongly.
 
-A case is some files, what people and the judges say of its claims (a digit or ``-`` each), and how it ends where it is
-not read: ``asked``, or what the refusal says. Whatever is offered reads the files, or asks one thing more; ``offered``:
-false where no offer alone is the right reading, which the user has to say. ``doc``, ``claim``, ``systems``: where they
-matter.
+A case is some files, what people and the judges say of its claims (a digit or ``-`` each), and how
+it ends where it is
+not read: ``asked``, or what the refusal says. Whatever is offered reads the files, or asks one
+thing more; ``offered``: false where no offer alone is the right reading, which the user has to say.
+``doc``, ``claim``, ``systems``: where they matter.
 
 - everyday.jsonl: what most people have; nearly all of it is read without a question;
 - several.jsonl: claims, labels and judgements in files of their own, which are joined;
-- shapes.jsonl: hostile ones (in all three ``<claim 3>`` and ``<doc 3>`` stand for those of `town_tables`);
-- gauntlet: real exports of tools, and what each says (readings.yaml), written down before any was read.
+- shapes.jsonl: hostile ones (in all three ``<claim 3>`` and ``<doc 3>`` stand for those of
+  `town_tables`);
+- gauntlet: real exports of tools, and what each says (readings.yaml), written down before any was
+  read.
 """
 
 from __future__ import annotations
@@ -74,34 +77,48 @@ def read_lines(name: str) -> list[dict[str, Any]]:
 
 
 def make_town_case(row: Mapping[str, Any]) -> Case:
-    contents = row["files"] if "files" in row else {row["file"]: row if "base64" in row else row["text"]}
+    contents = (
+        row["files"] if "files" in row else {row["file"]: row if "base64" in row else row["text"]}
+    )
     files = {}
     for name, content in contents.items():
         if isinstance(content, str):
-            text = re.sub(r"<(claim|doc) (\d)>", lambda found: TEXTS[found[1]][int(found[2])], content)
+            text = re.sub(
+                r"<(claim|doc) (\d)>", lambda found: TEXTS[found[1]][int(found[2])], content
+            )
             files[name] = text.encode()
         else:
             files[name] = base64.b64decode(content["base64"])
-    expected = {"claims": len(row["labels"]), "people": row.get("people", 0), "evaluators": row.get("judges", {})}
+    expected = {
+        "claims": len(row["labels"]),
+        "people": row.get("people", 0),
+        "evaluators": row.get("judges", {}),
+    }
     expected |= {key: row[key] for key in ("labels", "doc", "systems") if key in row}
     return Case(files, expected, row.get("ends", "right"), row.get("offered", True))
 
 
 def make_gauntlet_case(name: str, row: Mapping[str, Any]) -> Case:
     files = {file: (FOLDER / "gauntlet" / file).read_bytes() for file in row.get("files", [name])}
-    expected = {key: value for key, value in row.items() if key not in ("shape", "files", "asks", "refuses")}
+    expected = {
+        key: value for key, value in row.items() if key not in ("shape", "files", "asks", "refuses")
+    }
     expected = {"labels": "-" * row["claims"], "people": 0, "evaluators": {}, **expected}
     return Case(files, expected, "asked" if row.get("asks") else row.get("refuses", "right"))
 
 
 EVERYDAY = {row["name"]: make_town_case(row) for row in read_lines("everyday.jsonl")}
 SEVERAL = {row["name"]: make_town_case(row) for row in read_lines("several.jsonl")}
-HOSTILE = {f"{row['file']} {at}": make_town_case(row) for at, row in enumerate(read_lines("shapes.jsonl"))}
+HOSTILE = {
+    f"{row['file']} {at}": make_town_case(row) for at, row in enumerate(read_lines("shapes.jsonl"))
+}
 READINGS = yaml.safe_load((FOLDER / "gauntlet/readings.yaml").read_text(encoding="utf-8"))
 GAUNTLET = {name: make_gauntlet_case(name, row) for name, row in READINGS.items()}
 CASES = [
     pytest.param(case, marks=[pytest.mark.slow] if at < len(HOSTILE) and at % 8 else [], id=name)
-    for at, (name, case) in enumerate([*HOSTILE.items(), *EVERYDAY.items(), *SEVERAL.items(), *GAUNTLET.items()])
+    for at, (name, case) in enumerate(
+        [*HOSTILE.items(), *EVERYDAY.items(), *SEVERAL.items(), *GAUNTLET.items()]
+    )
 ]
 
 
@@ -153,14 +170,17 @@ def test_commands_that_are_offered_work_and_one_reads_rightly(
     commands = [line[10:] for line in commands]
     for command in commands:
         done = CliRunner().invoke(cli, shlex.split(command)[1:], standalone_mode=False)
-        asks_more = command != commands[0] and "can be read in more than one way" in str(done.exception)
+        asks_more = command != commands[0] and "can be read in more than one way" in str(
+            done.exception
+        )
         assert done.exit_code == 0 or asks_more, command
     assert case.expected in [{key: one[key] for key in case.expected} for one in loaded]
     assert len({*commands}) == len(commands)
 
 
 def test_every_verb_reads_the_sheet_that_is_named(tmp_path: Path, call: Any) -> None:
-    """One that looked into the workbook again, without the sheet, asked the same question for ever."""
+    """One that looked into the workbook again, without the sheet, asked the same question for
+    ever."""
     pytest.importorskip("openpyxl", reason="needs the [excel] extra")
     path = FOLDER / "gauntlet/two_sheets.xlsx"
     for command in (["audit", path, "--out", tmp_path / "run"], ["inspect", path]):

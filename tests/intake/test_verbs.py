@@ -29,18 +29,34 @@ PLAIN: dict[str, list[Any]] = {
     "case_id": [f"q{i}" for i in range(N)],
     "model": [["m1", "m2"][i % 2] for i in range(N)],
     "answer": [f"The bridge {i} was built in {1900 + i}." for i in range(N)],
-    "context": [f"Bridge {i}, of iron, was built in {1900 + i} and painted later." for i in range(N)],
+    "context": [
+        f"Bridge {i}, of iron, was built in {1900 + i} and painted later." for i in range(N)
+    ],
     "human_label": ["good" if x else "bad" for x in LABELS],
     "gpt": SCORES,
 }
-WORDS = ["--labels", "good=1,bad=0", "--scale", "gpt=1:5", "--threshold", "gpt=3", "--evaluator", "gpt"]
-OPTIONS = {"labels": ["good=1,bad=0"], "scale": ["gpt=1:5"], "threshold": ["gpt=3"], "evaluator": ["gpt"]}
+WORDS = [
+    "--labels",
+    "good=1,bad=0",
+    "--scale",
+    "gpt=1:5",
+    "--threshold",
+    "gpt=3",
+    "--evaluator",
+    "gpt",
+]
+OPTIONS = {
+    "labels": ["good=1,bad=0"],
+    "scale": ["gpt=1:5"],
+    "threshold": ["gpt=3"],
+    "evaluator": ["gpt"],
+}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A way to write the table: ``write`` makes the file; options as arguments, and as `parse_column_mapping_options`
-    takes them."""
+    """A way to write the table: ``write`` makes the file; options as arguments, and as
+    `parse_column_mapping_options` takes them."""
 
     suffix: str
     write: Callable[[pd.DataFrame, Path], object]
@@ -51,7 +67,9 @@ class Case:
 
 def write_log(table: pd.DataFrame, path: Path) -> None:
     rows = [{"run": {"id": 7}, **row} for row in json.loads(table.to_json(orient="records"))]
-    path.write_text(json.dumps({"results": [{"input": row, "ok": None} for row in rows]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"results": [{"input": row, "ok": None} for row in rows]}), encoding="utf-8"
+    )
 
 
 def write_sheets(table: pd.DataFrame, path: Path) -> None:
@@ -63,8 +81,12 @@ def write_sheets(table: pd.DataFrame, path: Path) -> None:
 
 CASES = {
     "wide": Case(".csv", lambda table, path: table.to_csv(path, index=False)),
-    "no text": Case(".csv", lambda table, path: table.to_csv(path, index=False), leaves=("answer", "context")),
-    "semicolons": Case(".csv", lambda table, path: table.to_csv(path, index=False, sep=";", decimal=",")),
+    "no text": Case(
+        ".csv", lambda table, path: table.to_csv(path, index=False), leaves=("answer", "context")
+    ),
+    "semicolons": Case(
+        ".csv", lambda table, path: table.to_csv(path, index=False, sep=";", decimal=",")
+    ),
     "lines": Case(".jsonl", lambda table, path: table.to_json(path, orient="records", lines=True)),
     "parquet": Case(".parquet", lambda table, path: table.to_parquet(path)),
     "sheet": Case(".xlsx", write_sheets, ("--sheet", "all"), (("sheet", "all"),)),
@@ -76,7 +98,8 @@ CASES = {
         (("claim", "x1"),),
     ),
 }
-#: Of each verb that reads tables the command for a file; further verbs with ``--label`` belong here, too.
+#: Of each verb that reads tables the command for a file; further verbs with ``--label`` belong
+#: here, too.
 VERBS = {
     "inspect": ["inspect", "FILE"],
     "judge": ["judge", "FILE", "--evaluator", "random:seed=1", "--out", "judged.parquet"],
@@ -132,12 +155,18 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
 
 
 def test_every_verb_that_maps_columns_is_tried() -> None:
-    mapping_verbs = {name for name, verb in cli.commands.items() if any("--label" in one.opts for one in verb.params)}
+    mapping_verbs = {
+        name
+        for name, verb in cli.commands.items()
+        if any("--label" in one.opts for one in verb.params)
+    }
     assert mapping_verbs == {*VERBS}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_verbs_read_the_same(name: str, tmp_path: Path, monkeypatch, loaded: Readings, call) -> None:
+def test_all_verbs_read_the_same(
+    name: str, tmp_path: Path, monkeypatch, loaded: Readings, call
+) -> None:
     monkeypatch.chdir(tmp_path)
     path, arguments, mapping = write_case(name, tmp_path)
     right = describe_tables(load_input_tables([path], mapping))
@@ -158,7 +187,10 @@ def test_all_verbs_work_on_a_table_of_others(tmp_path: Path, monkeypatch, call) 
     for verb, command in VERBS.items():
         own = arguments if verb != "judge" else drop_evaluators(arguments)
         code, _, err = call(*[path if one == "FILE" else one for one in command], *own)
-        assert code == (2 if verb == "labels" else 0), (verb, err)  # nobody's labels in a column of their own
+        assert code == (2 if verb == "labels" else 0), (
+            verb,
+            err,
+        )  # nobody's labels in a column of their own
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -212,7 +244,9 @@ def make_levels(table: pd.DataFrame) -> pd.DataFrame:
     ],
     ids=["pandas", "arrow", "stream", "dataset", "levels", "index"],
 )
-def test_frames_are_read_as_their_files(make: Callable[[pd.DataFrame], Any], tmp_path: Path, loaded) -> None:
+def test_frames_are_read_as_their_files(
+    make: Callable[[pd.DataFrame], Any], tmp_path: Path, loaded
+) -> None:
     path, _, mapping = write_case("parquet", tmp_path)
     right = describe_tables(load_input_tables([path], mapping))
     loaded.clear()

@@ -1,4 +1,5 @@
-"""Ten claims on the opening hours of ten towns, what people and two judges say of them, and tables made of them."""
+"""Ten claims on the opening hours of ten towns, what people and two judges say of them, and tables
+made of them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ REVERSED_SCORES = [round(1 - x, 2) for x in FIRST_SCORES]
 TOWNS = ["Arle", "Brode", "Celm", "Dunt", "Erph", "Fosse", "Gand", "Hult", "Ivel", "Jarn"]
 CLAIMS = [f"The market of {town} opens at nine on Saturdays." for town in TOWNS]
 DOCS = [
-    f"{town}, a town on the river. Its market is open on Saturdays from nine to one, on no other day." for town in TOWNS
+    f"{town}, a town on the river. Its market is open on Saturdays from nine to one, on no other"
+    " day."
+    for town in TOWNS
 ]
 
 
@@ -27,7 +30,9 @@ def spell(digits: str, one: Any, zero: Any, none: Any = None) -> list[Any]:
     return [{"1": one, "0": zero}.get(digit, none) for digit in digits]
 
 
-def make_csv(columns: Columns, sep: str = ",", encoding: str = "utf-8", before: str = "", after: str = "") -> bytes:
+def make_csv(
+    columns: Columns, sep: str = ",", encoding: str = "utf-8", before: str = "", after: str = ""
+) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=sep, lineterminator="\n")
     writer.writerow(columns)
@@ -36,6 +41,10 @@ def make_csv(columns: Columns, sep: str = ",", encoding: str = "utf-8", before: 
 
 
 labelled = {"claim": CLAIMS, "context": DOCS, "human_label": [int(digit) for digit in L]}
-scores_by_name = [{"gpt4": a, "claude": b} for a, b in zip(FIRST_SCORES, SECOND_SCORES, strict=True)]
-maps = pa.array([[*scores.items()] for scores in scores_by_name], pa.map_(pa.string(), pa.float64()))
+scores_by_name = [
+    {"gpt4": a, "claude": b} for a, b in zip(FIRST_SCORES, SECOND_SCORES, strict=True)
+]
+maps = pa.array(
+    [[*scores.items()] for scores in scores_by_name], pa.map_(pa.string(), pa.float64())
+)
 by_name = {"scores.gpt4": A, "scores.claude": B}

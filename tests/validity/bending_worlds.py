@@ -1,7 +1,8 @@
-"""Claims of systems of different families and of different kinds, and grades: for audits of what bends an evaluator.
+"""Claims of systems of different families and of different kinds, and grades: for audits of what
+bends an evaluator.
 
-Documents are easy or hard, so that verdicts on one document go together; nothing else tells of a verdict in null
-worlds.
+Documents are easy or hard, so that verdicts on one document go together; nothing else tells of a
+verdict in null worlds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ FALSE_ALARMS = 0.15
 def draw_flags(
     units: ClaimUnits, sees: float | np.ndarray, alarms: float | np.ndarray, spread: float = 0.1
 ) -> np.ndarray:
-    """bool (n,): whether an evaluator rejects a claim: sees, alarms: its chances on errors and on correct claims."""
+    """bool (n,): whether an evaluator rejects a claim: sees, alarms: its chances on errors and on
+    correct claims."""
     place = units.dataset * units.world.documents + units.document
     hard = units.random.uniform(-spread, spread, place.max() + 1)[place]
     return units.draw_slips(np.clip(np.where(units.is_error, sees, alarms) + hard, 0, 1))
@@ -37,7 +39,8 @@ FAMILIES = {"gpt": 0.5, "claude": 1.0, "llama": 1.5}
 
 
 def draw_families(world: World, random: np.random.Generator) -> Tables:
-    """Systems of three families, one with fewer errors, and a judge of each; claims of four kinds from ten sources."""
+    """Systems of three families, one with fewer errors, and a judge of each; claims of four kinds
+    from ten sources."""
     names = list(FAMILIES)
     units = draw_units(replace(world, seen=1.0), random)
     family = units.system % len(names)
@@ -63,19 +66,24 @@ def draw_families(world: World, random: np.random.Generator) -> Tables:
     }
 
 
-#: The share of each grade from 1 to 5: people's, and those whose mean is higher by as much as is allowed.
+#: The share of each grade from 1 to 5: people's, and those whose mean is higher by as much as is
+#: allowed.
 PEOPLES_GRADES = np.full(5, 0.2)
 
 
 def raise_grades(shift: float) -> np.ndarray:
-    """The shares of grades whose mean is higher than people's by so much of the scale: more of the best grade."""
+    """The shares of grades whose mean is higher than people's by so much of the scale: more of the
+    best grade."""
     return PEOPLES_GRADES + shift * 2 * np.array([-0.2, -0.2, -0.2, -0.2, 0.8])
 
 
 @cache
 def find_latent_correlation(rank_correlation: float, shift: float) -> float:
     """The correlation of two normal qualities whose grades have this Spearman's ρ."""
-    edges = [ndtri(np.r_[1e-12, np.cumsum(each)[:-1], 1 - 1e-12]) for each in (PEOPLES_GRADES, raise_grades(shift))]
+    edges = [
+        ndtri(np.r_[1e-12, np.cumsum(each)[:-1], 1 - 1e-12])
+        for each in (PEOPLES_GRADES, raise_grades(shift))
+    ]
     ranks = [np.cumsum(each) - each / 2 for each in (PEOPLES_GRADES, raise_grades(shift))]
     points = np.stack(np.meshgrid(*edges, indexing="ij"), -1)
 
@@ -86,11 +94,16 @@ def find_latent_correlation(rank_correlation: float, shift: float) -> float:
         spread = [table.sum(1 - at) @ scaled[at] ** 2 for at in (0, 1)]
         return float(scaled[0] @ table @ scaled[1] / np.sqrt(spread[0] * spread[1]))
 
-    return brentq(lambda each: compute_rho(each) - rank_correlation, -0.1, 0.999) if rank_correlation else 0.0
+    return (
+        brentq(lambda each: compute_rho(each) - rank_correlation, -0.1, 0.999)
+        if rank_correlation
+        else 0.0
+    )
 
 
 def draw_graded_claims(world: World, random: np.random.Generator) -> Tables:
-    """People's grades from 1 to 5 and judges': Spearman's ρ and the mean difference stand at the limits of the checks.
+    """People's grades from 1 to 5 and judges': Spearman's ρ and the mean difference stand at the
+    limits of the checks.
 
     Documents are good or bad, and judges are mistaken of whole documents.
     """
@@ -99,9 +112,9 @@ def draw_graded_claims(world: World, random: np.random.Generator) -> Tables:
     shared = np.sqrt(world.shared)
 
     def draw_quality() -> np.ndarray:
-        return shared * random.normal(size=place.max() + 1)[place] + np.sqrt(1 - shared**2) * random.normal(
-            size=units.size
-        )
+        return shared * random.normal(size=place.max() + 1)[place] + np.sqrt(
+            1 - shared**2
+        ) * random.normal(size=units.size)
 
     quality = draw_quality()
     claims = units.make_claims((~units.is_error).astype(int)).assign(label=pd.NA)

@@ -1,7 +1,9 @@
-"""How often do the 95 % intervals of the audits hold the truth? Each figure that has an interval is tried.
+"""How often do the 95 % intervals of the audits hold the truth? Each figure that has an interval is
+tried.
 
-All replicates of a setting are data sets of one comparison, and the true figures are those of one more data set, which
-has many documents. An audit that is new is looked at as soon as it stands in `AUDITS`. `measure.py` prints the table.
+All replicates of a setting are data sets of one comparison, and the true figures are those of one
+more data set, which has many documents. An audit that is new is looked at as soon as it stands in
+`AUDITS`. `measure.py` prints the table.
 """
 
 from __future__ import annotations
@@ -21,11 +23,19 @@ import factaudit
 Row = dict[str, Any]
 #: What is audited of claims with verdicts; of settings that ask several times or give grades.
 AUDITS = (
-    *("rates", "differences", "discrimination", "consistency", "quantification", "headroom", "ranking"),
+    *(
+        "rates",
+        "differences",
+        "discrimination",
+        "consistency",
+        "quantification",
+        "headroom",
+        "ranking",
+    ),
     *("surface_bias", "covariates", "adjusted_bias", "factscore"),
 )
-#: Whose intervals are of something else than the figure of many documents: of the very threshold that was found; of
-#: systems that are themselves a sample (`influence.py` has Pearson's r).
+#: Whose intervals are of something else than the figure of many documents: of the very threshold
+#: that was found; of systems that are themselves a sample (`influence.py` has Pearson's r).
 OTHER_TARGETS = ("discrimination tuned_tpr", "discrimination tuned_tnr", "ranking pearson_r")
 #: Claims of the data set with the true figures.
 N_TRUE_CLAIMS = 100_000
@@ -33,12 +43,14 @@ N_TRUE_CLAIMS = 100_000
 
 @dataclass(frozen=True)
 class Setting:
-    """Systems answer about documents, some of which are hard: more errors, and evaluators that are less often right.
+    """Systems answer about documents, some of which are hard: more errors, and evaluators that are
+    less often right.
 
-    errors: the error rate of each system; tpr, tnr: of both evaluators; shared: how much of what makes a claim or a
-    verdict wrong is the document's (0 to 1); alike: how much evaluators share of what leads them astray; unscored: how
-    often the second gives no verdict; own: each system has documents of its own; uneven: 1 to 2 * claims - 1 claims a
-    document and system; longer: the harder a document, the more claims it has.
+    errors: the error rate of each system; tpr, tnr: of both evaluators; shared: how much of what
+    makes a claim or a verdict wrong is the document's (0 to 1); alike: how much evaluators share of
+    what leads them astray; unscored: how often the second gives no verdict; own: each system has
+    documents of its own; uneven: 1 to 2 * claims - 1 claims a document and system; longer: the
+    harder a document, the more claims it has.
     """
 
     name: str
@@ -64,7 +76,9 @@ class Setting:
 SETTINGS = make_worlds(Setting, WORLDS["covering"])
 
 
-def draw_documents(setting: Setting, n_datasets: int, random: np.random.Generator) -> dict[str, np.ndarray]:
+def draw_documents(
+    setting: Setting, n_datasets: int, random: np.random.Generator
+) -> dict[str, np.ndarray]:
     """Of each claim its data set, system, document and response, and how hard the document is."""
     shape = (n_datasets, setting.documents, len(setting.errors))
     dataset, document, system = (each.ravel() for each in np.indices(shape))
@@ -92,9 +106,13 @@ def draw_tables(setting: Setting, n_datasets: int, seed: int) -> tuple[pd.DataFr
         """Standard normal numbers; those of one document go together."""
         return sign * effect + np.sqrt(1 - setting.shared) * noise
 
-    is_error = ndtr(add_noise(1, random.normal(size=n))) > 1 - np.array(setting.errors)[drawn["system"]]
+    is_error = (
+        ndtr(add_noise(1, random.normal(size=n))) > 1 - np.array(setting.errors)[drawn["system"]]
+    )
     # A claim shares 0 to 5 of five pairs of words with its document.
-    texts = np.array([" ".join([*"abcdef"[: shared + 1], *"uvwxyz"[shared:]]) for shared in range(6)])
+    texts = np.array(
+        [" ".join([*"abcdef"[: shared + 1], *"uvwxyz"[shared:]]) for shared in range(6)]
+    )
     names = {
         "dataset": "dataset",
         "task": "dataset",
@@ -102,7 +120,9 @@ def draw_tables(setting: Setting, n_datasets: int, seed: int) -> tuple[pd.DataFr
         "doc_id": "document",
         "response_id": "response",
     }
-    claims = pd.DataFrame({column: np.char.add(column[0], drawn[key].astype(str)) for column, key in names.items()})
+    claims = pd.DataFrame(
+        {column: np.char.add(column[0], drawn[key].astype(str)) for column, key in names.items()}
+    )
     claims = claims.assign(
         claim_id=np.char.add("c", np.arange(n).astype(str)),
         label=(~is_error).astype(int),
@@ -114,20 +134,31 @@ def draw_tables(setting: Setting, n_datasets: int, seed: int) -> tuple[pd.DataFr
         own = np.sqrt(setting.alike) * common + np.sqrt(1 - setting.alike) * random.normal(size=n)
         least = np.where(is_error, 1 - setting.tnr[at], 1 - setting.tpr[at])
         for repeat in range(setting.repeats):
-            again = np.sqrt(0.8) * own + np.sqrt(0.2) * random.normal(size=n) if setting.repeats > 1 else own
-            # How far a verdict lies on the right side: beyond one half in the share TPR or TNR of the claims.
+            again = (
+                np.sqrt(0.8) * own + np.sqrt(0.2) * random.normal(size=n)
+                if setting.repeats > 1
+                else own
+            )
+            # How far a verdict lies on the right side: beyond one half in the share TPR or TNR of
+            # the claims.
             right = ndtr(add_noise(-1, again) - ndtri(least))
             score = np.where(is_error, 1 - right, right).round(3)
             is_lost = random.random(n) < (setting.unscored if name == "b" else 0)
-            table = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": name, "repeat": repeat})
+            table = pd.DataFrame(
+                {"claim_id": claims["claim_id"], "evaluator": name, "repeat": repeat}
+            )
             verdicts.append(
-                table.assign(score=np.where(is_lost, np.nan, score), status=np.where(is_lost, "error", "ok"))
+                table.assign(
+                    score=np.where(is_lost, np.nan, score), status=np.where(is_lost, "error", "ok")
+                )
             )
     both = pd.concat(verdicts, ignore_index=True)
     if setting.grades:
         quality, edges = add_noise(-1, random.normal(size=n)), [-1, 0, 0.5, 1]
         claims["grade"] = 1 + np.searchsorted(edges, quality + 0.5 * random.normal(size=n))
-        both["grade"] = 1 + np.searchsorted(edges, np.tile(quality, 2) + 0.7 * random.normal(size=2 * n) + 0.2)
+        both["grade"] = 1 + np.searchsorted(
+            edges, np.tile(quality, 2) + 0.7 * random.normal(size=2 * n) + 0.2
+        )
     return factaudit.validate_claims(claims), factaudit.validate_verdicts(both)
 
 

@@ -1,8 +1,11 @@
-"""How near are rates from few labels, and do their intervals hold? On real data and in simulated worlds.
+"""How near are rates from few labels, and do their intervals hold? On real data and in simulated
+worlds.
 
-*Real*: draws of labels from three fully labelled sets, every method on the same draws: mean |bias| over systems and
-draws, mean width and coverage of the intervals, and how many of the resolved pairs are resolved wrongly.
-*Simulated*: the share of intervals that hold the true rate of the corpus, or of the population; 93 to 98 % in order.
+*Real*: draws of labels from three fully labelled sets, every method on the same draws: mean |bias|
+over systems and draws, mean width and coverage of the intervals, and how many of the resolved pairs
+are resolved wrongly.
+*Simulated*: the share of intervals that hold the true rate of the corpus, or of the population; 93
+to 98 % in order.
 """
 
 from __future__ import annotations
@@ -25,19 +28,26 @@ from factaudit import Judgements
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import ESTIMATION_METHODS, Estimation
 from factaudit.estimate.rates import compare_pairs
-from factaudit.stats.sampling import StratifiedDraw, draw_first_phase, draw_next_phase, first_phase_budget
+from factaudit.stats.sampling import (
+    StratifiedDraw,
+    draw_first_phase,
+    draw_next_phase,
+    first_phase_budget,
+)
 
 #: Claims of each of the 11 sets that stand for systems in `aggrefact_scores`.
 PER_SET = 200
 
 
-# ---------------------------------------------------------------------------------------------------- the real sets
+# ---- the real sets
 
 
 def ragtruth(dataset: str, main: str, shared: Path) -> Corpus:
     found = convert("ragtruth-scores", [str(shared / "ragtruth" / "responses_test_scores.jsonl")])
     names = [main, *sorted(set(found.verdicts["evaluator"]) - {main})]
-    judged = Judgements.join(found.claims[found.claims["dataset"] == dataset].reset_index(drop=True), found.verdicts)
+    judged = Judgements.join(
+        found.claims[found.claims["dataset"] == dataset].reset_index(drop=True), found.verdicts
+    )
     (corpus,) = build_corpora(judged, "claim", names)
     return corpus
 
@@ -46,7 +56,12 @@ def aggrefact(seed: int, shared: Path) -> Corpus:
     judged = _aggrefact(shared)
     random = np.random.default_rng(seed)
     sets, names = judged.dataset_codes, judged.dataset_names
-    rows = np.concatenate([random.choice(np.flatnonzero(sets == s), PER_SET, replace=False) for s in range(len(names))])
+    rows = np.concatenate(
+        [
+            random.choice(np.flatnonzero(sets == s), PER_SET, replace=False)
+            for s in range(len(names))
+        ]
+    )
     claims = judged.claims.iloc[rows].reset_index(drop=True)
     claims = claims.assign(system=claims["dataset"], dataset="LLM-AggreFact")
     part = replace(
@@ -58,7 +73,9 @@ def aggrefact(seed: int, shared: Path) -> Corpus:
         status=judged.status[:, rows],
     )
     main = "factcg-base"
-    (corpus,) = build_corpora(part, "claim", [main, *(name for name in judged.evaluators if name != main)])
+    (corpus,) = build_corpora(
+        part, "claim", [main, *(name for name in judged.evaluators if name != main)]
+    )
     return corpus
 
 
@@ -79,7 +96,7 @@ def real_sets(shared: Path) -> dict[str, Callable[[int], Corpus]]:
     }
 
 
-# -------------------------------------------------------------------------------------------------------- one draw
+# ---- one draw
 
 
 def true_rates(corpus: Corpus) -> np.ndarray:
@@ -96,13 +113,18 @@ class Score:
 
 
 def simulate_labelling_budget(world: Corpus, budget: int, seed: int) -> Estimation:
-    """Draw a budget from a corpus whose labels are all known, in the phases that `sample` would, and label it."""
+    """Draw a budget from a corpus whose labels are all known, in the phases that `sample` would,
+    and label it."""
     random = np.random.default_rng([seed, budget])
     first = first_phase_budget(budget, len(world.systems))
-    draw = draw_first_phase(1 - world.score[0], world.system, first, random, world.stratum, first < budget)
+    draw = draw_first_phase(
+        1 - world.score[0], world.system, first, random, world.stratum, first < budget
+    )
     case = _reveal_labels(world, draw, seed)
     if first < budget:
-        draw = draw.append(draw_next_phase(case.error_probabilities, world.system, draw, budget - first, random))
+        draw = draw.append(
+            draw_next_phase(case.error_probabilities, world.system, draw, budget - first, random)
+        )
         case = _reveal_labels(world, draw, seed)
     return case
 
@@ -125,7 +147,9 @@ class Outcome:
     def row(self, method: str) -> tuple[float, float, float]:
         """Mean |bias|, mean width and coverage; NaN without intervals."""
         score = self.methods[method]
-        mean = [float(np.mean(values)) if values else np.nan for values in (score.width, score.covered)]
+        mean = [
+            float(np.mean(values)) if values else np.nan for values in (score.width, score.covered)
+        ]
         return float(np.mean(score.bias)), mean[0], mean[1]
 
 
@@ -152,7 +176,7 @@ def compare(corpus_of: Callable[[int], Corpus], budget: int, draws: int) -> Outc
     return outcome
 
 
-# ------------------------------------------------------------------------------------------------- simulated worlds
+# ---- simulated worlds
 
 
 @dataclass(frozen=True)
@@ -163,7 +187,11 @@ class Regime:
 
 
 REGIMES = tuple(
-    Regime(name, World(**{key: value for key, value in fields.items() if key != "budget"}), fields.get("budget", 120))
+    Regime(
+        name,
+        World(**{key: value for key, value in fields.items() if key != "budget"}),
+        fields.get("budget", 120),
+    )
     for name, fields in WORLDS["estimation"].items()
 )
 
@@ -187,8 +215,14 @@ def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, np.nda
         for target, truth in (("corpus", true_rates(corpus)), ("population", population)):
             aimed = replace(case, target=target)
             aimed.__dict__["posterior"] = case.posterior  # the labels say the same of both targets
-            for name in ("hierarchical", "regression-ppi", "labels") if target == "corpus" else ("hierarchical",):
+            for name in (
+                ("hierarchical", "regression-ppi", "labels")
+                if target == "corpus"
+                else ("hierarchical",)
+            ):
                 for one, true in zip(ESTIMATION_METHODS[name](aimed), truth, strict=True):
                     if not np.isnan(one.low):
-                        held.setdefault(f"{name}, {target}", []).append(one.low - 1e-9 <= true <= one.high + 1e-9)
+                        held.setdefault(f"{name}, {target}", []).append(
+                            one.low - 1e-9 <= true <= one.high + 1e-9
+                        )
     return {name: np.array(found) for name, found in held.items()}

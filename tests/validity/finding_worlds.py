@@ -1,7 +1,8 @@
-"""Claims, verdicts and what people said in which nothing is wrong, or one thing is, for each kind of audit.
+"""Claims, verdicts and what people said in which nothing is wrong, or one thing is, for each kind
+of audit.
 
-A family is what some audits need: systems, repeats, annotators, twins, chunks, biographies. Each draws a run of a
-`World`; the null worlds stand at the limit that a check tests wherever it has one.
+A family is what some audits need: systems, repeats, annotators, twins, chunks, biographies. Each
+draws a run of a `World`; the null worlds stand at the limit that a check tests wherever it has one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ Tables = dict[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class World:
-    """error: the share of wrong claims; shared: how far claims of a document go together (0: not at all)."""
+    """error: the share of wrong claims; shared: how far claims of a document go together (0: not at
+    all)."""
 
     name: str
     datasets: int = 2
@@ -71,8 +73,8 @@ class ClaimUnits:
         return (self.dataset * world.systems + self.system) * world.documents + self.document
 
     def draw_slips(self, probability: float | np.ndarray) -> np.ndarray:
-        """bool (n,): whether something happens to a claim; to all claims of a response alike as far as they go
-        together."""
+        """bool (n,): whether something happens to a claim; to all claims of a response alike as far
+        as they go together."""
         if not self.world.shared:
             return self.random.random(self.size) < probability
         common = self.random.random(int(self.response.max()) + 1)[self.response]
@@ -87,13 +89,22 @@ class ClaimUnits:
         table["doc_id"] = self.document.astype(str)
         return fa.validate_claims(table.assign(**({"claim": "a claim"} | columns)))
 
-    def make_verdicts(self, name: str, is_wrong: np.ndarray, score: np.ndarray | None = None) -> pd.DataFrame:
+    def make_verdicts(
+        self, name: str, is_wrong: np.ndarray, score: np.ndarray | None = None
+    ) -> pd.DataFrame:
         table = pd.DataFrame({"claim_id": np.arange(self.size).astype(str), "evaluator": name})
-        return table.assign(**({"prediction": (~is_wrong).astype(int)} if score is None else {"score": score}))
+        return table.assign(
+            **({"prediction": (~is_wrong).astype(int)} if score is None else {"score": score})
+        )
 
 
 def draw_units(world: World, random: np.random.Generator) -> ClaimUnits:
-    ranges = (range(world.datasets), range(world.systems), range(world.documents), range(world.claims))
+    ranges = (
+        range(world.datasets),
+        range(world.systems),
+        range(world.documents),
+        range(world.claims),
+    )
     dataset, system, document, _ = (each.ravel() for each in np.meshgrid(*ranges, indexing="ij"))
     units = ClaimUnits(world, dataset, system, document, np.zeros(len(dataset), dtype=bool), random)
     rate = np.full(units.size, world.error)
@@ -102,7 +113,7 @@ def draw_units(world: World, random: np.random.Generator) -> ClaimUnits:
     return replace(units, is_error=units.draw_slips(np.minimum(rate / world.seen, 1)))
 
 
-# ------------------------------------------------------------------------------------------- evaluators on systems
+# ---- evaluators on systems
 
 _WORDS = "abcdefghi"
 
@@ -110,8 +121,8 @@ _WORDS = "abcdefghi"
 def draw_systems(world: World, random: np.random.Generator) -> Tables:
     """Labels and predictions are exchangeable: each sees an error with the same chance.
 
-    So no rate is biased and evaluators are alike. TPR and TNR are 20 points apart (the limit itself) or less, systems
-    are alike, and words tell nothing.
+    So no rate is biased and evaluators are alike. TPR and TNR are 20 points apart (the limit
+    itself) or less, systems are alike, and words tell nothing.
     """
     units = draw_units(world, random)
     n, late = units.size, units.system >= world.systems // 2
@@ -128,9 +139,13 @@ def draw_systems(world: World, random: np.random.Generator) -> Tables:
         elif world.effect == "reversed":
             said = random.random(n) < np.where(late, world.error, world.error + world.size)
         elif at == 1 and world.effect == "one leans":
-            said = wrong ^ (random.random(n) < 0.2)  # BAcc is that of the first, TPR and TNR are the same
+            said = wrong ^ (
+                random.random(n) < 0.2
+            )  # BAcc is that of the first, TPR and TNR are the same
         elif at == 1 and world.effect == "opposite habits":
-            said = wrong & (random.random(n) < world.size)  # as far from BAcc 1 as the first, on the other side
+            said = wrong & (
+                random.random(n) < world.size
+            )  # as far from BAcc 1 as the first, on the other side
         elif at == 1 and world.effect == "other errors":
             said = wrong & (words >= 4)
         if score is None:
@@ -141,17 +156,25 @@ def draw_systems(world: World, random: np.random.Generator) -> Tables:
         doc=" ".join(_WORDS),
         claim=[" ".join([*_WORDS[: k + 1], *"qrstuvwxy"[k:]]) for k in words],
     )
-    return {"claims": claims, "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True))}
+    return {
+        "claims": claims,
+        "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True)),
+    }
 
 
 def _disturb_evaluator(
     units: ClaimUnits, wrong: np.ndarray, said: np.ndarray, late: np.ndarray, words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """What the first evaluator says where something is wrong with it, and its scores where they have a part."""
+    """What the first evaluator says where something is wrong with it, and its scores where they
+    have a part."""
     world, random, n = units.world, units.random, units.size
     size, chance = world.size, units.random.random(units.size)
-    # As many errors are predicted as labelled: an error rate is raised or lowered by the size of the effect.
-    raised, lowered = said | (chance < size / (1 - world.error)), said & (chance > size / world.error)
+    # As many errors are predicted as labelled: an error rate is raised or lowered by the size of
+    # the effect.
+    raised, lowered = (
+        said | (chance < size / (1 - world.error)),
+        said & (chance > size / world.error),
+    )
     if world.effect == "one leans":
         return said, None
     if world.effect == "misses errors":
@@ -180,7 +203,7 @@ def _disturb_evaluator(
     raise ValueError(world.effect)
 
 
-# ----------------------------------------------------------------------------------- repeats, twins, chunks, people
+# ---- repeats, twins, chunks, people
 
 
 def draw_repeats(world: World, random: np.random.Generator) -> Tables:
@@ -194,22 +217,32 @@ def draw_repeats(world: World, random: np.random.Generator) -> Tables:
             said = units.is_error ^ units.draw_slips(slip if at == 0 or not world.effect else 0.01)
             verdicts.append(units.make_verdicts(f"e{at}", said).assign(repeat=repeat))
     claims = units.make_claims((~units.is_error).astype(int))
-    return {"claims": claims, "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True))}
+    return {
+        "claims": claims,
+        "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True)),
+    }
 
 
 def draw_variants(world: World, random: np.random.Generator) -> Tables:
-    """Responses of four facts by a base and three variants, of which two move each score by as much as is allowed.
+    """Responses of four facts by a base and three variants, of which two move each score by as much
+    as is allowed.
 
     moves: one variant moves scores by more.
     """
     system, document, fact = (
-        one.ravel() for one in np.meshgrid(*map(np.arange, (world.systems, world.documents, 4)), indexing="ij")
+        one.ravel()
+        for one in np.meshgrid(*map(np.arange, (world.systems, world.documents, 4)), indexing="ij")
     )
     rows = []
     for dataset in range(world.datasets):
         # What makes one topic harder than another is the same for all systems and variants.
         topic = random.normal(0, 0.15, world.documents)[document]
-        for variant, move in (("base", 0.0), ("same", 0.0), ("up", MAX_CHANGE), ("down", -MAX_CHANGE)):
+        for variant, move in (
+            ("base", 0.0),
+            ("same", 0.0),
+            ("up", MAX_CHANGE),
+            ("down", -MAX_CHANGE),
+        ):
             if variant == "down" and world.effect == "moves":
                 move = -world.size
             share = 1 - world.error - 0.1 + topic + move
@@ -228,26 +261,39 @@ def draw_variants(world: World, random: np.random.Generator) -> Tables:
             )
     claims = pd.concat(rows, ignore_index=True).assign(claim="a claim", label=None)
     claims["claim_id"] = np.arange(len(claims)).astype(str)
-    verdicts = claims[["claim_id"]].assign(evaluator="e0", prediction=claims.pop("said").astype(int), status="ok")
+    verdicts = claims[["claim_id"]].assign(
+        evaluator="e0", prediction=claims.pop("said").astype(int), status="ok"
+    )
     return {"claims": fa.validate_claims(claims), "verdicts": fa.validate_verdicts(verdicts)}
 
 
 def draw_rewordings(world: World, random: np.random.Generator) -> Tables:
-    """Claims with two variants that mean the same and two that do not; as many verdicts fail as are allowed."""
+    """Claims with two variants that mean the same and two that do not; as many verdicts fail as are
+    allowed."""
     units = draw_units(world, random)
     ids = np.arange(units.size).astype(str)
     claims = units.make_claims(np.ones(units.size, dtype=int))
     allowed = {"same": MAX_FLIP_RATE, "changed": 1 - DecisionLimits().min_rate}
-    tables, passed = [claims.assign(variant_of=None, kind=None, expected=None)], np.zeros(units.size, dtype=bool)
+    tables, passed = (
+        [claims.assign(variant_of=None, kind=None, expected=None)],
+        np.zeros(units.size, dtype=bool),
+    )
     verdicts = [units.make_verdicts(f"e{at}", passed) for at in range(world.evaluators)]
     for expected, rate in allowed.items():
         for kind in ("a", "b"):
             made = [f"{each}-{expected}-{kind}" for each in ids]
-            columns = {"variant_of": ids, "kind": f"{expected} {kind}", "expected": expected, "label": None}
+            columns = {
+                "variant_of": ids,
+                "kind": f"{expected} {kind}",
+                "expected": expected,
+                "label": None,
+            }
             tables.append(claims.assign(claim_id=made, **columns))
             for at in range(world.evaluators):
                 is_off = at == 0 and kind == "a" and world.effect == expected
-                fails = units.draw_slips(world.size if is_off else rate if not world.effect else rate / 2)
+                fails = units.draw_slips(
+                    world.size if is_off else rate if not world.effect else rate / 2
+                )
                 says_zero = fails if expected == "same" else ~fails
                 verdicts.append(units.make_verdicts(f"e{at}", says_zero).assign(claim_id=made))
     return {
@@ -257,7 +303,8 @@ def draw_rewordings(world: World, random: np.random.Generator) -> Tables:
 
 
 def draw_chunks(world: World, random: np.random.Generator) -> Tables:
-    """Documents of two chunks, claims within one or across both; chunks turn one tenth of either kind to 0."""
+    """Documents of two chunks, claims within one or across both; chunks turn one tenth of either
+    kind to 0."""
     units = draw_units(world, random)
     across = random.random(units.size) < 0.5
     verdicts = []
@@ -269,8 +316,13 @@ def draw_chunks(world: World, random: np.random.Generator) -> Tables:
         verdicts.append(units.make_verdicts(f"e{at}", units.is_error))
         verdicts.append(units.make_verdicts(f"chunked-e{at}", units.is_error | slipped))
     words = np.where(across, "cat sat a dog", "the cat sat")
-    claims = units.make_claims((~units.is_error).astype(int), doc="The cat sat. A dog ran.", claim=words)
-    return {"claims": claims, "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True))}
+    claims = units.make_claims(
+        (~units.is_error).astype(int), doc="The cat sat. A dog ran.", claim=words
+    )
+    return {
+        "claims": claims,
+        "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True)),
+    }
 
 
 #: So many people judge each claim.
@@ -282,12 +334,15 @@ def _annotator_bacc(accuracy: float, error: float) -> float:
     hits = []
     for share in (1 - error, error):
         both_right, both_wrong = share * accuracy**2, (1 - share) * (1 - accuracy) ** 2
-        hits.append((both_right * accuracy + both_wrong * (1 - accuracy)) / (both_right + both_wrong))
+        hits.append(
+            (both_right * accuracy + both_wrong * (1 - accuracy)) / (both_right + both_wrong)
+        )
     return sum(hits) / 2
 
 
 def draw_annotated(world: World, random: np.random.Generator) -> Tables:
-    """Three people, whose BAcc against each other is what is asked of an evaluator, and evaluators as good as they."""
+    """Three people, whose BAcc against each other is what is asked of an evaluator, and evaluators
+    as good as they."""
     units = draw_units(replace(world, seen=1.0), random)
     asked = world.size if world.effect == "people disagree" else DecisionLimits().min_rate
     accuracy = brentq(lambda one: _annotator_bacc(one, world.error) - asked, 0.5, 1)
@@ -299,7 +354,11 @@ def draw_annotated(world: World, random: np.random.Generator) -> Tables:
         verdicts.append(units.make_verdicts(f"e{at}", wrong))
     people = [
         pd.DataFrame(
-            {"claim_id": np.arange(units.size).astype(str), "annotator": f"p{at}", "label": (~one).astype(int)}
+            {
+                "claim_id": np.arange(units.size).astype(str),
+                "annotator": f"p{at}",
+                "label": (~one).astype(int),
+            }
         )
         for at, one in enumerate(said)
     ]
@@ -310,13 +369,15 @@ def draw_annotated(world: World, random: np.random.Generator) -> Tables:
     }
 
 
-# ----------------------------------------------------------------------------------------------------- biographies
+# ---- biographies
 
 
 def draw_biography_rows(world: World, random: np.random.Generator) -> list[Row]:
-    """Rows of `dfactscore`: responses of 10 facts with 4 candidates of one name, judged by a verifier that errs.
+    """Rows of `dfactscore`: responses of 10 facts with 4 candidates of one name, judged by a
+    verifier that errs.
 
-    It finds an error supported with a chance of a fifth of the world's errors, on decoys as on other candidates.
+    It finds an error supported with a chance of a fifth of the world's errors, on decoys as on
+    other candidates.
     """
     rows = []
     errs = world.error / 5

@@ -1,13 +1,15 @@
-"""How often does each check warn where nothing is wrong, and how often where something is? Prints a table.
+"""How often does each check warn where nothing is wrong, and how often where something is? Prints a
+table.
 
     python tests/validity/findings.py [runs, default 200] [families, default all]
 
-A family is what some audits need: systems, repeats, annotators, chunks, biographies. Null: `finding_worlds.py`
-draws worlds in which what a check calls nothing wrong (`Check.null`) is true, at the limit of the check where it has
-one. A check should warn in at most 5 % of the runs. In worlds that are made for one check, one half of what it looks
-for is there and the other is not. Power: in half as many runs, the same with an effect of a stated size. `WORKERS`
-processes (by default as many as cores) share the worlds. The counts are kept in ``findings.json`` beside this file; a
-world that it has is not drawn again.
+A family is what some audits need: systems, repeats, annotators, chunks, biographies. Null:
+`finding_worlds.py` draws worlds in which what a check calls nothing wrong (`Check.null`) is true,
+at the limit of the check where it has one. A check should warn in at most 5 % of the runs. In
+worlds that are made for one check, one half of what it looks
+for is there and the other is not. Power: in half as many runs, the same with an effect of a stated
+size. `WORKERS` processes (by default as many as cores) share the worlds. The counts are kept in
+``findings.json`` beside this file; a world that it has is not drawn again.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ DRAWS = {
 
 @dataclass(frozen=True)
 class Family:
-    """What some audits need: their options by name, and the worlds in which nothing is wrong, or one thing is."""
+    """What some audits need: their options by name, and the worlds in which nothing is wrong, or
+    one thing is."""
 
     name: str
     audits: dict[str, Row]
@@ -82,21 +85,28 @@ def read_families() -> dict[str, Family]:
 FAMILIES = read_families()
 #: What a check reads beside the rows of its own audit.
 _ALSO_READ = {"iou": "rates", "adjustment": "quantification"}
-#: Worlds with more systems are drawn without calibrations, which grow with the square of their number: `adjustment`
-#: warns only where `bias` does.
+#: Worlds with more systems are drawn without calibrations, which grow with the square of their
+#: number: `adjustment` warns only where `bias` does.
 MAX_CALIBRATED_SYSTEMS = 6
 #: Checks of which the other worlds say nothing: their labels are too few for most pairs of systems.
 _OWN_WORLDS_ONLY = ("power",)
 
 
 def list_world_audits(family: Family, world: World) -> dict[str, Row]:
-    """The audits of a family with their options; of a world that was made for some checks those that they read."""
+    """The audits of a family with their options; of a world that was made for some checks those
+    that they read."""
     if world.made_for:
         declared = load_all_audits()
-        wanted = {name for name in family.audits if any(check.id in world.made_for for check in declared[name].checks)}
+        wanted = {
+            name
+            for name in family.audits
+            if any(check.id in world.made_for for check in declared[name].checks)
+        }
         wanted |= {_ALSO_READ[check] for check in world.made_for if check in _ALSO_READ}
     else:
-        wanted = family.audits.keys() - ({"adjusted_bias"} if world.systems > MAX_CALIBRATED_SYSTEMS else set())
+        wanted = family.audits.keys() - (
+            {"adjusted_bias"} if world.systems > MAX_CALIBRATED_SYSTEMS else set()
+        )
     return {name: options for name, options in family.audits.items() if name in wanted}
 
 
@@ -106,9 +116,14 @@ def list_tested_checks(audits: Iterable[str]) -> list[str]:
 
 
 def list_world_checks(family: Family, world: World) -> list[str]:
-    """The checks that a world is told for: all that its audits test, or those that it was made for."""
+    """The checks that a world is told for: all that its audits test, or those that it was made
+    for."""
     tested = list_tested_checks(list_world_audits(family, world))
-    return [check for check in tested if (check in world.made_for if world.made_for else check not in _OWN_WORLDS_ONLY)]
+    return [
+        check
+        for check in tested
+        if (check in world.made_for if world.made_for else check not in _OWN_WORLDS_ONLY)
+    ]
 
 
 def list_simulated_worlds() -> list[tuple[Family, str, World]]:
@@ -122,7 +137,9 @@ def list_simulated_worlds() -> list[tuple[Family, str, World]]:
     ]
 
 
-def collect_run_findings(family: Family, world: World, seed: Sequence[int], replicates: int = 400) -> list[Row]:
+def collect_run_findings(
+    family: Family, world: World, seed: Sequence[int], replicates: int = 400
+) -> list[Row]:
     """The findings of one run of a world."""
     random = np.random.default_rng(seed)
     if family.name == "biographies":
@@ -139,7 +156,8 @@ def collect_run_findings(family: Family, world: World, seed: Sequence[int], repl
 
 
 def count_warnings(family: Family, world: World, runs: int, seed: int = 7) -> Counter[str]:
-    """In how many runs each check failed or warned: that a test had no power is a caveat, and true."""
+    """In how many runs each check failed or warned: that a test had no power is a caveat, and
+    true."""
     found: Counter[str] = Counter()
     for run in range(runs):
         findings = collect_run_findings(family, world, (seed, run))
@@ -157,7 +175,9 @@ def simulate_world(family_name: str, kind: str, world: World, runs: int) -> list
     family = FAMILIES[family_name]
     found = count_warnings(family, world, runs)
     about = {"family": family_name, "kind": kind, "world": world.name, "runs": runs}
-    return [about | {"check": each, "warned": found[each]} for each in list_world_checks(family, world)]
+    return [
+        about | {"check": each, "warned": found[each]} for each in list_world_checks(family, world)
+    ]
 
 
 def read_stored_rows() -> list[Row]:
@@ -168,18 +188,34 @@ def main(runs: int = 200, *families: str) -> None:
     """Draw the worlds that are not stored yet, store their counts, and print all as a table."""
     stored = {(row["family"], row["kind"], row["world"]) for row in read_stored_rows()}
     worlds = [(family.name, kind, world) for family, kind, world in list_simulated_worlds()]
-    wanted = [each for each in worlds if (*each[:2], each[2].name) not in stored and each[0] in (families or FAMILIES)]
+    wanted = [
+        each
+        for each in worlds
+        if (*each[:2], each[2].name) not in stored and each[0] in (families or FAMILIES)
+    ]
     order = [(name, kind, world.name) for name, kind, world in worlds]
     with ProcessPoolExecutor(int(os.environ.get("WORKERS", "0")) or None) as pool:
-        jobs = [pool.submit(simulate_world, *each, runs if each[1] == "null" else max(runs // 2, 1)) for each in wanted]
+        jobs = [
+            pool.submit(simulate_world, *each, runs if each[1] == "null" else max(runs // 2, 1))
+            for each in wanted
+        ]
         for done in as_completed(jobs):
             rows = [*read_stored_rows(), *done.result()]
-            rows.sort(key=lambda row: (row["kind"], order.index((row["family"], row["kind"], row["world"]))))
-            RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+            rows.sort(
+                key=lambda row: (
+                    row["kind"],
+                    order.index((row["family"], row["kind"], row["world"])),
+                )
+            )
+            RESULTS.write_text(
+                "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8"
+            )
     print("| kind | check | world | runs | % |\n|---|---|---|--:|--:|")
     for row in sorted(read_stored_rows(), key=lambda row: (row["kind"], row["check"])):
         warned = 100 * row["warned"] / row["runs"]
-        print(f"| {row['kind']} | `{row['check']}` | {row['world']} | {row['runs']} | {warned:.1f} |")
+        print(
+            f"| {row['kind']} | `{row['check']}` | {row['world']} | {row['runs']} | {warned:.1f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """How often does ``diff --fail-on`` fail where the judge is the same, and where it got worse?
 
-A judge is right on a share of the claims of either class (in a document together, with a probability), and each asking
-differs from it on some claims, so that two askings differ on ``flips`` of them. Worse: BAcc fell by ``fall``. Beside
-the interval's gate stands that of the point.
+A judge is right on a share of the claims of either class (in a document together, with a
+probability), and each asking differs from it on some claims, so that two askings differ on
+``flips`` of them. Worse: BAcc fell by ``fall``. Beside the interval's gate stands that of the
+point.
 """
 
 from __future__ import annotations
@@ -11,16 +12,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.arrays.paired_changes import FigureChange, compute_paired_changes, compute_paired_flip_shares
+from factaudit.arrays.paired_changes import (
+    FigureChange,
+    compute_paired_changes,
+    compute_paired_flip_shares,
+)
 from factaudit.diff.gate import judge_changes
 
 #: Figure, sign and number of each condition, as `--fail-on` has them.
-CONDITIONS = (("bacc", -1, -0.02), ("bacc", -1, 0.0), ("tpr", -1, -0.02), ("tnr", -1, -0.02), ("abs_bias", 1, 0.02))
+CONDITIONS = (
+    ("bacc", -1, -0.02),
+    ("bacc", -1, 0.0),
+    ("tpr", -1, -0.02),
+    ("tnr", -1, -0.02),
+    ("abs_bias", 1, 0.02),
+)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """documents x claims; errors: the share of labels that are 0; repeats: how often each run asks."""
+    """documents x claims; errors: the share of labels that are 0; repeats: how often each run
+    asks."""
 
     documents: int
     claims: int
@@ -51,10 +63,14 @@ SAME = (
     Judge(300, 1, right=0.97),
     Judge(300, 1, repeats=3),
 )
-WORSE = tuple(replace(Judge(n, 1), fall=fall) for n in (300, 1000, 3000) for fall in (0.02, 0.05, 0.1))
+WORSE = tuple(
+    replace(Judge(n, 1), fall=fall) for n in (300, 1000, 3000) for fall in (0.02, 0.05, 0.1)
+)
 
 
-def draw_changes(judge: Judge, replicates: int, seed: int) -> tuple[dict[str, FigureChange], np.ndarray]:
+def draw_changes(
+    judge: Judge, replicates: int, seed: int
+) -> tuple[dict[str, FigureChange], np.ndarray]:
     """The changes between two runs in each replicate, and the low end of the share of flips."""
     random = np.random.default_rng(seed)
     n = judge.documents * judge.claims
@@ -78,7 +94,8 @@ def draw_changes(judge: Judge, replicates: int, seed: int) -> tuple[dict[str, Fi
 
 
 def share_of_failures(judge: Judge, replicates: int, seed: int = 5) -> dict[str, float]:
-    """How often each condition holds for sure; ``point``: how often the point of the first one is so."""
+    """How often each condition holds for sure; ``point``: how often the point of the first one is
+    so."""
     changes, flips_low = draw_changes(judge, replicates, seed)
     found = {}
     for key, sign, limit in CONDITIONS:
@@ -89,8 +106,11 @@ def share_of_failures(judge: Judge, replicates: int, seed: int = 5) -> dict[str,
     return found | {"point": float(np.nanmean(changes["bacc"][2] < -0.02))}
 
 
-def share_of_significant_changes(judge: Judge, n_judges: int, replicates: int, seed: int = 5) -> float:
-    """How often ``diff`` without conditions calls one of so many judges worse, better or changed."""
+def share_of_significant_changes(
+    judge: Judge, n_judges: int, replicates: int, seed: int = 5
+) -> float:
+    """How often ``diff`` without conditions calls one of so many judges worse, better or
+    changed."""
     keys = ("bacc", "tpr", "tnr", "abs_bias")
     drawn = [draw_changes(judge, replicates, seed + at)[0] for at in range(n_judges)]
     found = 0

@@ -1,8 +1,8 @@
-"""How often do 95 % intervals of figures that no comparison has hold the truth: of means over responses, of agreement
-between labels, and of Pearson's r?
+"""How often do 95 % intervals of figures that no comparison has hold the truth: of means over
+responses, of agreement between labels, and of Pearson's r?
 
-*Responses* have 25 facts, of which a share is supported that is drawn from a beta distribution. *Labels*: two
-annotators who are right with a probability.
+*Responses* have 25 facts, of which a share is supported that is drawn from a beta distribution.
+*Labels*: two annotators who are right with a probability.
 """
 
 from __future__ import annotations
@@ -11,16 +11,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.stats.agreement import correlation_interval, krippendorff_alpha, pearson, weighted_kappa
+from factaudit.stats.agreement import (
+    correlation_interval,
+    krippendorff_alpha,
+    pearson,
+    weighted_kappa,
+)
 from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.influence import interval, mean
 
 LEVEL = 0.95
 
 #: Of responses: the parameters of the beta distribution by which shares of supported facts differ.
-RESPONSES = {"60 % supported": (3.0, 2.0), "94 % supported": (8.0, 0.5), "any share": (1.0, 1.0), "6 %": (0.5, 8.0)}
-#: Of changes: those shares of supported facts, how many responses lose some, which share of these (beta distributed),
-#: and how many other facts are judged anew, half of them gained.
+RESPONSES = {
+    "60 % supported": (3.0, 2.0),
+    "94 % supported": (8.0, 0.5),
+    "any share": (1.0, 1.0),
+    "6 %": (0.5, 8.0),
+}
+#: Of changes: those shares of supported facts, how many responses lose some, which share of these
+#: (beta distributed), and how many other facts are judged anew, half of them gained.
 CHANGES = {
     "a quarter loses half": ((3.0, 2.0), 0.25, (2.0, 2.0), 0.0),
     "a tenth loses half": ((9.0, 1.0), 0.1, (2.0, 2.0), 0.0),
@@ -38,10 +48,15 @@ def cover_responses(responses: int, replicates: int, seed: int = 5) -> dict[str,
     for name, shape in RESPONSES.items():
         random, truth = np.random.default_rng(seed), shape[0] / sum(shape)
         for _ in range(replicates):
-            ends = bounded_mean_interval(random.binomial(FACTS, random.beta(*shape, responses)) / FACTS)
+            ends = bounded_mean_interval(
+                random.binomial(FACTS, random.beta(*shape, responses)) / FACTS
+            )
             held.setdefault(f"mean: {name}", []).extend(_holds(ends, truth))
     for name, (shape, losers, loss, _) in CHANGES.items():
-        random, truth = np.random.default_rng(seed), -shape[0] / sum(shape) * losers * loss[0] / sum(loss)
+        random, truth = (
+            np.random.default_rng(seed),
+            -shape[0] / sum(shape) * losers * loss[0] / sum(loss),
+        )
         for _ in range(replicates):
             ends = bounded_change_interval(draw_changes(name, responses, random))
             held.setdefault(f"change: {name}", []).extend(_holds(ends, truth))
@@ -58,7 +73,9 @@ def draw_changes(world: str, responses: int, random: np.random.Generator) -> np.
     shape, losers, loss, anew = CHANGES[world]
     share = random.beta(*shape, responses)
     before = random.binomial(FACTS, share)
-    lost = random.binomial(before, np.where(random.random(responses) < losers, random.beta(*loss, responses), 0.0))
+    lost = random.binomial(
+        before, np.where(random.random(responses) < losers, random.beta(*loss, responses), 0.0)
+    )
     judged_anew = random.binomial(FACTS, anew, responses)
     moved = random.binomial(judged_anew, share) - random.binomial(judged_anew, share)
     return (np.clip(before + moved, 0, FACTS) - before - lost) / FACTS
@@ -66,7 +83,8 @@ def draw_changes(world: str, responses: int, random: np.random.Generator) -> np.
 
 @dataclass(frozen=True)
 class Labels:
-    """Two annotators of ``claims`` claims; rate: of errors; documents: in how many the claims are, all independent."""
+    """Two annotators of ``claims`` claims; rate: of errors; documents: in how many the claims are,
+    all independent."""
 
     claims: int
     accuracy: float
@@ -75,7 +93,9 @@ class Labels:
 
     @property
     def name(self) -> str:
-        return f"{self.claims} claims, {100 * self.accuracy:g} % right, {100 * self.rate:g} % errors"
+        return (
+            f"{self.claims} claims, {100 * self.accuracy:g} % right, {100 * self.rate:g} % errors"
+        )
 
 
 LABELS = (
@@ -128,6 +148,8 @@ def cover_pearson(shape: str, replicates: int, seed: int = 9) -> dict[str, np.nd
 
     truth, found = float(np.corrcoef(*draw(1_000_000))[0, 1]), {}
     for n in (20, 50, 100):
-        ends = [correlation_interval(pearson(*draw(n)), np.arange(n), LEVEL) for _ in range(replicates)]
+        ends = [
+            correlation_interval(pearson(*draw(n)), np.arange(n), LEVEL) for _ in range(replicates)
+        ]
         found[f"r of {n}"] = np.array([low <= truth <= high for low, high in ends])
     return found

@@ -1,11 +1,12 @@
-"""How often do 95 % intervals hold the truth? One runner for all simulations; prints a table of one of them.
+"""How often do 95 % intervals hold the truth? One runner for all simulations; prints a table of one
+of them.
 
     python tests/validity/measure.py covering [replicates, default 1000]
 
-Simulations: the keys of `SIMULATIONS`. A row is a figure, a column a simulated setting; each cell is the share of
-intervals (of replicates, systems and evaluators) that hold the true figure. What lies outside of 93 to 98 % is in bold.
-A least rate has a simultaneous interval, and tau one of all orders that are left open: both are conservative, so that
-more than 98 % is in order there.
+Simulations: the keys of `SIMULATIONS`. A row is a figure, a column a simulated setting; each cell
+is the share of intervals (of replicates, systems and evaluators) that hold the true figure. What
+lies outside of 93 to 98 % is in bold. A least rate has a simultaneous interval, and tau one of all
+orders that are left open: both are conservative, so that more than 98 % is in order there.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ FEWEST_INTERVALS = 40
 
 @dataclass(frozen=True)
 class Simulation:
-    """measure: of a setting and a number of replicates by figure which intervals held. Tests draw ``replicates`` of
-    every ``step``-th setting."""
+    """measure: of a setting and a number of replicates by figure which intervals held. Tests draw
+    ``replicates`` of every ``step``-th setting."""
 
     settings: Sequence[Any]
     measure: Callable[[Any, int], Mapping[str, np.ndarray]]
@@ -35,8 +36,8 @@ class Simulation:
     step: int = 1
 
     def find_low_figures(self) -> dict[tuple[str, str], float]:
-        """The figures that cover less than 93 % by more than three standard errors: intervals of one replicate count as
-        one, as they share their documents."""
+        """The figures that cover less than 93 % by more than three standard errors: intervals of
+        one replicate count as one, as they share their documents."""
         least = 0.93 - 3.3 * (0.93 * 0.07 / self.replicates) ** 0.5
         shares = {
             (getattr(setting, "name", str(setting)), figure): float(held.mean())
@@ -45,7 +46,9 @@ class Simulation:
             if len(held) >= FEWEST_INTERVALS
         }
         assert shares
-        assert np.mean(list(shares.values())) < 0.98, "an interval that always holds the truth says nothing"
+        assert np.mean(list(shares.values())) < 0.98, (
+            "an interval that always holds the truth says nothing"
+        )
         return {about: share for about, share in shares.items() if share < least}
 
 
@@ -59,9 +62,13 @@ SIMULATIONS = {
 
 
 def render_table(name: str, replicates: int) -> Iterator[str]:
-    """A table in Markdown: a row per figure, a column per setting, empty where a setting has no interval of it."""
+    """A table in Markdown: a row per figure, a column per setting, empty where a setting has no
+    interval of it."""
     simulation = SIMULATIONS[name]
-    columns = {getattr(each, "name", each): simulation.measure(each, replicates) for each in simulation.settings}
+    columns = {
+        getattr(each, "name", each): simulation.measure(each, replicates)
+        for each in simulation.settings
+    }
     yield "| figure | " + " | ".join(map(str, columns)) + " |"
     yield "|---" + "|--:" * len(columns) + "|"
     for figure in dict.fromkeys(figure for found in columns.values() for figure in found):
@@ -69,7 +76,9 @@ def render_table(name: str, replicates: int) -> Iterator[str]:
         for found in columns.values():
             held = found.get(figure, ())
             share = round(100 * float(np.mean(held)), 1) if len(held) >= FEWEST_INTERVALS else None
-            cells.append("" if share is None else f"{share}" if 93 <= share <= 98 else f"**{share}**")
+            cells.append(
+                "" if share is None else f"{share}" if 93 <= share <= 98 else f"**{share}**"
+            )
         yield f"| {figure} | " + " | ".join(cells) + " |"
     yield f"\n{replicates} replicates each."
 

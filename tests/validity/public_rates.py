@@ -1,8 +1,8 @@
 """Do rates hold that are made public? The best system, and many pairs.
 
-All truths are known: corpora, labels and scores are simulated as arrays. *Extremes*: intervals of the lowest
-rate. *Pairs*: how many are told apart, how many of these are in the wrong order, and the mean share of wrong ones over
-runs.
+All truths are known: corpora, labels and scores are simulated as arrays. *Extremes*: intervals of
+the lowest rate. *Pairs*: how many are told apart, how many of these are in the wrong order, and the
+mean share of wrong ones over runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def draw_corpus(
     error = (random.random(n) < rates[system]).astype(np.float64)
     score = logistic(-skill * (error - 0.5) - random.standard_normal((2, n)))
     each = np.diff(np.linspace(0, n_labels, len(rates) + 1).astype(int))
-    rows = np.concatenate([at * SIZE + random.choice(SIZE, k, replace=False) for at, k in enumerate(each)])
+    rows = np.concatenate(
+        [at * SIZE + random.choice(SIZE, k, replace=False) for at, k in enumerate(each)]
+    )
     corpus = Corpus(
         dataset="simulated",
         level="claim",
@@ -69,8 +71,8 @@ def holds(truth: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SystemsWorld:
-    """Systems whose true rates are drawn anew each time: spread is the standard deviation of their log-odds; far: the
-    rate of the first one, where it is not drawn as the others are."""
+    """Systems whose true rates are drawn anew each time: spread is the standard deviation of their
+    log-odds; far: the rate of the first one, where it is not drawn as the others are."""
 
     name: str
     n_systems: int
@@ -93,7 +95,9 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
     called = wrong = pairs = 0
     shares = []
     for replicate in range(replicates):
-        random = np.random.default_rng([world.n_systems, world.n_labels, int(100 * world.spread), replicate])
+        random = np.random.default_rng(
+            [world.n_systems, world.n_labels, int(100 * world.spread), replicate]
+        )
         rates = logistic(log_odds(0.27) + world.spread * random.standard_normal(world.n_systems))
         if world.far is not None:
             rates[0] = world.far
@@ -102,7 +106,9 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
         truth = np.bincount(corpus.system, corpus.error) / SIZE
         row = find_lowest_rate(case)
         upper = np.quantile(case.rate_draws, 0.975, axis=0).min()
-        held.setdefault("headroom", []).append(float(holds(truth.min(), row["headroom_low"], row["headroom_high"])))
+        held.setdefault("headroom", []).append(
+            float(holds(truth.min(), row["headroom_low"], row["headroom_high"]))
+        )
         held.setdefault("no wider", []).append(float(row["headroom_high"] <= upper + 1e-9))
         n_wrong = n_called = 0
         by_name = dict(zip(corpus.systems, truth, strict=True))
@@ -115,4 +121,8 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
         called, wrong = called + n_called, wrong + n_wrong
         shares.append(n_wrong / max(n_called, 1))
     found = {key: float(np.mean(values)) for key, values in held.items()}
-    return found | {"called": called / pairs, "wrong": wrong / max(called, 1), "wrong share": float(np.mean(shares))}
+    return found | {
+        "called": called / pairs,
+        "wrong": wrong / max(called, 1),
+        "wrong share": float(np.mean(shares)),
+    }

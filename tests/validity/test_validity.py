@@ -1,4 +1,5 @@
-"""What `measure.py`, `gates.py`, `triage.py` and `public_rates.py` simulate, in short and with fixed seeds."""
+"""What `measure.py`, `gates.py`, `triage.py` and `public_rates.py` simulate, in short and with
+fixed seeds."""
 
 from __future__ import annotations
 
@@ -20,9 +21,10 @@ def test_intervals_cover(name):
     assert SIMULATIONS[name].find_low_figures() == {}
 
 
-# ------------------------------------------------------------------------------------------------ rates from few labels
+# ---- rates from few labels
 
-#: Of each set the greatest mean |bias| and width at 100 and 400 labels, and the coverage over many draws.
+#: Of each set the greatest mean |bias| and width at 100 and 400 labels, and the coverage over many
+#: draws.
 BOUNDS = {
     "RAGTruth QA": ({100: (0.040, 0.20), 400: (0.019, 0.085)}, 0.93),
     "RAGTruth Summary": ({100: (0.063, 0.27), 400: (0.031, 0.12)}, 0.91),
@@ -40,7 +42,9 @@ def test_rates_of_real_sets(name: str, budget: int, shared: Path) -> None:
     greatest, widest = bounds[budget]
     assert bias <= greatest
     assert width <= widest
-    assert covered >= share - 3 * np.sqrt(share * (1 - share) / len(outcome.methods["hierarchical"].covered))
+    assert covered >= share - 3 * np.sqrt(
+        share * (1 - share) / len(outcome.methods["hierarchical"].covered)
+    )
     assert outcome.wrong <= max(2, 0.02 * outcome.resolved)
     assert bias < outcome.row("labels")[0]
 
@@ -54,16 +58,19 @@ def test_the_best_system_and_few_wrong_pairs(world):
     assert found["wrong share"] <= 0.05
 
 
-# -------------------------------------------------------------------------------------------------- promises and gates
+# ---- promises and gates
 
 
 @pytest.mark.slow
 def test_promises_are_kept():
-    """A promise may be broken in 10 % of draws and 2 points more; of 30 draws in so many, three standard errors up."""
+    """A promise may be broken in 10 % of draws and 2 points more; of 30 draws in so many, three
+    standard errors up."""
     broken = {regime.name: measure_regime(regime, 30, seed=17)[0] for regime in REGIMES}
     most = 1 - CONFIDENCE + 0.02 + 3 * (0.12 * 0.88 / 30) ** 0.5
     assert {name: share for name, share in broken.items() if share > most} == {}
-    assert np.mean(list(broken.values())) <= (1 - CONFIDENCE) / 2  # at length 3.1 % in the mean of all
+    assert (
+        np.mean(list(broken.values())) <= (1 - CONFIDENCE) / 2
+    )  # at length 3.1 % in the mean of all
 
 
 def test_what_was_measured_at_length_is_kept_and_not_idle():
@@ -80,7 +87,11 @@ def test_the_same_judge_rarely_fails(judge):
     found = gates.share_of_failures(judge, 300)
     at_limit = {} if judge.flips < 0.1 else {"flips>0.1"}  # there it is the limit itself
     most = 0.025 + 3 * (0.025 * 0.975 / 300) ** 0.5
-    assert {name: share for name, share in found.items() if name not in {"point", *at_limit} and share > most} == {}
+    assert {
+        name: share
+        for name, share in found.items()
+        if name not in {"point", *at_limit} and share > most
+    } == {}
 
 
 def test_the_point_alone_cries_wolf_and_a_judge_that_got_worse_is_found():

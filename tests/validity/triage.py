@@ -2,9 +2,11 @@
 
     python tests/validity/triage.py [replicates, default 1000]
 
-A promise of at most 5 or 10 % errors with a confidence of 90 % may be broken in 10 % of draws, and 2 points more (what
-is approximate: design effects, weights by cross-fitting). All truths are known: of a corpus the errors among the claims
-that pass, labelled errors aside; of a population those among the claims of many further documents.
+A promise of at most 5 or 10 % errors with a confidence of 90 % may be broken in 10 % of draws, and
+2 points more (what
+is approximate: design effects, weights by cross-fitting). All truths are known: of a corpus the
+errors among the claims that pass, labelled errors aside; of a population those among the claims of
+many further documents.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ from factaudit.stats.risk_control import (
     control_passing_errors,
     risk_scale,
 )
-from factaudit.stats.sampling import StratifiedDraw, draw_first_phase, draw_next_phase, label_weights
+from factaudit.stats.sampling import (
+    StratifiedDraw,
+    draw_first_phase,
+    draw_next_phase,
+    label_weights,
+)
 
 CONFIDENCE = 0.9
 FIGURES = Path(__file__).with_name("coverage_triage.json")
@@ -41,10 +48,11 @@ N_NEW_CLAIMS = 20_000
 class TriageRegime:
     """A world of claims, and how its labels are drawn.
 
-    skill: the log odds of an error per score unit, of each evaluator; document_effect: the standard deviation of the
-    log odds of documents, unknown to the scores; shift: of one of four systems; draw: ``random`` claims, ``documents``
-    with all their claims, ``sample``, two phases by the scores, or ``all``: every claim has a label, and each evaluator
-    a promise of its own, as the audit ``triage`` makes them (broken where one of them is; the greatest share passes);
+    skill: the log odds of an error per score unit, of each evaluator; document_effect: the standard
+    deviation of the log odds of documents, unknown to the scores; shift: of one of four systems;
+    draw: ``random`` claims, ``documents`` with all their claims, ``sample``, two phases by the
+    scores, or ``all``: every claim has a label, and each evaluator a promise of its own, as the
+    audit ``triage`` makes them (broken where one of them is; the greatest share passes);
     target: ``corpus`` or ``population``.
     """
 
@@ -83,16 +91,22 @@ def simulate_claims(regime: TriageRegime, n: int, random: np.random.Generator) -
     return SimulatedClaims(logistic(-risk), error, document, system)
 
 
-def draw_labels(regime: TriageRegime, world: SimulatedClaims, random: np.random.Generator) -> StratifiedDraw:
+def draw_labels(
+    regime: TriageRegime, world: SimulatedClaims, random: np.random.Generator
+) -> StratifiedDraw:
     """Rows to label, and how they were drawn."""
     n, budget = len(world.error), regime.n_labels
     one_stratum = np.zeros(n, dtype=np.int64)
     if regime.draw == "sample":
         guess = 1 - world.score[0]
         first = draw_first_phase(guess, world.system, budget // 2, random, has_second_phase=True)
-        return first.append(draw_next_phase(guess, world.system, first, budget - budget // 2, random))
+        return first.append(
+            draw_next_phase(guess, world.system, first, budget - budget // 2, random)
+        )
     if regime.draw == "documents":
-        chosen = random.choice(world.document[-1] + 1, budget // regime.claims_per_document, replace=False)
+        chosen = random.choice(
+            world.document[-1] + 1, budget // regime.claims_per_document, replace=False
+        )
         rows = np.flatnonzero(np.isin(world.document, chosen))
     else:
         rows = random.choice(n, budget, replace=False)
@@ -130,24 +144,37 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
         new = simulate_claims(regime, N_NEW_CLAIMS, random)
         mean, spread = risk_scale(world.score)
         combined = weights @ ((risk_logit(new.score) - mean[:, None]) / spread[:, None])
-        return is_broken(regime, curve, 1 - new.score[0] if len(new.score) == 1 else combined, new.error)
+        return is_broken(
+            regime, curve, 1 - new.score[0] if len(new.score) == 1 else combined, new.error
+        )
     return is_broken(regime, curve, risk, world.error, rows[labels == 1])
 
 
 def simulate_audit(regime: TriageRegime, random: np.random.Generator) -> tuple[bool, float]:
-    """Whether one of the promises that the audit makes of new claims is broken, and the greatest share that passes."""
+    """Whether one of the promises that the audit makes of new claims is broken, and the greatest
+    share that passes."""
     world = simulate_claims(regime, regime.n_claims, random)
     names = [f"e{at}" for at in range(len(regime.skill))]
-    columns = {"dataset": "d", "doc_id": [f"d{one}" for one in world.document], "label": 1 - world.error.astype(int)}
-    claims = pd.DataFrame(columns).assign(claim="a claim", claim_id=[f"c{at}" for at in range(regime.n_claims)])
+    columns = {
+        "dataset": "d",
+        "doc_id": [f"d{one}" for one in world.document],
+        "label": 1 - world.error.astype(int),
+    }
+    claims = pd.DataFrame(columns).assign(
+        claim="a claim", claim_id=[f"c{at}" for at in range(regime.n_claims)]
+    )
     verdicts = [
         pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": name, "score": score})
         for name, score in zip(names, world.score, strict=True)
     ]
-    judgements = Judgements.join(validate_claims(claims), validate_verdicts(pd.concat(verdicts, ignore_index=True)))
+    judgements = Judgements.join(
+        validate_claims(claims), validate_verdicts(pd.concat(verdicts, ignore_index=True))
+    )
     new = simulate_claims(regime, N_NEW_CLAIMS, random)
     broken, shares = False, [0.0]
-    for row in compute_review_shares(judgements, max_error=regime.max_error or 0.05, confidence=CONFIDENCE):
+    for row in compute_review_shares(
+        judgements, max_error=regime.max_error or 0.05, confidence=CONFIDENCE
+    ):
         if row["threshold"] is not None:
             passes = new.score[names.index(row["evaluator"])] >= row["threshold"]
             broken = broken or bool(new.error[passes].mean() > row["max_error"])
@@ -156,12 +183,18 @@ def simulate_audit(regime: TriageRegime, random: np.random.Generator) -> tuple[b
 
 
 def is_broken(
-    regime: TriageRegime, curve: RiskCurve, risk: np.ndarray, error: np.ndarray, known_errors: Sequence[int] = ()
+    regime: TriageRegime,
+    curve: RiskCurve,
+    risk: np.ndarray,
+    error: np.ndarray,
+    known_errors: Sequence[int] = (),
 ) -> tuple[bool, float]:
     """Whether the claims that pass hold too many errors, and their share."""
     passes = risk <= curve.threshold[curve.last]
     passes[list(known_errors)] = False
-    broken = regime.max_error is not None and passes.any() and error[passes].mean() > regime.max_error
+    broken = (
+        regime.max_error is not None and passes.any() and error[passes].mean() > regime.max_error
+    )
     if regime.min_recall is not None:
         broken = broken or error[~passes].sum() < regime.min_recall * error.sum() - 1e-9
     return bool(broken), float(passes.mean())
@@ -184,8 +217,13 @@ def main() -> None:
     for regime in REGIMES:
         broken, passed = measure_regime(regime, replicates, seed=1)
         mark = "*" if broken > 1 - CONFIDENCE + 0.02 else ""
-        print(f"{regime.name:55s} broken {100 * broken:5.1f} %{mark:1s} passes {100 * passed:5.1f} %", flush=True)
-        figures.append({"regime": regime.name, "broken": broken, "passed": passed, "replicates": replicates})
+        print(
+            f"{regime.name:55s} broken {100 * broken:5.1f} %{mark:1s} passes {100 * passed:5.1f} %",
+            flush=True,
+        )
+        figures.append(
+            {"regime": regime.name, "broken": broken, "passed": passed, "replicates": replicates}
+        )
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 

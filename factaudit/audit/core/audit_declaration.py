@@ -1,8 +1,10 @@
-"""What does an audit declare? Its columns, checks and figures, which tables, reports and pages read.
+"""What does an audit declare? Its columns, checks and figures, which tables, reports and pages
+read.
 
-An audit is one file in `factaudit.audit` (or in a package with an entry point in the group ``factaudit.audits``) with
-``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` where several belong together. Text is Markdown where it goes
-to the audits page only (``what``, ``options``, ``Check.says``), and plain elsewhere.
+An audit is one file in `factaudit.audit` (or in a package with an entry point in the group
+``factaudit.audits``) with ``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` where several
+belong together. Text is Markdown where it goes to the audits page only (``what``, ``options``,
+``Check.says``), and plain elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from factaudit.audit.core import checks
     from factaudit.audit.core.audited_run import AuditedRun
 
-#: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is (keys, yes and no).
+#: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is
+#: (keys, yes and no).
 Unit = Literal["percent", "points", "number", "count", "p", "text"]
 
 
@@ -32,10 +35,10 @@ Unit = Literal["percent", "points", "number", "count", "p", "text"]
 class Column:
     """One key of an audit's rows.
 
-    ``heading`` has no unit: tables and figures add it. Columns next to each other with the same ``what`` share a line
-    of the audits page. The order of columns is that of the report's table: what a row is about (``key``) comes first,
-    then numbers of claims, then figures. Rows are in the order of the evaluators within the keys that stand before
-    theirs.
+    ``heading`` has no unit: tables and figures add it. Columns next to each other with the same
+    ``what`` share a line of the audits page. The order of columns is that of the report's table:
+    what a row is about (``key``) comes first, then numbers of claims, then figures. Rows are in the
+    order of the evaluators within the keys that stand before theirs.
     """
 
     heading: str
@@ -44,12 +47,14 @@ class Column:
     what: str = ""
     #: Whether it says what a row is about.
     key: bool = False
-    #: Whether there are ``_min`` and ``_max``; words: what they are, if not the extremes that unscored claims leave.
+    #: Whether there are ``_min`` and ``_max``; words: what they are, if not the extremes that
+    #: unscored claims leave.
     bounds: bool | str = False
-    #: How its interval (``_low`` and ``_high``) is made: a method of `factaudit.audit.core.interval_methods`, or words;
-    #: "": there is none.
+    #: How its interval (``_low`` and ``_high``) is made: a method of
+    #: `factaudit.audit.core.interval_methods`, or words; "": there is none.
     interval: str = ""
-    #: Whether the report's table has it ("any": where some row has one that is neither null nor 0). The CSV has it.
+    #: Whether the report's table has it ("any": where some row has one that is neither null nor 0).
+    #: The CSV has it.
     shown: bool | Literal["any"] = True
     #: Of a number: decimals; four significant digits by default.
     digits: int | None = None
@@ -63,7 +68,9 @@ class Column:
     counted_in: str = "n"
 
 
-def share_column(heading: str, what: str, interval: str = WILSON, unit: Unit = "percent", **options: Any) -> Column:
+def share_column(
+    heading: str, what: str, interval: str = WILSON, unit: Unit = "percent", **options: Any
+) -> Column:
     """A share, or a difference of shares (unit: points), with bounds and an interval."""
     return Column(heading, unit, what, bounds=True, interval=interval, **options)
 
@@ -78,37 +85,48 @@ SHARED_COLUMNS: dict[str, Column] = {
     "dataset": Column(
         "dataset",
         "text",
-        "a data set; `__macro__` is the unweighted mean over data sets, `__all__` all of them together. An audit with "
-        "the option `by` has its columns here",
+        "a data set; `__macro__` is the unweighted mean over data sets, `__all__` all of them"
+        " together. An audit with the option `by` has its columns here",
         key=True,
         values={"__macro__": "mean over data sets", "__all__": "all data sets"},
     ),
     **{
-        name: Column(name.replace("_", " "), "text", "evaluators, named as in the verdicts", key=True)
+        name: Column(
+            name.replace("_", " "), "text", "evaluators, named as in the verdicts", key=True
+        )
         for name in ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
     },
     "system": Column(
-        "system", "text", "the system that wrote the responses", key=True, values={"__all__": "all systems"}
+        "system",
+        "text",
+        "the system that wrote the responses",
+        key=True,
+        values={"__all__": "all systems"},
     ),
-    "level": Column("level", "text", "`claim`, or `response`: a response is supported if all its claims are", key=True),
+    "level": Column(
+        "level",
+        "text",
+        "`claim`, or `response`: a response is supported if all its claims are",
+        key=True,
+    ),
     **{
         name: Column(
             heading,
             "count",
-            "claims (or responses) behind the figures, and those that the evaluator left without a prediction",
+            "claims (or responses) behind the figures, and those that the evaluator left without a"
+            " prediction",
         )
         for name, heading in (("n", "n"), ("n_unscored", "unscored"))
     },
     "n_datasets": Column(
         "datasets",
         "count",
-        (
-            "number of data sets in a mean, and number of those left out because the figure is undefined there (see "
-            "`reason`); 1 elsewhere"
-        ),
+        "number of data sets in a mean, and number of those left out because the figure is"
+        " undefined there (see `reason`); 1 elsewhere",
         shown=False,
     ),
-    # What an engine adds to rows: shown where something went wrong, as facts that were given were never decomposed.
+    # What an engine adds to rows: shown where something went wrong, as facts that were given were
+    # never decomposed.
     **{
         name: Column(heading, "count", what, shown="any")
         for name, heading, what in (
@@ -123,11 +141,15 @@ SHARED_COLUMNS: dict[str, Column] = {
     "n_guessed": Column(
         "guessed",
         "count",
-        "predictions in n that were guessed, because the reply does not state one; the bounds treat them as unscored",
+        "predictions in n that were guessed, because the reply does not state one; the bounds treat"
+        " them as unscored",
         shown="any",
     ),
     "n_unlabelled": Column(
-        "unlabelled", "count", "claims without a label; they are not counted where labels are needed", shown="any"
+        "unlabelled",
+        "count",
+        "claims without a label; they are not counted where labels are needed",
+        shown="any",
     ),
     "n_labelled": Column(
         "labelled",
@@ -148,16 +170,18 @@ def pick_shared_columns(*column_names: str) -> dict[str, Column]:
     return {name: SHARED_COLUMNS[name] for name in column_names}
 
 
-# ------------------------------------------------------------------------------------------------------------ audit
+# ---- audit
 
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit: what it asks, how it is computed and what the rest of the project needs to know of it.
+    """An audit: what it asks, how it is computed and what the rest of the project needs to know of
+    it.
 
-    ``name`` is the key in ``results.json`` and the name of the CSV. ``title`` heads its section of the report,
-    ``question`` stands in ``factaudit list audits`` and the audits page, ``text`` under the title, ``formula`` in the
-    captions. ``compute(judged, *, <options>, intervals) -> rows``; its keyword-only arguments are the audit's options,
+    ``name`` is the key in ``results.json`` and the name of the CSV. ``title`` heads its section of
+    the report, ``question`` stands in ``factaudit list audits`` and the audits page, ``text`` under
+    the title, ``formula`` in the captions. ``compute(judged, *, <options>, intervals) -> rows``;
+    its keyword-only arguments are the audit's options,
     each told of in ``options``. None: a table that an engine writes.
     """
 
@@ -177,14 +201,15 @@ class Audit:
     checks: tuple[checks.Check, ...] = ()
     #: Whether it says something of claims of which none is labelled.
     without_labels: bool = False
-    #: What of a counts table (`factaudit.tables.counts_table`) it needs: the two error rates, or how many of the
-    #: labelled errors were found as well ("joint"); None: it needs claims.
+    #: What of a counts table (`factaudit.tables.counts_table`) it needs: the two error rates, or
+    #: how many of the labelled errors were found as well ("joint"); None: it needs claims.
     counts: Literal["margins", "joint"] | None = None
     #: Whether it is computed where nobody asked for audits by name; None: always.
     applies: Callable[[Judgements], bool] | None = None
     #: The options that evaluators bring: from those given and, by evaluator, its signature.
     complete: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] | None = None
-    #: The rows that the report's table and figures show, and a note on where the others are; None: all.
+    #: The rows that the report's table and figures show, and a note on where the others are; None:
+    #: all.
     readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
     #: These rows with figures of other audits that its figures and its table show beside them.
     add_references: Callable[[AuditedRun, Sequence[Row]], list[Row]] | None = None
@@ -192,9 +217,12 @@ class Audit:
     remarks: Callable[[Sequence[Row]], list[str]] | None = None
 
     def options_model(self) -> type[BaseModel]:
-        """A pydantic model of the options: the keyword-only arguments; the intervals are the whole run's."""
+        """A pydantic model of the options: the keyword-only arguments; the intervals are the whole
+        run's."""
         if self.compute is None:
-            raise UsageError(f"audit {self.name!r} is a table that an engine writes: it cannot be computed")
+            raise UsageError(
+                f"audit {self.name!r} is a table that an engine writes: it cannot be computed"
+            )
         hints = get_type_hints(self.compute)
         fields: dict[str, Any] = {
             key: (hints.get(key, Any), Field(default=parameter.default))
@@ -205,18 +233,28 @@ class Audit:
 
 
 def declare_unknown_audit(name: str, rows: Sequence[Row]) -> Audit:
-    """An audit of which nothing is known but its rows: words say what they are about, all else are numbers."""
-    return Audit(name, name.replace("_", " ").capitalize(), "", list_declared_columns({}, rows), None)
+    """An audit of which nothing is known but its rows: words say what they are about, all else are
+    numbers."""
+    return Audit(
+        name, name.replace("_", " ").capitalize(), "", list_declared_columns({}, rows), None
+    )
 
 
-def list_declared_columns(declared_columns: Mapping[str, Column], rows: Sequence[Row]) -> dict[str, Column]:
-    """The columns that rows have: ``dataset``, what they are grouped ``by``, the declared ones, and what is left.
+def list_declared_columns(
+    declared_columns: Mapping[str, Column], rows: Sequence[Row]
+) -> dict[str, Column]:
+    """The columns that rows have: ``dataset``, what they are grouped ``by``, the declared ones, and
+    what is left.
 
     Intervals and bounds are no columns of their own.
     """
     present = dict.fromkeys(key for row in rows for key in row)
     known = {key: column for key, column in declared_columns.items() if key in present}
-    undeclared = {key: SHARED_COLUMNS.get(key) or _guess_column(key, rows) for key in present if key not in known}
+    undeclared = {
+        key: SHARED_COLUMNS.get(key) or _guess_column(key, rows)
+        for key in present
+        if key not in known
+    }
     for key in list(undeclared):
         if key.endswith(_END_SUFFIXES) and key.rsplit("_", 1)[0] in present:
             del undeclared[key]
@@ -232,8 +270,11 @@ def _guess_column(key: str, rows: Sequence[Row]) -> Column:
     return Column(key.removeprefix("n_").replace("_", " "), unit)
 
 
-def sort_declared_rows(rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]) -> list[Row]:
-    """Rows with ``evaluators`` in this order within what stands before the evaluator's column; all else as it is."""
+def sort_declared_rows(
+    rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]
+) -> list[Row]:
+    """Rows with ``evaluators`` in this order within what stands before the evaluator's column; all
+    else as it is."""
     keys = [key for key, column in columns.items() if column.key]
     mine = [key for key in keys if key in ("evaluator", "evaluator_a", "evaluator_b")]
     if not mine:
@@ -244,6 +285,8 @@ def sort_declared_rows(rows: Sequence[Row], columns: Mapping[str, Column], evalu
 
     def order(row: Row) -> tuple[int, ...]:
         group = groups.setdefault(tuple(row.get(key) for key in before), len(groups))
-        return group, *sorted(place.get(row[key], len(place)) for key in mine if row.get(key) is not None)
+        return group, *sorted(
+            place.get(row[key], len(place)) for key in mine if row.get(key) is not None
+        )
 
     return sorted(rows, key=order)

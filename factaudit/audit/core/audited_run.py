@@ -1,4 +1,5 @@
-"""What do checks, decisions and the first screen read? A run's rows by audit, its limits, and whom its rows are of."""
+"""What do checks, decisions and the first screen read? A run's rows by audit, its limits, and whom
+its rows are of."""
 
 from __future__ import annotations
 
@@ -27,29 +28,39 @@ class AuditedRun:
     audits: Mapping[str, Sequence[Row]]
     about: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
-    _found: dict[str, list[checks.Finding]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _found: dict[str, list[checks.Finding]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def rows(self, audit: str) -> Sequence[Row]:
         """The rows of an audit; none where it was not computed."""
         return self.audits.get(audit, [])
 
     def per_dataset(self, audit: str, figure: str | None = None, **wanted: str) -> Iterator[Row]:
-        """Rows of one data set (or of all together) that have these values and whose ``figure`` is defined; none where
-        rows are split by a column of the claims."""
+        """Rows of one data set (or of all together) that have these values and whose ``figure`` is
+        defined; none where rows are split by a column of the claims."""
         asked = (self.about.get("options") or {}).get(audit, {}).get("by") or ()
         if set(asked) - {"dataset", *self.columns.get(audit, ())}:
             return
         for row in self.rows(audit):
             is_wanted = all(row.get(key) == value for key, value in wanted.items())
-            if is_wanted and row["dataset"] != MACRO_MEAN and (figure is None or row.get(figure) is not None):
+            if (
+                is_wanted
+                and row["dataset"] != MACRO_MEAN
+                and (figure is None or row.get(figure) is not None)
+            ):
                 yield row
 
     def overall(self, audit: str) -> dict[str, Row]:
-        """Each evaluator's one row that stands for all claims: the mean over data sets, else its only row."""
+        """Each evaluator's one row that stands for all claims: the mean over data sets, else its
+        only row."""
         found: dict[str, Row] = {}
         for (evaluator,), rows in group_rows(self.rows(audit), "evaluator").items():
             mine = [row for row in rows if not is_redundant_macro_row(row)]
-            means, wholes = ([row for row in mine if row.get("dataset") == one] for one in (MACRO_MEAN, ALL_TOGETHER))
+            means, wholes = (
+                [row for row in mine if row.get("dataset") == one]
+                for one in (MACRO_MEAN, ALL_TOGETHER)
+            )
             for choice in (mine, wholes, means):
                 if len(choice) == 1:
                     found[evaluator] = choice[0]
@@ -57,7 +68,8 @@ class AuditedRun:
 
     @property
     def floors(self) -> set[str]:
-        """The evaluators that read nothing (``always-yes``, say): what others are measured by, and no candidates."""
+        """The evaluators that read nothing (``always-yes``, say): what others are measured by, and
+        no candidates."""
         return {each["name"] for each in self.about.get("evaluators") or [] if each.get("floor")}
 
     @cached_property
@@ -72,15 +84,20 @@ class AuditedRun:
 
     @cached_property
     def cluster_counts(self) -> Mapping[str, int]:
-        """By data set how many documents (else responses, else claims) there are, where that is known."""
+        """By data set how many documents (else responses, else claims) there are, where that is
+        known."""
         claims = self.about.get("claims") or []
-        return {row["dataset"]: row["n_clusters"] for row in claims if row.get("n_clusters") is not None}
+        return {
+            row["dataset"]: row["n_clusters"] for row in claims if row.get("n_clusters") is not None
+        }
 
     @cached_property
     def candidates(self) -> AuditedRun:
         """Without the rows of floors: what checks look at."""
         audits = {
-            name: [row for row in rows if not self.floors & {row.get(key) for key in EVALUATOR_KEYS}]
+            name: [
+                row for row in rows if not self.floors & {row.get(key) for key in EVALUATOR_KEYS}
+            ]
             for name, rows in self.audits.items()
         }
         return AuditedRun(audits, self.about, self.columns)

@@ -1,9 +1,11 @@
-"""Which figures are significantly beyond a limit? An audit declares checks; what they find is data, and worded last.
+"""Which figures are significantly beyond a limit? An audit declares checks; what they find is data,
+and worded last.
 
-A `Check` names rows, a figure of them and a limit. Its test is the figure's own interval, moved to either bound, so
-that it knows clusters and unscored claims; Holm's correction over all rows that it looks at keeps the chance that it
-warns of nothing at 5 % a run (`tests/validity/findings.py`). The rows of an evaluator make one `Finding`: that of its
-worst row, with how many others are like it. Its sentence cites nothing but fields of the finding (`Finding.evidence`).
+A `Check` names rows, a figure of them and a limit. Its test is the figure's own interval, moved to
+either bound, so that it knows clusters and unscored claims; Holm's correction over all rows that it
+looks at keeps the chance that it warns of nothing at 5 % a run (`tests/validity/findings.py`). The
+rows of an evaluator make one `Finding`: that of its worst row, with how many others are like it.
+Its sentence cites nothing but fields of the finding (`Finding.evidence`).
 
     Check(
         id="stability",
@@ -38,11 +40,13 @@ from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.core.wording import list_cited_fields
 from factaudit.stats.mover import mover_weighted_sum
 
-#: fail: significantly beyond a limit; warn: a lesser fault, or one that is not certain; ok: significantly within it.
+#: fail: significantly beyond a limit; warn: a lesser fault, or one that is not certain; ok:
+#: significantly within it.
 Severity = Literal["fail", "warn", "ok"]
-#: beyond: significantly beyond the limit. slight: significantly not 0, and not significantly beyond the limit. figure:
-#: beyond, where no row has an interval. open: the unscored claims decide. within: significantly within the limit. From
-#: the gravest to the least, with the words that stand for {verdict} in a sentence.
+#: beyond: significantly beyond the limit. slight: significantly not 0, and not significantly beyond
+#: the limit. figure: beyond, where no row has an interval. open: the unscored claims decide.
+#: within: significantly within the limit. From the gravest to the least, with the words that stand
+#: for {verdict} in a sentence.
 VERDICT_WORDS = {
     "beyond": "significantly {beyond}",
     "slight": "significantly {slight}, but not significantly {beyond}",
@@ -59,7 +63,8 @@ _COUNTED_WORDS = {"beyond": "{beyond}", "within": "not {beyond}"}
 class Finding:
     """What a check found of an evaluator (or a pair of them, "a / b"; None: of the claims).
 
-    verdict: one of `VERDICT_WORDS`. severity: fail, warn, ok; None where nothing can be said. evidence: all that the
+    verdict: one of `VERDICT_WORDS`. severity: fail, warn, ok; None where nothing can be said.
+    evidence: all that the
     statement cites. row: what it is about; alike: all rows with this verdict.
     """
 
@@ -75,16 +80,20 @@ class Finding:
 
     def as_dict(self) -> Row:
         """As ``results.json`` has it."""
-        return {key: getattr(self, key) for key in ("id", "severity", "evaluator", "dataset", "statement", "evidence")}
+        return {
+            key: getattr(self, key)
+            for key in ("id", "severity", "evaluator", "dataset", "statement", "evidence")
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """A figure of rows against a limit.
 
-    ``says`` is a sentence on a row, in which ``{verdict}`` becomes "significantly" and ``beyond``; ``{on}`` its data
-    set; ``{bias:points}``, ``{n:number claim}`` values of the row (`factaudit.audit.core.wording`). ``null`` says in a
-    line when nothing is wrong; then it warns in at most 5 % of runs.
+    ``says`` is a sentence on a row, in which ``{verdict}`` becomes "significantly" and ``beyond``;
+    ``{on}`` its data set; ``{bias:points}``, ``{n:number claim}`` values of the row
+    (`factaudit.audit.core.wording`). ``null`` says in a line when nothing is wrong; then it warns
+    in at most 5 % of runs.
     """
 
     id: str
@@ -114,7 +123,8 @@ class Check:
     is_share: bool = False
     #: Whether the figure alone is a warning where no row has an interval, as of published rates.
     by_figure: bool = False
-    #: Which claims are behind it, of the kinds that the claim browser has (``disagree``, ``unscored``, ``contrary``).
+    #: Which claims are behind it, of the kinds that the claim browser has (``disagree``,
+    #: ``unscored``, ``contrary``).
     claims: str = "wrong"
     #: Whether the first screen says it.
     on_screen: bool = False
@@ -126,15 +136,20 @@ class Check:
 
     def measure_gravity(self, evidence: Row) -> float:
         """How far beyond the limit a finding with this evidence is."""
-        return self._exceed(evidence, evidence.get("limit") or 0.0) if self.figure in evidence else 0.0
+        return (
+            self._exceed(evidence, evidence.get("limit") or 0.0) if self.figure in evidence else 0.0
+        )
 
     def _judge(self, run: AuditedRun) -> list[Row]:
-        """The rows with their ``verdict``, the ``limit``, how many ``n_tests`` were made and ``p``, adjusted for all of
-        them; None where a row was not tested."""
+        """The rows with their ``verdict``, the ``limit``, how many ``n_tests`` were made and ``p``,
+        adjusted for all of them; None where a row was not tested."""
         limit, level = self._read_limit(run), 1 - run.confidence
         rows = [row for row in self.rows(run) if row.get(self.figure) is not None]
         tests = Tests(run, rows, self.figure, self.is_share)
-        p, p_of_scored = tests.adjust(limit, self.side), tests.adjust(limit, self.side, has_bounds=False)
+        p, p_of_scored = (
+            tests.adjust(limit, self.side),
+            tests.adjust(limit, self.side, has_bounds=False),
+        )
         p_of_zero = tests.adjust(0.0, self.side) if self.slight else np.ones(len(rows))
         by_figure = self.by_figure and not tests.has_interval.any()
         is_over = np.array([self._exceed(row, limit) > 0 for row in rows], dtype=bool)
@@ -157,17 +172,28 @@ class Check:
 
     def _exceed(self, row: Row, limit: float) -> float:
         value = row[self.figure]
-        return float({"over": value - limit, "under": limit - value, "off": abs(value) - limit}[self.side])
+        return float(
+            {"over": value - limit, "under": limit - value, "off": abs(value) - limit}[self.side]
+        )
 
     def _summarise(self, run: AuditedRun, rows: Sequence[Row]) -> Finding:
-        """The finding of a group of rows: of its parts, where one of them has the verdict, else of their totals."""
+        """The finding of a group of rows: of its parts, where one of them has the verdict, else of
+        their totals."""
         verdict = min((row["verdict"] for row in rows), key=_GRAVEST_FIRST.index)
         parts = [row for row in rows if not _is_total(row)] or rows
         is_of_total = all(row["verdict"] != verdict for row in parts)
-        looked, unit = ([row for row in rows if _is_total(row)], "data set") if is_of_total else (parts, self.unit)
+        looked, unit = (
+            ([row for row in rows if _is_total(row)], "data set")
+            if is_of_total
+            else (parts, self.unit)
+        )
         alike = [row for row in looked if row["verdict"] == verdict]
         worst = max(alike, key=lambda row: self._exceed(row, row["limit"]))
-        counts = {"n_beyond": _count(unit, alike), "n_compared": _count(unit, looked), "n_open": count_open(worst)}
+        counts = {
+            "n_beyond": _count(unit, alike),
+            "n_compared": _count(unit, looked),
+            "n_open": count_open(worst),
+        }
         severity: Severity | None = None if verdict == "not shown" else "warn"
         says = self.says
         if verdict == "beyond":
@@ -182,27 +208,65 @@ class Check:
                 says += f" {preposition} none of the {{n_parts}} {self.unit}s alone is this so."
             elif counts["n_compared"] > 1:
                 whole = "both" if counts["n_compared"] == 2 else "all {n_compared}"
-                some = whole if counts["n_beyond"] == counts["n_compared"] else "{n_beyond} of {n_compared}"
+                some = (
+                    whole
+                    if counts["n_beyond"] == counts["n_compared"]
+                    else "{n_beyond} of {n_compared}"
+                )
                 says += f" This is so {preposition} {some} {unit}s."
         if verdict in ("beyond", "figure") and self.advice:
             says += f" {self.advice}"
         return self._word(run, verdict, severity, says, worst | counts, alike)
 
     def _word(
-        self, run: AuditedRun, verdict: str, severity: Severity | None, says: str, fields: Row, alike: Sequence[Row]
+        self,
+        run: AuditedRun,
+        verdict: str,
+        severity: Severity | None,
+        says: str,
+        fields: Row,
+        alike: Sequence[Row],
     ) -> Finding:
-        """The finding with its sentences, whose slots are filled first with words and then with figures."""
+        """The finding with its sentences, whose slots are filled first with words and then with
+        figures."""
         words = {"on": describe_place(fields), "verdict": self._words[verdict]}
         for name, text in (words | {"slight": self.slight, "beyond": self.beyond}).items():
             says = says.replace(f"{{{name}}}", text)
         ends = [f"{self.figure}{end}" for end in ("", "_low", "_high", "_min", "_max")]
-        cited = [*self.by, *list_cited_fields(says, fields), *ends, "n", "n_unscored", "limit", "p", "n_tests"]
-        evidence = {key: fields[key] for key in cited if key in fields and key not in ("evaluator", "dataset")}
+        cited = [
+            *self.by,
+            *list_cited_fields(says, fields),
+            *ends,
+            "n",
+            "n_unscored",
+            "limit",
+            "p",
+            "n_tests",
+        ]
+        evidence = {
+            key: fields[key]
+            for key in cited
+            if key in fields and key not in ("evaluator", "dataset")
+        }
         dataset = fields.get("dataset")
-        if verdict == "within" or is_total_key(dataset) or fields.get("other_dataset", dataset) != dataset:
+        if (
+            verdict == "within"
+            or is_total_key(dataset)
+            or fields.get("other_dataset", dataset) != dataset
+        ):
             dataset = None
         statement, evaluator = run.fill(says, fields), name_evaluator(fields)
-        return Finding(self.id, verdict, severity, evaluator, dataset, statement, evidence, fields, tuple(alike))
+        return Finding(
+            self.id,
+            verdict,
+            severity,
+            evaluator,
+            dataset,
+            statement,
+            evidence,
+            fields,
+            tuple(alike),
+        )
 
     @property
     def _words(self) -> Mapping[str, str]:
@@ -211,7 +275,8 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Check):
-    """A figure that is counted and not tested: beyond its limit, whatever other claims would give."""
+    """A figure that is counted and not tested: beyond its limit, whatever other claims would
+    give."""
 
     severity: Severity = "warn"
 
@@ -230,16 +295,17 @@ class Count(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class Opposite(Check):
-    """Rows of a group of which one is significantly over 0 and another one under: the farthest to either side.
+    """Rows of a group of which one is significantly over 0 and another one under: the farthest to
+    either side.
 
     In ``says``, fields of the row under 0 begin with ``other_``.
     """
 
     side: Side = "off"
     #: From the run and its rows to those that may be opposite; by default the rows of an evaluator.
-    groups: Callable[[AuditedRun, Sequence[Row]], Iterable[Sequence[Row]]] = lambda _, rows: group_rows(
-        rows, "evaluator"
-    ).values()
+    groups: Callable[[AuditedRun, Sequence[Row]], Iterable[Sequence[Row]]] = lambda _, rows: (
+        group_rows(rows, "evaluator").values()
+    )
     #: How far apart the two must be.
     apart: float = 0.0
     #: Whether one finding, of the pair that is farthest apart, stands for all.
@@ -248,35 +314,47 @@ class Opposite(Check):
     def find(self, run: AuditedRun) -> list[Finding]:
         found = []
         for group in self.groups(run, self._judge(run)):
-            rows = sorted((row for row in group if row["verdict"] in ("beyond", "figure")), key=self._read)
+            rows = sorted(
+                (row for row in group if row["verdict"] in ("beyond", "figure")), key=self._read
+            )
             if rows and self._read(rows[0]) < 0 < self._read(rows[-1]):
                 least, most = rows[0], rows[-1]
                 if most[self.figure] - least[self.figure] > self.apart:
                     fields = most | {f"other_{key}": value for key, value in least.items()}
                     del fields["limit"], fields["p"]
                     says = f"{self.says} {self.advice}"
-                    found.append(self._word(run, most["verdict"], self.severity, says, fields, rows))
+                    found.append(
+                        self._word(run, most["verdict"], self.severity, says, fields, rows)
+                    )
         found.sort(key=lambda one: -self.measure_gravity(one.row))
         return found[:1] if self.only_worst else found
 
     def measure_gravity(self, evidence: Row) -> float:
-        return abs(evidence.get(self.figure) or 0.0) + abs(evidence.get(f"other_{self.figure}") or 0.0)
+        return abs(evidence.get(self.figure) or 0.0) + abs(
+            evidence.get(f"other_{self.figure}") or 0.0
+        )
 
     def _read(self, row: Row) -> float:
         return float(row[self.figure])
 
 
-# ------------------------------------------------------------------------------------- which rows, and what they are of
+# ---- which rows, and what they are of
 
 
 def combine_figures(name: str, *parts: tuple[Row, str, float]) -> Row:
-    """The figure ``name`` with its bounds and interval: a weighted sum of figures of rows, as if independent."""
-    ends = [[row.get(f"{key}{end}") for end in ("", "_low", "_high", "_min", "_max")] for row, key, _ in parts]
+    """The figure ``name`` with its bounds and interval: a weighted sum of figures of rows, as if
+    independent."""
+    ends = [
+        [row.get(f"{key}{end}") for end in ("", "_low", "_high", "_min", "_max")]
+        for row, key, _ in parts
+    ]
     point, low, high, least, most = np.array(ends, dtype=float).T[:, None]
     weight = np.array([part[2] for part in parts])
     total, interval = mover_weighted_sum(point, (low, high), weight)
     least, most = (np.where(np.isnan(end), point, end) for end in (least, most))
-    smallest, greatest = ((weight * np.where(weight * side > 0, most, least)).sum(-1) for side in (-1, 1))
+    smallest, greatest = (
+        (weight * np.where(weight * side > 0, most, least)).sum(-1) for side in (-1, 1)
+    )
     return pick_figure(name, Figure(total, (smallest, greatest), interval), 0)
 
 
@@ -284,7 +362,11 @@ def name_evaluator(row: Mapping[str, Any]) -> str | None:
     """Whom a row is about; a pair of evaluators is one, "a / b"."""
     if row.get("evaluator") is not None:
         others = row.get("other_evaluator")
-        return row["evaluator"] if others in (None, row["evaluator"]) else f"{row['evaluator']} / {others}"
+        return (
+            row["evaluator"]
+            if others in (None, row["evaluator"])
+            else f"{row['evaluator']} / {others}"
+        )
     pair = row.get("evaluator_a"), row.get("evaluator_b")
     return None if None in pair else " / ".join(map(str, pair))
 

@@ -10,9 +10,11 @@ from factaudit.arrays.judgements import Judgements
 
 
 def select_claims(judgements: Judgements, rows: np.ndarray) -> Judgements:
-    """The judgements of the claims in these rows (of one several times, where its row stands there so often), without
-    annotations, variants and responses without claims."""
-    by_evaluator = {name: getattr(judgements, name)[:, rows] for name in ("prediction", "score", "status")}
+    """The judgements of the claims in these rows (of one several times, where its row stands there
+    so often), without annotations, variants and responses without claims."""
+    by_evaluator = {
+        name: getattr(judgements, name)[:, rows] for name in ("prediction", "score", "status")
+    }
     repeats = judgements.repeat_predictions
     return replace(
         judgements,

@@ -10,19 +10,25 @@ from typing import Any
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError, suggest_known_name
 
-#: An evaluator whose verdicts change more often than this share, where nothing that matters did, is not stable.
+#: An evaluator whose verdicts change more often than this share, where nothing that matters did, is
+#: not stable.
 MAX_FLIP_RATE = 0.05
 
 
 @dataclass(frozen=True)
 class DecisionLimits:
-    """The limits that decide whether an evaluator may be used for a task, in shares; a run can set its own.
+    """The limits that decide whether an evaluator may be used for a task, in shares; a run can set
+    its own.
 
-    min_rate: both TPR and TNR, to find single errors. max_bias: of each system's error rate, to report it.
-    max_misordered: share of pairs of systems that labels and predictions order differently, to rank them (one that is
-    significantly reversed forbids it). min_orderable: share of pairs that the labels must order, before they can say
-    anything of a ranking. max_unscored: with a larger share unscored or guessed, sentences state bounds instead of the
-    figure. max_review: share of the claims that people may have to review, so that few of the rest are errors.
+    min_rate: both TPR and TNR, to find single errors. max_bias: of each system's error rate, to
+    report it.
+    max_misordered: share of pairs of systems that labels and predictions order differently, to rank
+    them (one that is significantly reversed forbids it). min_orderable: share of pairs that the
+    labels must order, before they can say
+    anything of a ranking. max_unscored: with a larger share unscored or guessed, sentences state
+    bounds instead of the
+    figure. max_review: share of the claims that people may have to review, so that few of the rest
+    are errors.
     """
 
     min_rate: float = 0.8
@@ -34,7 +40,8 @@ class DecisionLimits:
 
     @classmethod
     def parse(cls, limits: Mapping[str, Any] | None) -> DecisionLimits:
-        """The defaults with some given; raises `UsageError` for an unknown name or a value outside [0, 1]."""
+        """The defaults with some given; raises `UsageError` for an unknown name or a value outside
+        [0, 1]."""
         names = [field.name for field in fields(cls)]
         for name, value in (limits or {}).items():
             if name not in names:
@@ -48,12 +55,15 @@ class DecisionLimits:
 
 
 def widen_interval(row: Row, key: str) -> tuple[float, float]:
-    """The interval of a figure, widened to its bounds; without an interval NaN, which is beyond no limit.
+    """The interval of a figure, widened to its bounds; without an interval NaN, which is beyond no
+    limit.
 
-    Bounds say what the figure of these claims could be, the interval what other claims would make of it: where claims
-    are unscored, the interval is moved to either bound.
+    Bounds say what the figure of these claims could be, the interval what other claims would make
+    of it: where claims are unscored, the interval is moved to either bound.
     """
-    value, low, high, least, most = (row.get(f"{key}{end}") for end in ("", "_low", "_high", "_min", "_max"))
+    value, low, high, least, most = (
+        row.get(f"{key}{end}") for end in ("", "_low", "_high", "_min", "_max")
+    )
     if value is None or low is None or high is None:
         return math.nan, math.nan
     least, most = (value if end is None else end for end in (least, most))

@@ -1,4 +1,5 @@
-"""How is a figure written? The same in tables, figures, findings and sentences, by the column that holds it."""
+"""How is a figure written? The same in tables, figures, findings and sentences, by the column that
+holds it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def format_heading_with_unit(column: Column) -> str:
 
 
 def format_audit_figure(column: Column, value: Any) -> str:
-    """As it is printed: percent and points with one decimal, counts with thousands separators, null as "–".
+    """As it is printed: percent and points with one decimal, counts with thousands separators, null
+    as "–".
 
     A share of nearly nothing, or of nearly all, has the decimals that tell it from 0 and from 100.
 
@@ -69,7 +71,8 @@ def format_percentage_points(difference: float, with_sign: bool = False) -> str:
 
 
 def format_whole_percent(share: float) -> str:
-    """Without decimals; a half goes up, as readers of a printed 70.5 round it (Python's formats go to even numbers).
+    """Without decimals; a half goes up, as readers of a printed 70.5 round it (Python's formats go
+    to even numbers).
 
     >>> [format_whole_percent(share) for share in (0.705, 0.715, 0.7049)]
     ['71', '72', '70']

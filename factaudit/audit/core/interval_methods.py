@@ -11,7 +11,10 @@ JACKKNIFE = "jackknife over clusters"
 INFLUENCE = f"on the log-odds scale, {JACKKNIFE}"
 RESPONSE_WILSON = "Wilson, with the effective number of responses"
 RESPONSE_MEAN = "Korn and Graubard, over responses"
-RESPONSE_CHANGE = "Student's t over responses, at least as wide as Korn and Graubard if all change in one direction"
+RESPONSE_CHANGE = (
+    "Student's t over responses, at least as wide as Korn and Graubard if all change in one"
+    " direction"
+)
 RESPONSE_INFLUENCE = "Fisher's z, jackknife over responses"
 RESPONSE_COUNT = "Student's t on the log scale, over responses"
 OPEN_ORDERS = "all orders of the systems that tests of pairs leave open"

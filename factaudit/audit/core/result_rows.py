@@ -1,4 +1,5 @@
-"""What does an audit return? A list of flat rows: a figure is a plain number, or None with a reason; never NaN."""
+"""What does an audit return? A list of flat rows: a figure is a plain number, or None with a
+reason; never NaN."""
 
 from __future__ import annotations
 
@@ -9,23 +10,28 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 
 Row = dict[str, Any]
 
-#: Where rows are a product (pairs of systems; calibrations × systems) and would be more, an audit has none.
+#: Where rows are a product (pairs of systems; calibrations × systems) and would be more, an audit
+#: has none.
 MOST_PRODUCT_ROWS = 50_000
 #: The dataset of a row that is the unweighted mean over datasets.
 MACRO_MEAN = "__macro__"
 
 
-#: Why a figure of claims has no interval where all its claims are of one cluster: nothing says how clusters differ.
+#: Why a figure of claims has no interval where all its claims are of one cluster: nothing says how
+#: clusters differ.
 FEW_CLUSTERS = "fewer than two clusters"
 
 
 def explain_missing_labels(level: str) -> str:
-    """Why rates of claims or responses have no labelled one: a response has a label where all its claims have one.
+    """Why rates of claims or responses have no labelled one: a response has a label where all its
+    claims have one.
 
     >>> explain_missing_labels("response")
     'no response has labels for all its claims'
     """
-    return "no claim is labelled" if level == "claim" else f"no {level} has labels for all its claims"
+    return (
+        "no claim is labelled" if level == "claim" else f"no {level} has labels for all its claims"
+    )
 
 
 #: Why figures of an evaluator that says the same of every claim have no interval.

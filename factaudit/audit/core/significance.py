@@ -1,8 +1,10 @@
-"""How significantly are figures beyond a limit? By their own intervals, corrected for all rows of a check.
+"""How significantly are figures beyond a limit? By their own intervals, corrected for all rows of a
+check.
 
-The p-value of a figure is that of its interval: a test that knows clusters. The interval is moved to either bound, so
-that nothing is significant that unscored claims could undo. Holm's correction over all rows of a check keeps the chance
-of one false alarm or more at 5 %, however many rows there are.
+The p-value of a figure is that of its interval: a test that knows clusters. The interval is moved
+to either bound, so that nothing is significant that unscored claims could undo. Holm's correction
+over all rows of a check keeps the chance of one false alarm or more at 5 %, however many rows there
+are.
 """
 
 from __future__ import annotations
@@ -15,7 +17,12 @@ import numpy as np
 from factaudit.arrays.figures import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval, select_rejectable_tests, sign_test_p
+from factaudit.stats.multiplicity import (
+    holm_adjusted_p,
+    p_value_of_interval,
+    select_rejectable_tests,
+    sign_test_p,
+)
 
 #: To which side of its limit a figure is wrong; off: farther from 0 than the limit.
 Side = Literal["over", "under", "off"]
@@ -24,11 +31,14 @@ Side = Literal["over", "under", "off"]
 class Tests:
     """p-values of rows' figures against a limit, by their intervals.
 
-    A row's own p-value of no difference (``p_bias`` of ``bias``) is never gone below, and is the only one where there
-    is no interval. Rows without either are not tested, and count in the correction all the same.
+    A row's own p-value of no difference (``p_bias`` of ``bias``) is never gone below, and is the
+    only one where there is no interval. Rows without either are not tested, and count in the
+    correction all the same.
     """
 
-    def __init__(self, run: AuditedRun, rows: Sequence[Row], figure: str, is_share: bool = False) -> None:
+    def __init__(
+        self, run: AuditedRun, rows: Sequence[Row], figure: str, is_share: bool = False
+    ) -> None:
         def read(ending: str) -> np.ndarray:
             return np.array([row.get(f"{figure}{ending}") for row in rows], dtype=float)
 
@@ -42,8 +52,8 @@ class Tests:
         self.can_reject = self._select_rejectable(rows)
 
     def _select_rejectable(self, rows: Sequence[Row]) -> np.ndarray:
-        """Of few clusters a row's own p-value is at least the sign test's where all err alike: some cannot be
-        significant beside the others, and leave these their power (Tarone 1990)."""
+        """Of few clusters a row's own p-value is at least the sign test's where all err alike: some
+        cannot be significant beside the others, and leave these their power (Tarone 1990)."""
         clusters = np.array([row.get("n_clusters") for row in rows], dtype=float)
         is_few = (clusters < FEWEST_CLUSTERS_FOR_T_TEST) & ~np.isnan(self.own) & self.has_interval
         least_p = np.zeros(len(rows))
@@ -52,7 +62,8 @@ class Tests:
         return select_rejectable_tests(least_p, 1 - self.run.confidence)
 
     def adjust(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
-        """Holm's adjusted p-values of "the figure is not beyond the limit"; NaN where nothing was tested.
+        """Holm's adjusted p-values of "the figure is not beyond the limit"; NaN where nothing was
+        tested.
 
         has_bounds: whatever the unscored claims are; else as if they were like the others.
         """
@@ -64,7 +75,11 @@ class Tests:
     def are_within(self, limit: float, side: Side) -> np.ndarray:
         """Which figures are within the limit by their intervals and their bounds: bool."""
         low, high = self.low - (self.value - self.least), self.high + (self.most - self.value)
-        return {"over": high <= limit, "under": low >= limit, "off": (-limit <= low) & (high <= limit)}[side]
+        return {
+            "over": high <= limit,
+            "under": low >= limit,
+            "off": (-limit <= low) & (high <= limit),
+        }[side]
 
     def compute(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
         """Two-sided p-values, not adjusted."""
@@ -74,18 +89,22 @@ class Tests:
         return np.where(self.has_interval, p, self.own)
 
     def _on_one_side(self, limit: float, side: int, has_bounds: bool) -> np.ndarray:
-        half, end = (self.value - self.low, self.low) if side > 0 else (self.high - self.value, self.high)
+        half, end = (
+            (self.value - self.low, self.low) if side > 0 else (self.high - self.value, self.high)
+        )
         point = (self.least if side > 0 else self.most) if has_bounds else self.value
         if self.is_share and 0 < limit < 1:  # the variance at the limit, not at the interval's end
             half = half * np.sqrt(limit * (1 - limit) / np.maximum(end * (1 - end), 1e-12))
         p = p_value_of_interval(side * (point - limit), half, self.freedom, self.run.confidence)
-        if side * limit >= 0:  # nothing is significantly beyond a limit that is not significantly beyond 0
+        # Nothing is significantly beyond a limit that is not significantly beyond 0.
+        if side * limit >= 0:
             p = np.where(np.isnan(self.own), p, np.maximum(p, self.own))
         return p
 
 
 def count_degrees_of_freedom(run: AuditedRun, row: Row) -> float:
-    """One less than the clusters that a row rests on: its own number of them, else what its data set has at most."""
+    """One less than the clusters that a row rests on: its own number of them, else what its data
+    set has at most."""
     if row.get("n_clusters") is not None:
         return float(row["n_clusters"] - 1)
     counts = [run.cluster_counts.get(str(row.get("dataset"))), row.get("n")]

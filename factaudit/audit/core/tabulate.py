@@ -1,16 +1,19 @@
-"""How do figures become rows? `tabulate` makes a row for each group, `average_datasets` the means over data sets.
+"""How do figures become rows? `tabulate` makes a row for each group, `average_datasets` the means
+over data sets.
 
-A row is flat: its keys, counts, each figure with its bounds (``_min``, ``_max``) and interval (``_low``, ``_high``),
-and ``reason``, which says what is null and why. A figure is a plain number, or None; never NaN.
+A row is flat: its keys, counts, each figure with its bounds (``_min``, ``_max``) and interval
+(``_low``, ``_high``), and ``reason``, which says what is null and why. A figure is a plain number,
+or None; never NaN.
 
     >>> from factaudit.arrays.figures import Figure
-from factaudit.arrays.response_means import mean_of_defined
     >>> tpr = Figure(np.array([0.5, np.nan]), bounds=(np.array([0.4, 0.0]), np.array([0.6, 1.0])))
     >>> keys, counts = [{"dataset": "a"}, {"dataset": "b"}], {"n": np.array([8, 0])}
-    >>> for row in tabulate(keys, counts, {"tpr": tpr}, {"no claim is scored": np.array([False, True])}):
-    ...     print(row)
+    >>> reasons = {"no claim is scored": np.array([False, True])}
+    >>> for row in tabulate(keys, counts, {"tpr": tpr}, reasons):
+    ...     print(row)  # doctest: +NORMALIZE_WHITESPACE
     {'dataset': 'a', 'n': 8, 'tpr': 0.5, 'tpr_min': 0.4, 'tpr_max': 0.6, 'reason': None}
-    {'dataset': 'b', 'n': 0, 'tpr': None, 'tpr_min': 0.0, 'tpr_max': 1.0, 'reason': 'no claim is scored'}
+    {'dataset': 'b', 'n': 0, 'tpr': None, 'tpr_min': 0.0, 'tpr_max': 1.0,
+     'reason': 'no claim is scored'}
 """
 
 from __future__ import annotations
@@ -37,18 +40,29 @@ def tabulate(
 ) -> list[Row]:
     """A row for each of N keys.
 
-    counts: by name whole numbers (N,), or any other values that a row has as they are. figures: by name, arrays (N,).
-    reasons: bool (N,) by what the row's reason says where it is True, behind the key's own ``reason``. few_clusters:
-    why a figure has no interval where its own ``cause`` does not say it.
+    counts: by name whole numbers (N,), or any other values that a row has as they are. figures: by
+    name, arrays (N,).
+    reasons: bool (N,) by what the row's reason says where it is True, behind the key's own
+    ``reason``. few_clusters: why a figure has no interval where its own ``cause`` does not say it.
     """
-    columns = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in counts.items()}
+    columns = {
+        name: values.tolist() if isinstance(values, np.ndarray) else values
+        for name, values in counts.items()
+    }
     for name, figure in figures.items():
         columns |= list_figure_columns(name, figure)
     rows = []
     for at, key in enumerate(keys):
         row = key | {name: values[at] for name, values in columns.items()}
-        own = [key.get("reason") or "", *(text for text, applies in (reasons or {}).items() if applies[at])]
-        causes = {name: str(figure.cause[at]) for name, figure in figures.items() if figure.cause is not None}
+        own = [
+            key.get("reason") or "",
+            *(text for text, applies in (reasons or {}).items() if applies[at]),
+        ]
+        causes = {
+            name: str(figure.cause[at])
+            for name, figure in figures.items()
+            if figure.cause is not None
+        }
         rows.append(explain_row(row, figures, own, few_clusters, causes))
     return rows
 
@@ -60,7 +74,8 @@ def explain_row(
     few_clusters: str = FEW_CLUSTERS,
     causes: Mapping[str, str] | None = None,
 ) -> Row:
-    """The row with its ``reason``: those given (else which figures are undefined), and why figures lack an interval.
+    """The row with its ``reason``: those given (else which figures are undefined), and why figures
+    lack an interval.
 
     few_clusters: the cause of a figure without an interval that has no other one in ``causes``.
     """
@@ -75,7 +90,8 @@ def explain_row(
 
 
 def list_figure_columns(name: str, figure: Figure) -> dict[str, list[float | None]]:
-    """The columns of a figure: NAME, its bounds ``_min`` and ``_max`` and its interval ``_low`` and ``_high``."""
+    """The columns of a figure: NAME, its bounds ``_min`` and ``_max`` and its interval ``_low`` and
+    ``_high``."""
     columns = {name: _list_plain_numbers(figure.point)}
     for ends, names in ((figure.bounds, ("min", "max")), (figure.interval, ("low", "high"))):
         for end, values in zip(names, ends or (), strict=False):
@@ -89,22 +105,31 @@ def pick_figure(name: str, figure: Figure, place: int) -> Row:
 
 
 def interleave(rows_by_evaluator: Iterable[Sequence[Row]]) -> list[Row]:
-    """The rows of several evaluators (or pairs), which have the same groups each, group by group."""
+    """The rows of several evaluators (or pairs), which have the same groups each, group by
+    group."""
     return [row for rows in zip(*rows_by_evaluator, strict=True) for row in rows]
 
 
 def average_datasets(
-    rows: Sequence[Row], keys: Sequence[str], figures: Sequence[str], counts: Sequence[str], remark: str = ""
+    rows: Sequence[Row],
+    keys: Sequence[str],
+    figures: Sequence[str],
+    counts: Sequence[str],
+    remark: str = "",
 ) -> list[Row]:
-    """Of rows that are equal in ``keys`` the unweighted mean of each figure over the data sets where it is defined.
+    """Of rows that are equal in ``keys`` the unweighted mean of each figure over the data sets
+    where it is defined.
 
-    ``counts`` are summed, what is neither is null. Bounds are means over the rows that have them, and hold the mean. An
-    interval is MOVER's, the data sets being independent; it is null where a defined figure has none. remark: what the
-    reason says of each mean.
+    ``counts`` are summed, what is neither is null. Bounds are means over the rows that have them,
+    and hold the mean. An interval is MOVER's, the data sets being independent; it is null where a
+    defined figure has none. remark: what the reason says of each mean.
     """
     means = []
     for values, group in group_rows(rows, *keys).items():
-        mean = dict.fromkeys(rows[0]) | {"dataset": MACRO_MEAN, **dict(zip(keys, values, strict=True))}
+        mean = dict.fromkeys(rows[0]) | {
+            "dataset": MACRO_MEAN,
+            **dict(zip(keys, values, strict=True)),
+        }
         mean |= {name: sum(row[name] for row in group) for name in counts}
         for key in figures:
             mean |= _average_figure(group, key)
@@ -116,7 +141,8 @@ def average_datasets(
 
 def _average_figure(rows: Sequence[Row], key: str) -> Row:
     point, least, most, low, high = (
-        np.array([row.get(f"{key}{end}") for row in rows], dtype=float) for end in ("", "_min", "_max", "_low", "_high")
+        np.array([row.get(f"{key}{end}") for row in rows], dtype=float)
+        for end in ("", "_min", "_max", "_low", "_high")
     )
     known = ~np.isnan(point)
     mean = mean_of_defined(point)
@@ -125,10 +151,14 @@ def _average_figure(rows: Sequence[Row], key: str) -> Row:
         if f"{key}_{end}" in rows[0]:
             # A row without the figure may have bounds: their mean is over more data sets.
             bound = mean_of_defined(values)
-            found[f"{key}_{end}"] = bound if mean is None or bound is None else narrower(bound, mean)
+            found[f"{key}_{end}"] = (
+                bound if mean is None or bound is None else narrower(bound, mean)
+            )
     if f"{key}_low" in rows[0] and known.any():
         weight = np.full(known.sum(), 1 / known.sum())
-        found |= name_ends(key, mover_weighted_sum(point[known], (low[known], high[known]), weight)[1])
+        found |= name_ends(
+            key, mover_weighted_sum(point[known], (low[known], high[known]), weight)[1]
+        )
     return found
 
 

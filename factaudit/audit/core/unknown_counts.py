@@ -1,7 +1,9 @@
-"""What can be said of published rates without numbers of claims, where the counts only fit the rates?
+"""What can be said of published rates without numbers of claims, where the counts only fit the
+rates?
 
-Such numbers give the published rates, and with them orders of systems and corrections. They are not unique, so what
-follows from them alone is not shown as if it had been observed: numbers of claims, tests, power, intervals and bounds.
+Such numbers give the published rates, and with them orders of systems and corrections. They are not
+unique, so what follows from them alone is not shown as if it had been observed: numbers of claims,
+tests, power, intervals and bounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""How do sentences cite figures? ``{bias:points}`` in a template becomes the row's bias as every table writes it.
+"""How do sentences cite figures? ``{bias:points}`` in a template becomes the row's bias as every
+table writes it.
 
 >>> row = {"system": "a", "bias": -0.05, "rate": 0.123, "n": 1200}
->>> fill("{system} is off by {bias:points} points ({bias:signed}): {rate:percent} of {n:number claim}.", row)
+>>> off = "{system} is off by {bias:points} points ({bias:signed}): "
+>>> fill(off + "{rate:percent} of {n:number claim}.", row)
 'a is off by 5.0 points (−5.0): 12.3 % of 1,200 claims.'
 
 Where so much is unscored that a figure says little, its bounds stand in its place.
@@ -16,7 +18,11 @@ from collections.abc import Callable, Iterable, Mapping
 from string import Formatter
 from typing import Any
 
-from factaudit.audit.core.figure_formatting import format_percent, format_percentage_points, format_whole_percent
+from factaudit.audit.core.figure_formatting import (
+    format_percent,
+    format_percentage_points,
+    format_whole_percent,
+)
 from factaudit.text.display_text import format_count
 
 #: Of fewer things (errors, responses) a count stands beside a share.
@@ -45,11 +51,13 @@ _READINGS: dict[str, tuple[Callable[[Any], str], str]] = {
 
 
 def fill(template: str, fields: Mapping[str, Any], is_open: bool = False) -> str:
-    """The template with the values of its fields; is_open: a figure with bounds is told as their range.
+    """The template with the values of its fields; is_open: a figure with bounds is told as their
+    range.
 
-    A field reads ``percent`` (12.3 %), ``whole`` (12 %), ``points`` (without its sign), ``signed``, ``rough`` (23
-    points), ``limit`` (in points or percent, without needless decimals), ``hundredths``, ``threshold``,
-    ``number NOUN`` (3 claims; an irregular plural stands behind a bar), or as it is.
+    A field reads ``percent`` (12.3 %), ``whole`` (12 %), ``points`` (without its sign), ``signed``,
+    ``rough`` (23 points), ``limit`` (in points or percent, without needless decimals),
+    ``hundredths``, ``threshold``, ``number NOUN`` (3 claims; an irregular plural stands behind a
+    bar), or as it is.
     """
     text = ""
     for literal, name, reading, _ in Formatter().parse(template):

@@ -1,7 +1,8 @@
-"""The page to label on: one HTML file that opens offline, with no script but its own and no way to the network.
+"""The page to label on: one HTML file that opens offline, with no script but its own and no way to
+the network.
 
-Texts are data: they stand in a JSON block and reach the page as text nodes. A content security policy by hashes lets
-nothing else run or load.
+Texts are data: they stand in a JSON block and reach the page as text nodes. A content security
+policy by hashes lets nothing else run or load.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from factaudit.tables.schema import is_text_placeholder
 _PAGE_FOLDER = Path(__file__).parent
 
 
-def write_labelling_pages(sample: LabelSample, claims: pd.DataFrame, path: Path, seed: int = 0) -> list[Path]:
+def write_labelling_pages(
+    sample: LabelSample, claims: pd.DataFrame, path: Path, seed: int = 0
+) -> list[Path]:
     """Write a page for each annotator of a sample's last phase; returns their paths.
 
-    With several annotators the pages are called ``<path>-1.html``, ``<path>-2.html``, ... Raises `InputError` where
-    ``path`` is not HTML, or where the claims of the sample have no text.
+    With several annotators the pages are called ``<path>-1.html``, ``<path>-2.html``, ... Raises
+    `InputError` where ``path`` is not HTML, or where the claims of the sample have no text.
     """
     _check_html_suffix(path)
     rows = sample.rows[sample.rows["phase"] == len(sample.plan.drawn) - 1]
@@ -48,11 +51,17 @@ def write_labelling_pages(sample: LabelSample, claims: pd.DataFrame, path: Path,
 def write_labelling_page(
     claims: pd.DataFrame, path: Path, annotator: str, seed: int = 0, by_response: bool = False
 ) -> Path:
-    """Write the page of one annotator; the order is shuffled by seed and annotator (whole responses together)."""
+    """Write the page of one annotator; the order is shuffled by seed and annotator (whole responses
+    together)."""
     _check_html_suffix(path)
     if claims["claim"].isna().any() or claims["claim"].map(is_text_placeholder).any():
         raise InputError(
-            str(path), [Problem("the claims have no text to show on a page; name its column with --claim COLUMN")]
+            str(path),
+            [
+                Problem(
+                    "the claims have no text to show on a page; name its column with --claim COLUMN"
+                )
+            ],
         )
     shuffled = _shuffle_claims(claims, annotator, seed, by_response)
     write_text(path, render_labelling_page(shuffled, annotator, path.stem))
@@ -60,7 +69,8 @@ def write_labelling_page(
 
 
 def render_labelling_page(claims: pd.DataFrame, annotator: str, name: str) -> str:
-    """The page's HTML: claims in their order, nothing of systems or verdicts. Its labels are saved under its name."""
+    """The page's HTML: claims in their order, nothing of systems or verdicts. Its labels are saved
+    under its name."""
     documents = claims["doc"].astype(object).where(claims["doc"].notna(), "")
     codes, texts = pd.factorize(documents)
     ids = claims["claim_id"].tolist()
@@ -74,9 +84,12 @@ def render_labelling_page(claims: pd.DataFrame, annotator: str, name: str) -> st
             for claim_id, claim, doc in zip(ids, claims["claim"], codes, strict=True)
         ],
     }
-    # In a script block of data only "</script" and "<!--" could end it: no "<" is left. So nothing else is escaped.
+    # In a script block of data only "</script" and "<!--" could end it: no "<" is left. So nothing
+    # else is escaped.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    script, style = ((_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
+    script, style = (
+        (_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "page.css")
+    )
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     template = environment.from_string((_PAGE_FOLDER / "page.html.j2").read_text(encoding="utf-8"))
     return template.render(
@@ -98,7 +111,9 @@ def _check_html_suffix(path: Path) -> None:
         raise InputError(str(path), [Problem("expected a name that ends in .html")])
 
 
-def _shuffle_claims(claims: pd.DataFrame, annotator: str, seed: int, by_response: bool) -> pd.DataFrame:
+def _shuffle_claims(
+    claims: pd.DataFrame, annotator: str, seed: int, by_response: bool
+) -> pd.DataFrame:
     random = np.random.default_rng([seed, int(hash_texts(annotator), 16)])
     claims = claims.sort_values("claim_id")
     if not by_response:

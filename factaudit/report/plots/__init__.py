@@ -1,1 +1,2 @@
-"""Figures that a paper could print, as matplotlib figures with axes. matplotlib is slow to import: import this late."""
+"""Figures that a paper could print, as matplotlib figures with axes. matplotlib is slow to import:
+import this late."""

@@ -1,7 +1,9 @@
-"""How is the figure of an audit drawn? Intervals by group, one figure against another, or lines over bins.
+"""How is the figure of an audit drawn? Intervals by group, one figure against another, or lines
+over bins.
 
-Thin lines are intervals (``_low``, ``_high``), pale bars the bounds that unscored claims leave (``_min``, ``_max``).
-Undefined figures are not drawn. A marker leads to the claims behind it where the figure stands in a report.
+Thin lines are intervals (``_low``, ``_high``), pale bars the bounds that unscored claims leave
+(``_min``, ``_max``). Undefined figures are not drawn. A marker leads to the claims behind it where
+the figure stands in a report.
 """
 
 from __future__ import annotations
@@ -28,16 +30,19 @@ from factaudit.errors import UsageError
 from factaudit.report.plots.groups import drop_floor_rows, format_group_label, list_group_columns
 from factaudit.report.plots.style import PAGE_WIDTH, SeriesStyle, choose_series_styles, wrap_label
 
-#: Of so many points each has its interval in a figure of one rate against another; of more they would hide each other.
+#: Of so many points each has its interval in a figure of one rate against another; of more they
+#: would hide each other.
 _MAX_CROSSES = 24
 #: Areas of markers in square points: of a figure, and of the data sets behind a mean.
 _SIZE, _SMALL_SIZE = 18.0, 7.0
 #: How intervals and lines that guide the eye are drawn.
 _INTERVAL: dict[str, Any] = {"elinewidth": 0.8, "alpha": 0.55, "zorder": 2}
 _GUIDE: dict[str, Any] = {"lw": 0.8, "ls": (0, (4, 2)), "zorder": 1}
-#: Inches: a line of text, what is left free at the right, between panels, numbers under or beside an axis.
+#: Inches: a line of text, what is left free at the right, between panels, numbers under or beside
+#: an axis.
 _LINE, _MARGIN, _GAP, _NUMBERS = 0.15, 0.16, 0.25, 0.24
-#: Of so many markers of one series each leads to its claims; the links of more would make the report too large.
+#: Of so many markers of one series each leads to its claims; the links of more would make the
+#: report too large.
 _MAX_LINKS = 100
 #: What begins the address of the claims behind a marker.
 CLAIMS_ADDRESS = "../report.html#claims?"
@@ -59,17 +64,21 @@ def draw_audit_plot(
     floors: Set[str] = frozenset(),
     ax: Axes | None = None,
 ) -> DrawnFigure:
-    """The figure of rows of one audit (of one level, where they have levels), in the style that is set.
+    """The figure of rows of one audit (of one level, where they have levels), in the style that is
+    set.
 
-    ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the same in every figure.
-    ``floors``: evaluators that others are measured by. ``ax``: axes to draw into, in place of a new figure. Raises
-    `UsageError` where the figure has several panels, which do not go into one.
+    ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the
+    same in every figure.
+    ``floors``: evaluators that others are measured by. ``ax``: axes to draw into, in place of a new
+    figure. Raises `UsageError` where the figure has several panels, which do not go into one.
     """
     rows = drop_floor_rows(plot, rows, floors)
     present = {**columns, **list_declared_columns(columns, rows)}
     names = list(dict.fromkeys(str(row[plot.series]) for row in rows))
     order, lines = (evaluators, floors) if plot.series == "evaluator" else ((), frozenset[str]())
-    labels = {name: str(format_audit_figure(present[plot.series], name)) for name in [*order, *names]}
+    labels = {
+        name: str(format_audit_figure(present[plot.series], name)) for name in [*order, *names]
+    }
     chart = _Chart(plot, rows, present, choose_series_styles(names, order, labels, lines), ax)
     if isinstance(plot, ScatterPlot):
         _draw_scatter(chart, plot)
@@ -103,12 +112,18 @@ class _Chart:
         width: float = PAGE_WIDTH,
         **options: Any,
     ) -> Any:
-        """Axes of a new figure in rows and columns, or the user's, with a legend of the series and ``legend``.
+        """Axes of a new figure in rows and columns, or the user's, with a legend of the series and
+        ``legend``.
 
-        In inches: the height of a panel, the room left of and under them all, and the width of the figure. What stands
-        around panels is known beforehand: matplotlib's own layouts draw a figure twice to measure it.
+        In inches: the height of a panel, the room left of and under them all, and the width of the
+        figure. What stands
+        around panels is known beforehand: matplotlib's own layouts draw a figure twice to measure
+        it.
         """
-        handles = [Line2D([], [], label=wrap_label(one.label, 60, 1), **one.line_style()) for one in self.series]
+        handles = [
+            Line2D([], [], label=wrap_label(one.label, 60, 1), **one.line_style())
+            for one in self.series
+        ]
         handles += legend
         n_rows, n_columns = shape
         if self.ax is None:
@@ -120,14 +135,23 @@ class _Chart:
             total = top + bottom + n_rows * height + (n_rows - 1) * (head + _MARGIN)
             room = (width - left - _MARGIN - (n_columns - 1) * _GAP) / n_columns
             grid = {"left": left / width, "right": 1 - _MARGIN / width, "wspace": _GAP / room}
-            grid |= {"top": 1 - top / total, "bottom": bottom / total, "hspace": (head + _MARGIN) / height}
+            grid |= {
+                "top": 1 - top / total,
+                "bottom": bottom / total,
+                "hspace": (head + _MARGIN) / height,
+            }
             self.figure = Figure(figsize=(width, total))
-            self.figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 1), ncols=n_legend_columns)
-            return self.figure.subplots(n_rows, n_columns, squeeze=False, gridspec_kw=grid, **options)
+            self.figure.legend(
+                handles=handles, loc="upper left", bbox_to_anchor=(0, 1), ncols=n_legend_columns
+            )
+            return self.figure.subplots(
+                n_rows, n_columns, squeeze=False, gridspec_kw=grid, **options
+            )
         if n_rows * n_columns > 1:
             raise UsageError(
-                f"ax: this figure has {n_rows * n_columns} panels; name one of {', '.join(self.plot.keys)} with"
-                " panel=..., or select rows (evaluator=..., dataset=...)"
+                f"ax: this figure has {n_rows * n_columns} panels; name one of"
+                f" {', '.join(self.plot.keys)} with panel=..., or select rows (evaluator=...,"
+                " dataset=...)"
             )
         self.ax.legend(handles=handles)
         figure = self.ax.get_figure(root=True)
@@ -152,13 +176,25 @@ class _Chart:
     def errors(self, rows: Sequence[Row], key: str) -> np.ndarray:
         """How far the ends of the intervals are from a figure, as `Axes.errorbar` takes them."""
         point = self.read(rows, key)
-        return np.fmax(0, np.array([point - self.read(rows, key, "_low"), self.read(rows, key, "_high") - point]))
+        return np.fmax(
+            0,
+            np.array([point - self.read(rows, key, "_low"), self.read(rows, key, "_high") - point]),
+        )
 
     def mark(
-        self, ax: Axes, rows: Sequence[Row], x: np.ndarray, y: np.ndarray, key: str, look: SeriesStyle, **more: Any
+        self,
+        ax: Axes,
+        rows: Sequence[Row],
+        x: np.ndarray,
+        y: np.ndarray,
+        key: str,
+        look: SeriesStyle,
+        **more: Any,
     ) -> None:
         """Markers that lead to the claims behind the figure ``key`` of each row."""
-        markers = ax.scatter(x, y, **{"s": _SIZE, "color": look.colour, "marker": look.marker, "zorder": 3, **more})
+        markers = ax.scatter(
+            x, y, **{"s": _SIZE, "color": look.colour, "marker": look.marker, "zorder": 3, **more}
+        )
         if len(rows) > _MAX_LINKS:
             return
         addresses = [self._make_address(row, key) for row in rows]
@@ -168,11 +204,16 @@ class _Chart:
                 self.titles.setdefault(address, self._describe(row, key))
 
     def _make_address(self, row: Row, key: str) -> str | None:
-        """Where the claims that a row is about are, as far as the claim browser can tell them apart."""
+        """Where the claims that a row is about are, as far as the claim browser can tell them
+        apart."""
         if not row.get("evaluator"):
             return None
         given = {name: row.get(name) for name in ("evaluator", "dataset", "system")}
-        asked = {name: value for name, value in given.items() if isinstance(value, str) and not is_total_key(value)}
+        asked = {
+            name: value
+            for name, value in given.items()
+            if isinstance(value, str) and not is_total_key(value)
+        }
         return f"{CLAIMS_ADDRESS}{urlencode(asked | {'kind': self.columns[key].claims})}"
 
     def _describe(self, row: Row, key: str) -> str:
@@ -180,25 +221,33 @@ class _Chart:
         names = [str(row[name]) for name in ("evaluator", "dataset", "system") if row.get(name)]
         figures = self.plot.keys if isinstance(self.plot, ScatterPlot) else (key,)
         shown = [
-            f"{format_heading_with_unit(self.columns[one])} {format_audit_figure(self.columns[one], row.get(one))}"
+            f"{format_heading_with_unit(self.columns[one])}"
+            f" {format_audit_figure(self.columns[one], row.get(one))}"
             for one in sorted(figures, key=key.__ne__)
         ]
         return f"{', '.join(name for name in names if not is_total_key(name))}: {', '.join(shown)}"
 
 
-# --- groups down the side -------------------------------------------------------------------------------------------
+# --- groups down the side
+# ------------------------------------------------------------
 
 
 def _draw_intervals(chart: _Chart, plot: PlotSpec, by: Sequence[str]) -> None:
     labels = [format_group_label(row, by, chart.columns) for row in chart.rows]
-    totals = {label for row, label in zip(chart.rows, labels, strict=True) if is_total_key(row.get("dataset"))}
+    totals = {
+        label
+        for row, label in zip(chart.rows, labels, strict=True)
+        if is_total_key(row.get("dataset"))
+    }
     groups = sorted(dict.fromkeys(labels), key=totals.__contains__)
     places = {id(row): groups.index(label) for row, label in zip(chart.rows, labels, strict=True)}
     names = [wrap_label(group, 30 if len(plot.keys) == 1 else 24) for group in groups]
     n_marked = sum(look.dashes is None for look in chart.series)
     n_lines = 1 + max(name.count("\n") for name in names)
     height = max(0.066 * n_marked + 0.08, 0.14 * n_lines + 0.05, 0.2) * len(groups)
-    headings = [plot.labels.get(key, format_heading_with_unit(chart.columns[key])) for key in plot.keys]
+    headings = [
+        plot.labels.get(key, format_heading_with_unit(chart.columns[key])) for key in plot.keys
+    ]
     titles = [wrap_label(heading, 84 // (len(plot.keys) + 1)) for heading in headings]
     references = []
     if plot.reference and any(row.get(plot.reference) is not None for row in chart.rows):
@@ -213,7 +262,9 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec, by: Sequence[str]) -> None:
         sharey=True,
     )[0]
     for key, title, ax in zip(plot.keys, titles, panels, strict=True):
-        _set_group_axis(ax, names, len(totals), has_names=chart.ax is not None or key == plot.keys[0])
+        _set_group_axis(
+            ax, names, len(totals), has_names=chart.ax is not None or key == plot.keys[0]
+        )
         ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         ax.set_title(title, x=0, ha="left")
         if (guide := plot.guides.get(key)) is not None:
@@ -233,7 +284,9 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec, by: Sequence[str]) -> None:
                 bounded = [_has_bounds(row, key, chart.columns[key]) for row in mine]
                 ends = [chart.read(mine, key, end)[bounded] for end in ("_min", "_max")]
                 ax.hlines(y[bounded], *ends, color=look.colour, lw=3.0, alpha=0.25, zorder=2)
-                ax.errorbar(x, y, xerr=chart.errors(mine, key), fmt="none", ecolor=look.colour, **_INTERVAL)
+                ax.errorbar(
+                    x, y, xerr=chart.errors(mine, key), fmt="none", ecolor=look.colour, **_INTERVAL
+                )
             chart.mark(ax, mine, x, y, key, look)
         _set_limits(ax, chart, plot, key)
 
@@ -242,7 +295,9 @@ def _measure_width(names: Sequence[str]) -> float:
     """The inches of the widest line of some names beside an axis, in bold type."""
     font = FontProperties(size=rcParams["ytick.labelsize"], weight="bold")
     lines = [line for name in names for line in name.split("\n")]
-    return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in lines) / 72
+    return (
+        max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in lines) / 72
+    )
 
 
 def _find_places(places: Mapping[int, int], rows: Sequence[Row]) -> np.ndarray:
@@ -250,7 +305,8 @@ def _find_places(places: Mapping[int, int], rows: Sequence[Row]) -> np.ndarray:
 
 
 def _set_group_axis(ax: Axes, names: Sequence[str], n_totals: int, *, has_names: bool) -> None:
-    """Names down the side, the first above, without ticks; totals below a line and bold; bands that lead the eye."""
+    """Names down the side, the first above, without ticks; totals below a line and bold; bands that
+    lead the eye."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0, labelleft=has_names)
@@ -265,7 +321,8 @@ def _set_group_axis(ax: Axes, names: Sequence[str], n_totals: int, *, has_names:
 
 
 def _set_limits(ax: Axes, chart: _Chart, plot: PlotSpec, key: str) -> None:
-    """The limits that the audit declares; else shares and counts start at 0, and what is undefined says so."""
+    """The limits that the audit declares; else shares and counts start at 0, and what is undefined
+    says so."""
     known = chart.read([row for row in chart.rows if row.get(key) is not None], key)
     if not known.size:
         ax.text(0.5, 0.5, "undefined", transform=ax.transAxes, ha="center", va="center")
@@ -284,7 +341,9 @@ def _has_bounds(row: Row, key: str, column: Column) -> bool:
         return False
     if row.get("n_unscored"):
         return bool(low < high)
-    return isinstance(column.bounds, str) and bool(high - low > 1e-9)  # what sums round off is no bound
+    return isinstance(column.bounds, str) and bool(
+        high - low > 1e-9
+    )  # what sums round off is no bound
 
 
 def _draw_across(ax: Axes, x: np.ndarray, y: np.ndarray, **look: Any) -> None:
@@ -292,13 +351,16 @@ def _draw_across(ax: Axes, x: np.ndarray, y: np.ndarray, **look: Any) -> None:
     ax.vlines(x, y - 0.4, y + 0.4, lw=1.2, zorder=2, **look)
 
 
-# --- one figure against another -------------------------------------------------------------------------------------
+# --- one figure against another
+# ------------------------------------------------------------
 
 
 def _draw_scatter(chart: _Chart, plot: ScatterPlot) -> None:
     side = 0.65 * PAGE_WIDTH
     room = _NUMBERS + _LINE + 0.1
-    ax = chart.make_panels((1, 1), side, room + 0.05, room, width=side + room + 0.05 + _MARGIN)[0, 0]
+    ax = chart.make_panels((1, 1), side, room + 0.05, room, width=side + room + 0.05 + _MARGIN)[
+        0, 0
+    ]
     has_means = any(row.get("dataset") == MACRO_MEAN for row in chart.rows)
     total = sum(len(chart.select(look, *plot.keys)) for look in chart.series)
     for look in chart.series:
@@ -312,36 +374,70 @@ def _draw_scatter(chart: _Chart, plot: ScatterPlot) -> None:
                 ax.errorbar(x, y, fmt="none", ecolor=look.colour, **errors, **_INTERVAL)
             chart.mark(ax, mine, x, y, plot.y, look, **more)
     # One range of percentages for both axes, which holds all points and intervals.
-    values = np.concatenate([chart.read(chart.rows, key, end) for key in plot.keys for end in ("", "_low", "_high")])
+    values = np.concatenate(
+        [chart.read(chart.rows, key, end) for key in plot.keys for end in ("", "_low", "_high")]
+    )
     known = values[~np.isnan(values)]
-    low, high = (max(-3.0, known.min() - 4), min(103.0, known.max() + 4)) if known.size else (0.0, 100.0)
+    low, high = (
+        (max(-3.0, known.min() - 4), min(103.0, known.max() + 4)) if known.size else (0.0, 100.0)
+    )
     if plot.lines == "diagonal":
         ax.axline((0, 0), slope=1, color=rcParams["axes.edgecolor"], **_GUIDE)
     else:
         _draw_equal_bacc_lines(ax, low, high)
     headings = [format_heading_with_unit(chart.columns[key]) for key in plot.keys]
-    ax.set(xlim=(low, high), ylim=(low, high), aspect="equal", xlabel=headings[0], ylabel=headings[1])
+    ax.set(
+        xlim=(low, high), ylim=(low, high), aspect="equal", xlabel=headings[0], ylabel=headings[1]
+    )
 
 
 def _draw_equal_bacc_lines(ax: Axes, low: float, high: float) -> None:
-    """Lines on which balanced accuracy, the mean of both axes, is 50, 60, ... %, each named at its upper end."""
+    """Lines on which balanced accuracy, the mean of both axes, is 50, 60, ... %, each named at its
+    upper end."""
     grey = rcParams["axes.edgecolor"]
-    text = {"fontsize": rcParams["xtick.labelsize"], "color": grey, "rotation": -45, "rotation_mode": "anchor"}
+    text = {
+        "fontsize": rcParams["xtick.labelsize"],
+        "color": grey,
+        "rotation": -45,
+        "rotation_mode": "anchor",
+    }
     for bacc in range(50, 100, 10):
         start, end = max(low, 2 * bacc - high), min(high, 2 * bacc - low)
         if end - start > 10:
-            ax.plot([start, end], [2 * bacc - start, 2 * bacc - end], color=grey, alpha=0.4, lw=0.6, zorder=1)
-            ax.text(start, 2 * bacc - start, f"   BAcc {bacc} %", ha="left", va="bottom", zorder=1, **text)
+            ax.plot(
+                [start, end],
+                [2 * bacc - start, 2 * bacc - end],
+                color=grey,
+                alpha=0.4,
+                lw=0.6,
+                zorder=1,
+            )
+            ax.text(
+                start,
+                2 * bacc - start,
+                f"   BAcc {bacc} %",
+                ha="left",
+                va="bottom",
+                zorder=1,
+                **text,
+            )
 
 
-# --- lines over bins ------------------------------------------------------------------------------------------------
+# --- lines over bins
+# ------------------------------------------------------------
 
 
 def _draw_lines(chart: _Chart, plot: LinePlot) -> None:
     places = list(dict.fromkeys(row[plot.rows] for row in chart.rows))
     shape = len(places), len(plot.keys)
     panels = chart.make_panels(
-        shape, 1.2, _NUMBERS + 0.1, _NUMBERS + _LINE + 0.06, title_lines=2, sharex=True, sharey="row"
+        shape,
+        1.2,
+        _NUMBERS + 0.1,
+        _NUMBERS + _LINE + 0.06,
+        title_lines=2,
+        sharex=True,
+        sharey="row",
     )
     bins = sorted({row[plot.x] for row in chart.rows})
     for place, line in zip(places, panels, strict=True):
@@ -352,7 +448,16 @@ def _draw_lines(chart: _Chart, plot: LinePlot) -> None:
                 shift = (number - (len(chart.series) - 1) / 2) * 0.5 / len(chart.series)
                 x = np.array([row[plot.x] for row in mine], dtype=float) + shift
                 y, errors = chart.read(mine, key), chart.errors(mine, key)
-                ax.errorbar(x, y, yerr=errors, color=look.colour, lw=1.0, elinewidth=0.8, alpha=0.7, zorder=2)
+                ax.errorbar(
+                    x,
+                    y,
+                    yerr=errors,
+                    color=look.colour,
+                    lw=1.0,
+                    elinewidth=0.8,
+                    alpha=0.7,
+                    zorder=2,
+                )
                 chart.mark(ax, mine, x, y, key, look)
             title = f"{format_audit_figure(chart.columns[plot.rows], place)}: "
             title += format_heading_with_unit(chart.columns[key])

@@ -18,7 +18,8 @@ from factaudit.report.plots.drawing import DrawnFigure
 from factaudit.report.plots.style import use_report_style
 from factaudit.text.display_text import escape_control_characters
 
-#: What matplotlib says of letters that its fonts lack: figures then leave them to the reader's own fonts.
+#: What matplotlib says of letters that its fonts lack: figures then leave them to the reader's own
+#: fonts.
 _MISSING_GLYPH_WARNING = r"Glyph .* missing from"
 #: What stands in a file besides the title: no date, so that the same figure gives the same bytes.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -28,8 +29,11 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def write_figure_files(drawn: DrawnFigure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)) -> list[Path]:
-    """Write ``stem.KIND`` for each of ``kinds`` atomically, the same bytes for the same figure; returns the paths.
+def write_figure_files(
+    drawn: DrawnFigure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)
+) -> list[Path]:
+    """Write ``stem.KIND`` for each of ``kinds`` atomically, the same bytes for the same figure;
+    returns the paths.
 
     kinds: svg (text as shapes), pdf (fonts inside) and png (200 dpi).
     """
@@ -39,7 +43,9 @@ def write_figure_files(drawn: DrawnFigure, stem: Path, title: str, kinds: Sequen
         for kind, path in zip(kinds, paths, strict=True):
             about = {"Title": title, **_METADATA[kind]}
             if kind == "svg":
-                write_text(path, _add_titles(_compact_svg(_save_as_svg(drawn.figure, about)), drawn.titles))
+                write_text(
+                    path, _add_titles(_compact_svg(_save_as_svg(drawn.figure, about)), drawn.titles)
+                )
                 continue
             with replace_file_atomically(path) as temporary:
                 drawn.figure.savefig(temporary, dpi=200, metadata=about, facecolor="white")
@@ -47,10 +53,14 @@ def write_figure_files(drawn: DrawnFigure, stem: Path, title: str, kinds: Sequen
 
 
 def _save_as_svg(figure: Figure, about: Any) -> str:
-    """A figure as SVG: text as shapes, but as text, for the reader's own fonts, where matplotlib's lack a letter."""
+    """A figure as SVG: text as shapes, but as text, for the reader's own fonts, where matplotlib's
+    lack a letter."""
     for fonttype in ("path", "none"):
         text = io.StringIO()
-        with warnings.catch_warnings(record=True) as caught, rc_context(cast("Any", {"svg.fonttype": fonttype})):
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            rc_context(cast("Any", {"svg.fonttype": fonttype})),
+        ):
             warnings.simplefilter("always")
             figure.savefig(text, format="svg", metadata=about, facecolor="white")
         if not any(re.match(_MISSING_GLYPH_WARNING, str(one.message)) for one in caught):
@@ -59,7 +69,8 @@ def _save_as_svg(figure: Figure, about: Any) -> str:
 
 
 def _compact_svg(svg: str) -> str:
-    """A drawing with coordinates to a hundredth of a point (a scale is kept as it is), and without indentation."""
+    """A drawing with coordinates to a hundredth of a point (a scale is kept as it is), and without
+    indentation."""
 
     def shorten(number: re.Match[str]) -> str:
         text = number[0]

@@ -15,32 +15,51 @@ EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator"
 
 
 def list_group_columns(
-    plot: PlotSpec, declared: Mapping[str, Column], columns: Mapping[str, Column], rows: Sequence[Row]
+    plot: PlotSpec,
+    declared: Mapping[str, Column],
+    columns: Mapping[str, Column],
+    rows: Sequence[Row],
 ) -> list[str]:
-    """What tells the groups of a figure apart: ``plot.groups`` or the dataset, and what the rows are grouped ``by``.
+    """What tells the groups of a figure apart: ``plot.groups`` or the dataset, and what the rows
+    are grouped ``by``.
 
-    The dataset is left out where it is all datasets and another column tells the rows apart, and so is each of several
-    groups that has one value.
+    The dataset is left out where it is all datasets and another column tells the rows apart, and so
+    is each of several groups that has one value.
     """
-    by = [key for key, column in columns.items() if column.key and key not in declared and key != "dataset"]
+    by = [
+        key
+        for key, column in columns.items()
+        if column.key and key not in declared and key != "dataset"
+    ]
     own = [key for key in plot.groups or ("dataset",) if key in columns or key in plot.groups]
     own = [key for key in own if len({row.get(key) for row in rows}) > 1] or own[:1]
-    if by and own == ["dataset"] and all(row.get("dataset") in (None, ALL_TOGETHER) for row in rows):
+    if (
+        by
+        and own == ["dataset"]
+        and all(row.get("dataset") in (None, ALL_TOGETHER) for row in rows)
+    ):
         return by
     return own + by
 
 
-def format_group_label(row: Row, group_columns: Sequence[str], columns: Mapping[str, Column]) -> str:
+def format_group_label(
+    row: Row, group_columns: Sequence[str], columns: Mapping[str, Column]
+) -> str:
     """One label for a row's group: ``MediaSum``, ``MediaSum · numbers`` or ``QA · bin 1``."""
     parts = []
     for key in group_columns:
         named = format_audit_figure(columns[key], row.get(key))
-        parts.append(f"{columns[key].heading} {named}" if isinstance(row.get(key), int | float) else named)
+        parts.append(
+            f"{columns[key].heading} {named}" if isinstance(row.get(key), int | float) else named
+        )
     return " · ".join(parts)
 
 
 def drop_floor_rows(plot: AnyPlot, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
-    """The rows that a plot draws: without those of floors, where it has no line for them; all, if these are all."""
+    """The rows that a plot draws: without those of floors, where it has no line for them; all, if
+    these are all."""
     if isinstance(plot, PlotSpec) and plot.series == "evaluator":
         return list(rows)
-    return [row for row in rows if not any(row.get(name) in floors for name in EVALUATOR_KEYS)] or list(rows)
+    return [
+        row for row in rows if not any(row.get(name) in floors for name in EVALUATOR_KEYS)
+    ] or list(rows)

@@ -28,12 +28,17 @@ _STYLE_SHEET = Path(__file__).with_name("factaudit.mplstyle")
 def _read_style_sheet() -> Any:  # matplotlib's stubs want the keys as literals
     """The parameters of the style sheet, and matplotlib's own defaults of all others."""
     parameters = matplotlib.rc_params_from_file(str(_STYLE_SHEET), use_default_template=True)
-    return {key: value for key, value in parameters.items() if not key.startswith(("backend", "interactive"))}
+    return {
+        key: value
+        for key, value in parameters.items()
+        if not key.startswith(("backend", "interactive"))
+    }
 
 
 @contextmanager
 def use_report_style(*, in_own_axes: bool = False) -> Iterator[None]:
-    """Draw (or save) in the report's style, whatever the user has set: the same rows give the same bytes.
+    """Draw (or save) in the report's style, whatever the user has set: the same rows give the same
+    bytes.
 
     in_own_axes: the axes are the user's, and so are fonts, frames and colours.
     """
@@ -62,8 +67,8 @@ class SeriesStyle:
 def choose_series_styles(
     names: Sequence[str], order: Sequence[str], labels: Mapping[str, str], floors: Set[str]
 ) -> list[SeriesStyle]:
-    """A look for each name that is drawn, by its place in ``order``: one that is missing leaves a gap, and not another
-    one's colour. Floors are grey lines, unless there is nothing else."""
+    """A look for each name that is drawn, by its place in ``order``: one that is missing leaves a
+    gap, and not another one's colour. Floors are grey lines, unless there is nothing else."""
     if set(names) <= floors:
         floors = frozenset()
     cycle = rcParams["axes.prop_cycle"].by_key()
@@ -77,19 +82,23 @@ def choose_series_styles(
     ]
     lines = [name for name in every if name in floors and name in names]
     for name, dashes in zip(lines, _FLOOR_DASHES * len(lines), strict=False):
-        looks.append(SeriesStyle(name, f"{labels[name]} (a floor)", rcParams["axes.edgecolor"], "", dashes))
+        looks.append(
+            SeriesStyle(name, f"{labels[name]} (a floor)", rcParams["axes.edgecolor"], "", dashes)
+        )
     return looks
 
 
 def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
-    """At most ``max_lines`` lines of about ``width`` letters; the middle of a longer text becomes an ellipsis, as names
-    differ at their ends.
+    """At most ``max_lines`` lines of about ``width`` letters; the middle of a longer text becomes
+    an ellipsis, as names differ at their ends.
 
     >>> wrap_label("a-very-long-name-of-a-model-by-somebody-v2", 12, 1)
     'a-ver…ody-v2'
     """
     text = " ".join(text.split())
-    most = max_lines * width - (max_lines > 1) * width // 4  # lines end before a word, and are not full
+    most = (
+        max_lines * width - (max_lines > 1) * width // 4
+    )  # lines end before a word, and are not full
     if len(text) > most:
         text = f"{text[: most // 2 - 1]}…{text[len(text) - most // 2 :]}"
     return "\n".join(textwrap.wrap(text, width)[:max_lines]) if max_lines > 1 else text
