@@ -1,7 +1,7 @@
-"""Which claims are behind the figures? What a report and `factaudit view` show of them.
+"""Which claims are behind the figures? The claims as a report and `factaudit view` show them.
 
-``claims.js`` filters and sorts them in the browser; a report holds the most telling ones, the page
-of `factaudit view` all of them.
+The script ``claims.js`` filters and sorts them in the browser. A report holds only the claims that
+tell the reader most; the page of `factaudit view` holds all of them.
 """
 
 from __future__ import annotations
@@ -28,26 +28,27 @@ from factaudit.tables import (
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.schema import is_text_placeholder
 
-#: What a report holds: so many claims, of so many characters together.
+#: How many claims a report may hold, and how many characters they may have in total.
 MAX_REPORT_CLAIMS = 2_000
 MAX_REPORT_CHARACTERS = 450_000
-#: Characters of one text in a report, and of a reply; the whole is in the run folder.
+#: After how many characters a report cuts off a text, and a reply. The run folder has all of it.
 _MAX_TEXT_LENGTH, _MAX_REPLY_LENGTH = 6_000, 600
-#: What is shown of an annotation, and of a claim besides its texts.
+#: The columns shown of an annotation, and those of a claim besides its texts.
 _ANNOTATION_FIELDS = ("annotator", "label", "grade", "start", "end", "note")
 _CLAIM_FIELDS = ("dataset", "system", "entity", "response_id", "topic", "error_type")
 
 
 class ClaimBrowser:
-    """The claims of a run with all that was said of them."""
+    """The claims of a run, with their labels, annotations and verdicts."""
 
     def __init__(
         self, judged: Judgements, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
     ) -> None:
-        """verdicts: at least those of them that have more than `judged` does
-        (`select_detailed_verdicts`)."""
+        """verdicts: at least the verdicts that hold more than `judged` does (see
+        `select_detailed_verdicts`)."""
         self.judged, self.table = judged, judged.claims
-        # Arrays by column: a row of a table of many types is slow to take.
+        # One array per column, because taking a row from a table with columns of many types is
+        # slow.
         self._cells = {name: self.table[name].array for name in self.table.columns}
         first = verdicts[verdicts["repeat"] == 0]
         keys = list(zip(first["claim_id"], first["evaluator"], strict=True))
@@ -58,7 +59,7 @@ class ClaimBrowser:
         for said in list_plain_rows(annotations) if annotations is not None else ():
             shown = {key: said[key] for key in _ANNOTATION_FIELDS if said.get(key) is not None}
             self._people.setdefault(said["claim_id"], []).append(shown)
-        #: Of each claim that has variants their rows in `Judgements.variants`.
+        #: For each claim that has variants: their rows in `Judgements.variants`.
         self._variants: dict[int, list[int]] = {}
         if judged.variants is not None:
             originals = find_claim_positions_in_table(
@@ -69,7 +70,7 @@ class ClaimBrowser:
 
     @classmethod
     def read_run_folder(cls, run_dir: Path) -> ClaimBrowser:
-        """The claims of a run folder. Raises `InputError` where it has none."""
+        """The claims of a run folder. Raises `InputError` if the folder has none."""
         people = run_dir / "annotations.parquet"
         claims, verdicts = read_run_tables(run_dir)
         said = read_annotations(people) if people.is_file() else None
@@ -77,13 +78,13 @@ class ClaimBrowser:
 
     @property
     def has_text(self) -> bool:
-        """Whether there is a claim to read."""
+        """Whether at least one claim has a text that can be read."""
         return any(not is_text_placeholder(str(text)) for text in self.table["claim"].dropna())
 
     @property
     def row_explanation(self) -> str:
-        """What a row is where the figures of the report are of others: a fact stands beside each
-        person's page."""
+        """What one row is, in runs whose figures count something else: with D-FActScore, a row is a
+        fact beside one person's page."""
         of_people = self.table["entity"].notna().to_numpy()
         if not self.table["fact_id"][of_people].dropna().duplicated().any():
             return ""
@@ -97,7 +98,7 @@ class ClaimBrowser:
         return text
 
     def list_filter_choices(self) -> dict[str, Any]:
-        """What the page's filters offer."""
+        """The choices that the page's filters offer."""
         return {
             "evaluators": list(self.judged.evaluators),
             "datasets": sorted(self.table["dataset"].dropna().unique().tolist()),
@@ -108,12 +109,13 @@ class ClaimBrowser:
     def make_page_content(
         self, n_claims: int, n_characters: float = float("inf")
     ) -> dict[str, Any]:
-        """The most telling claims of each data set in turn, as the page reads them.
+        """The claims that tell the reader most, from each data set in turn, in the form that the
+        page reads.
 
-        `list_filter_choices` with ``docs`` (texts) and ``claims`` (rows whose ``doc`` is a place
-        among these, or -1).
-        n_characters: of all texts together; where there is a limit, long texts are cut off, which
-        their end says.
+        The result is `list_filter_choices` with two more keys: ``docs`` (the texts of documents)
+        and ``claims`` (rows whose ``doc`` is an index into ``docs``, or -1). n_characters: the
+        limit for all texts together; with a limit, long texts are cut off and end with a remark
+        that says so.
         """
         is_cut = n_characters < float("inf")
         docs: dict[str, int] = {}
@@ -134,8 +136,8 @@ class ClaimBrowser:
         return {**self.list_filter_choices(), "docs": list(docs), "claims": rows}
 
     def pack_claims(self, n_claims: int, n_characters: float = float("inf")) -> str:
-        """`make_page_content` as a page holds it: gzip in base64; half of a surrogate pair becomes
-        a question mark."""
+        """`make_page_content`, packed with gzip and base64 for the page. Half of a surrogate pair
+        becomes a question mark."""
         content = self.make_page_content(n_claims, n_characters)
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode(
@@ -143,14 +145,14 @@ class ClaimBrowser:
         )
 
     def _order_by_telling(self) -> list[int]:
-        """The claims of each data set in turn: sure errors of an evaluator first, then
-        disagreements, then the rest."""
+        """The claims of each data set in turn: first those on which an evaluator is confidently
+        wrong, then those on which evaluators disagree, then the rest."""
         said, label = self.judged.prediction, self.judged.label
         is_disputed = (said == 1).any(0) & (said == 0).any(0)
         telling = np.zeros(len(self.table))
         for prediction, score in zip(
             said, self.judged.score, strict=True
-        ):  # all together take much memory
+        ):  # all of them at once would take much memory
             distance = np.nan_to_num(np.abs(score - 0.5), nan=0.25)
             is_wrong = (prediction != MISSING) & (label != MISSING) & (prediction != label)
             rest = np.where(prediction == MISSING, 1.5, is_disputed + 0.5 - distance)
@@ -204,8 +206,8 @@ class ClaimBrowser:
         return row
 
     def _make_variant_row(self, variant: int, at: int, longest: int | None) -> dict[str, Any]:
-        """A variant beside its claim: ``doc`` only where it is another document; what each
-        evaluator said."""
+        """A variant of a claim and what each evaluator said of it. ``doc`` is set only if the
+        variant has another document."""
         variants = self.judged.variants
         assert variants is not None
         values = variants.claims.iloc[variant]
@@ -242,16 +244,13 @@ def _list_verdicts(
 def make_claim_browser_link(
     finding: Mapping[str, Any], filter_choices: Mapping[str, Any]
 ) -> str | None:
-    """What to ask for the claims behind a finding, as a query; None where it is of no evaluator or
-    data set.
-
-    filter_choices: as `ClaimBrowser.list_filter_choices` gives it.
-    """
+    """The query that shows the claims behind a finding; None if the finding is not about an
+    evaluator or a data set. filter_choices: as `ClaimBrowser.list_filter_choices` returns them."""
     named = str(finding.get("evaluator") or "")
     known = set(filter_choices["evaluators"])
     if (
         named and named not in known and not set(named.split(" / ")) <= known
-    ):  # with D-FActScore they are a verifier's
+    ):  # with D-FActScore, verdicts are those of a verifier
         return None
     asked = {
         key: finding.get(key)
@@ -267,8 +266,8 @@ def make_claim_browser_link(
 
 
 def select_detailed_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts that have a reply, or scores of chunks: often none, and then there is nothing to
-    hold."""
+    """The verdicts that come with a reply or with scores of chunks. Often there are none, and then
+    nothing needs to be kept."""
     return verdicts[verdicts["raw"].notna() | verdicts["chunk_scores"].notna()]
 
 

@@ -1,9 +1,9 @@
-"""What is in a report? The first screen, a section for each question that has something to say, and
-how it was done.
+"""What is in a report? The first screen, one section for each question that has an answer, and how
+the figures were computed.
 
-All of it is data; HTML only lays it out. An audit has a section where it says who is best, where
-its checks warn, or where it is of an engine; the files of all others are named at the end. Formulas
-and methods stand once, below.
+Everything here is data; the HTML template only lays it out. An audit gets a section if it says
+which evaluator is best, if one of its checks warns, or if it belongs to an engine. The files of all
+other audits are named at the end. Formulas and methods are explained once, at the end.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from factaudit.report.figures import ReportFigure, make_report_figure
 from factaudit.report.tables import ReportTable, build_plain_report_table, build_report_table
 from factaudit.text.display_text import format_cached_reply_dates, format_count
 
-#: The report draws at most so many figures; `Results.figure` draws any.
+#: The largest number of figures in a report. `Results.figure` draws any other.
 MAX_REPORT_FIGURES = 6
-#: A section shows so many of its findings; ``tables/findings.csv`` has all.
+#: The largest number of findings in a section; ``tables/findings.csv`` has all of them.
 MAX_SECTION_FINDINGS = 2
-#: What a run was about: scores of texts, or which evaluator is right.
+#: The audits that a run is mainly about: scores of texts, or which evaluator is right.
 _LEADING_AUDITS = ("factscore", "dfactscore", "rates")
-#: A run of so few audits has a section for each.
+#: A run with at most this many audits has a section for each of them.
 _FEW_AUDITS = 4
-#: From the gravest to the least.
+#: From the most serious to the least serious.
 _SEVERITIES = ("fail", "warn", "ok")
 _FAILED_STATUSES = ("unparsed", "refused", "error", "skipped")
 
@@ -44,37 +44,38 @@ class ReportSection:
     paragraphs: list[str] = field(default_factory=list)
     figure: ReportFigure | None = None
     table: ReportTable | None = None
-    #: What its checks found: the gravest, and how many more there are.
+    #: The most serious findings of its checks, and how many more there are.
     findings: list[Row] = field(default_factory=list)
     n_more_findings: int = 0
-    #: The CSV with all rows and columns, relative to the run folder.
+    #: The CSV file with all rows and columns, relative to the run folder.
     file: str | None = None
-    #: D-FActScore's paragraphs with their facts by person (`build_dfactscore_paragraphs_section`).
+    #: The paragraphs of D-FActScore, with their facts by person
+    #: (`build_dfactscore_paragraphs_section`).
     merged_paragraphs: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class ReportDocument:
-    """A report, ready to be laid out. All text is plain: whoever lays it out escapes it."""
+    """A report that is ready to be laid out. All text is plain; the template escapes it."""
 
     title: str
     screen: Screen
-    #: What is missing, which everybody must know.
+    #: What is missing from the run and every reader must know.
     remarks: list[str]
     sections: list[ReportSection]
-    #: Audits that were computed and have no section: title and file.
+    #: The title and file of each audit that was computed but has no section.
     others: list[tuple[str, str]]
-    #: Of the audits that have a section: title and formula.
+    #: The title and formula of each audit that has a section.
     formulas: list[tuple[str, str]]
     methods: list[str]
-    #: Where the figures come from.
+    #: Where the figures come from: files, versions and settings.
     tables: list[ReportTable]
     signature: str
     version: str
 
 
 def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
-    """The document of a ``results.json``'s content; nothing is drawn yet."""
+    """The document for the content of a ``results.json``. Nothing is drawn yet."""
     about = results["about"]
     audits = [
         audit
@@ -111,7 +112,7 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
 
 
 def _choose_audits(audits: Sequence[Audit], results: Mapping[str, Any]) -> list[Audit]:
-    """The audits that have a section, those that say what the run was about before the others."""
+    """The audits that get a section, starting with those that the run is mainly about."""
     warned = {
         each.get("id") for each in results.get("findings") or [] if each.get("severity") != "ok"
     }
@@ -133,8 +134,8 @@ def _name_file(audit: str) -> str:
 def _build_audit_section(
     audit: Audit, results: Mapping[str, Any], ranked: Sequence[str], *, has_room: bool
 ) -> ReportSection:
-    """A section of an audit with its figure where there is room for one; an audit without figures
-    has a short table."""
+    """The section of an audit, with its figure if there is room for one. An audit without a figure
+    shows a short table."""
     about = results["about"]
     run = make_audited_run(results["audits"], about)
     evaluators = [row["name"] for row in about.get("evaluators", [])]
@@ -172,13 +173,13 @@ def _build_audit_section(
 
 
 def _sort_findings(findings: Sequence[Row], audit: Audit, ranked: Sequence[str]) -> list[Row]:
-    """The gravest first; of those alike, what is of the best evaluators. Each check has its turn
-    before its second."""
+    """The most serious findings first; among equally serious ones, those about the best evaluators
+    first. Every check appears once before any check appears twice."""
     checks = {check.id: check for check in audit.checks}
 
     def order(finding: Row) -> tuple[int, float, int]:
         severity, evaluator = finding.get("severity"), finding.get("evaluator")
-        is_grave = severity != "ok"  # what is well may lack the evidence
+        is_grave = severity != "ok"  # a finding that all is well may have no evidence
         size = (
             checks[finding["id"]].measure_gravity(finding.get("evidence") or {})
             if is_grave
@@ -202,16 +203,13 @@ def _sort_findings(findings: Sequence[Row], audit: Audit, ranked: Sequence[str])
 
 def _build_engine_section(place: int, given: Mapping[str, Any], run_dir: Path) -> ReportSection:
     """A section that an engine contributed: {title, text, table: {columns, rows} or null, figure:
-    "name.svg" or null}.
-
-    ``text`` is a string or a list of paragraphs. The figure's file is in the run folder's
-    ``figures``.
-    """
+    "name.svg" or null}. ``text`` is a string or a list of paragraphs. The figure's file is in the
+    run folder's ``figures``."""
     title = str(given.get("title") or "More")
     text = given.get("text") or []
     table, stem = given.get("table"), str(given.get("figure") or "")
-    # Only a plain name of a file that is there: results are data, and must not make the report read
-    # other files.
+    # Accept only a plain file name that exists in this folder: results are untrusted data and must
+    # not make the report read other files.
     has_file = Path(stem).name == stem and (run_dir / "figures" / stem).is_file()
     return ReportSection(
         id=f"section-{place + 1}",
@@ -228,8 +226,8 @@ def _build_engine_section(place: int, given: Mapping[str, Any], run_dir: Path) -
 
 
 def compose_report_remarks(results: Mapping[str, Any]) -> list[str]:
-    """Which predictions are missing or guessed, and of which claims rates are; one string per
-    paragraph."""
+    """Which predictions are missing or guessed, and which claims the rates are computed on; one
+    string per paragraph."""
     about = results["about"]
     told = about.get("evaluators", [])
     remarks = []
@@ -300,8 +298,8 @@ def _describe_calls(calls: Sequence[Row]) -> str:
 
 
 def _describe_methods(results: Mapping[str, Any]) -> list[str]:
-    """What 1 and 0 are, how sure figures are, and how tests are corrected; each once for the whole
-    report."""
+    """What 1 and 0 mean, how intervals are made, and how tests are corrected; each is said once for
+    the whole report."""
     about = results["about"]
     text = (
         "Label and prediction 1 mean attributable: the document supports the claim. 0 means an"
@@ -353,7 +351,7 @@ def _describe_estimate_labels(origin: Mapping[str, Any]) -> str:
 def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
     about = results["about"]
     tables = []
-    # Of no labels there is no number of attributable ones.
+    # Without labels, the number of attributable claims is unknown.
     rows = [
         row | ({} if row["n_labelled"] else {"n_attributable": None})
         for row in about.get("claims") or []
@@ -378,7 +376,7 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
         )
     if any(
         row.get("n_verdicts") or row.get("signature") for row in evaluators
-    ):  # printed rates have neither
+    ):  # published rates come with neither
         keys = ["name", *(f"n_{name}" for name in statuses), "signature"]
         body = [[row.get(key) for key in keys] for row in evaluators]
         tables.append(

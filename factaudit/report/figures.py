@@ -1,4 +1,5 @@
-"""Which figure does an audit have in the report, what is on it, and what does its caption say?"""
+"""Which figure does an audit have in the report, what does it show, and what does its caption
+say?"""
 
 from __future__ import annotations
 
@@ -20,19 +21,19 @@ from factaudit.report.plots.groups import (
 if TYPE_CHECKING:
     from factaudit.report.plots.drawing import DrawnFigure
 
-#: A figure has at most so many evaluators: the best and the worst of more.
+#: The largest number of evaluators in a figure. If there are more, it shows the best and the worst.
 MAX_EVALUATORS, N_WORST_EVALUATORS = 8, 3
-#: And so many rows of panels.
+#: The largest number of rows of panels.
 _MAX_PANEL_ROWS = 4
-#: Inches of a page for a figure, and of these for what stands over and under a panel: none is
-#: longer than a page.
+#: The height of a figure in inches, and the part of it above and below a panel. No figure is longer
+#: than a page.
 _PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
 
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there
-    already."""
+    """A figure of the report, ``figures/<stem>.svg``. ``draw`` is None if the file already
+    exists."""
 
     stem: str
     caption: str
@@ -47,12 +48,9 @@ def make_report_figure(
     floors: Set[str],
     ranked: Sequence[str] = (),
 ) -> ReportFigure | None:
-    """The figure that an audit declares, of its rows, of claims where they are of claims and of
-    responses; None where there is nothing to draw.
-
-    ranked: the evaluators from the best on, of which the best and the worst are drawn where they
-    are many.
-    """
+    """The figure that an audit declares: one for claims and one for responses, if it has rows for
+    them. Empty if there is nothing to draw. ranked: the evaluators from best to worst; if there are
+    many, only the best and the worst are drawn."""
     plot = audit.plot
     if plot is None:
         return None
@@ -71,7 +69,7 @@ def make_report_figure(
     elif isinstance(plot, LinePlot):
         rows, left = _select_panel_rows(plot, rows)
     what = plot.what + (f", {level} level" if level else "")
-    # A level is data, and must not lead out of the folder.
+    # The level comes from data, so it must not lead out of the folder.
     stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, [audit.name, str(level or "")])))
     caption = " ".join(filter(None, [f"{what}.", plot.reading, chosen, left]))
 
@@ -90,8 +88,8 @@ def make_report_figure(
 def _select_evaluators(
     rows: Sequence[Row], evaluators: Sequence[str], ranked: Sequence[str], floors: Set[str]
 ) -> tuple[list[str], list[Row], str]:
-    """The evaluators in the order in which they are drawn, the rows that are, and what the caption
-    says of it."""
+    """The evaluators in the order in which they are drawn, their rows, and what the caption says
+    about this choice."""
     present = {row.get(key) for row in rows for key in EVALUATOR_KEYS}
     judges = [
         name
@@ -114,8 +112,8 @@ def _select_evaluators(
 def _select_groups(
     plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]
 ) -> tuple[list[Row], str]:
-    """The rows of as many groups as fit a page, those with the lowest and the highest figures where
-    they are more; and what the caption says of it."""
+    """The rows of as many groups as fit on a page, and what the caption says about this choice. If
+    there are more groups, those with the highest and the lowest figures are taken."""
     present = list_declared_columns(columns, rows)
     by = list_group_columns(plot, columns, present, rows)
     groups: dict[str, list[Row]] = {}
@@ -145,7 +143,7 @@ def _select_groups(
 
 
 def _select_panel_rows(plot: LinePlot, rows: list[Row]) -> tuple[list[Row], str]:
-    """The rows of the values that have most claims, as many as there are rows of panels."""
+    """The rows for the values with the most claims, as many values as there are rows of panels."""
     sizes: dict[object, int] = {}
     for row in rows:
         sizes[row[plot.rows]] = max(sizes.get(row[plot.rows], 0), row.get("n") or 0)

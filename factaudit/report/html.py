@@ -1,4 +1,4 @@
-"""How does a report become one HTML file? Styles, script and figures are inside it."""
+"""How does a report become a single HTML file? Styles, script and figures are embedded in it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from factaudit.report.claim_browser import (
 )
 from factaudit.report.document import ReportDocument
 
-#: Bytes of figures that the file may hold.
+#: How many bytes of figures the file may hold.
 MAX_EMBEDDED_FIGURE_BYTES = 1_000_000
-#: The page of `factaudit view` has so many claims: a browser takes some gigabytes for a million.
+#: The largest number of claims on the page of `factaudit view`. A browser needs some gigabytes for
+#: a million.
 MAX_PAGE_CLAIMS = 200_000
 
 
 def render_html_report(
     document: ReportDocument, figure_folder: Path, claim_browser: ClaimBrowser | None = None
 ) -> str:
-    """The whole document; ``figure_folder`` is the folder of its drawn figures, ``claim_browser``
-    those to look at.
+    """The whole report as HTML. ``figure_folder`` holds its figures, ``claim_browser`` the claims
+    to look at.
 
-    Claims without text are not shown. All text is escaped by the template.
+    Claims without text are not shown. The template escapes all text.
     """
     if claim_browser is not None and not claim_browser.has_text:
         claim_browser = None
@@ -58,13 +59,14 @@ def render_html_report(
         claims=held,
         style=read_style_sheet(),
         script=script,
-        # Only this script may run, whatever a name or a statement holds.
+        # Only this script may run, whatever text a name or a statement contains.
         script_hash=hash_page_script(script),
     )
 
 
 def render_claim_page(claims: ClaimBrowser, name: str) -> str:
-    """A page of all claims of a run, or of the most telling ones of very many."""
+    """A page with all claims of a run; for very large runs, with those that tell the reader
+    most."""
     script = read_page_script()
     held = {
         "packed": claims.pack_claims(MAX_PAGE_CLAIMS),
@@ -92,7 +94,7 @@ def render_html_screen(screen: Screen) -> str:
 
 
 def make_html_template_environment() -> jinja2.Environment:
-    """What renders the templates beside this file."""
+    """The Jinja environment for the templates in this folder."""
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(_read_page_asset),
         autoescape=True,
@@ -100,23 +102,23 @@ def make_html_template_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # A number and its unit stay on one line.
+    # Keep a number and its unit on one line.
     made.filters["units"] = lambda text: str(text).replace(" %", "\u00a0%")
     return made
 
 
 def read_style_sheet() -> str:
-    """The pages' style sheet."""
+    """The style sheet of all pages."""
     return _read_page_asset("report.css")
 
 
 def read_page_script() -> str:
-    """The pages' script."""
+    """The script of all pages."""
     return _read_page_asset("report.js") + _read_page_asset("claims.js")
 
 
 def hash_page_script(script: str) -> str:
-    """A script's hash, as a Content-Security-Policy names it after ``sha256-``."""
+    """The hash of a script, as a Content-Security-Policy lists it after ``sha256-``."""
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
@@ -125,8 +127,8 @@ def _read_page_asset(name: str) -> str:
 
 
 def _read_figures(stems: list[str], figure_folder: Path) -> dict[str, Markup]:
-    """The drawings by stem, to stand in the page, where they are seen without a script and in
-    print; the largest are left out where there is no room for all."""
+    """The drawings by stem, embedded so that they are visible without a script and in print. If
+    there is no room for all of them, the largest are left out."""
     found = {
         stem: _make_inline_svg(figure_folder / f"{stem}.svg", f"f{at}-")
         for at, stem in enumerate(stems)
@@ -137,11 +139,11 @@ def _read_figures(stems: list[str], figure_folder: Path) -> dict[str, Markup]:
 
 
 def _make_inline_svg(path: Path, prefix: str) -> Markup:
-    """A drawing of ours as an element: its names have a prefix of their own, and it is as wide as
-    can be read.
+    """A drawing as an inline SVG element. Its ids get a prefix of their own, and it is as wide as
+    is comfortable to read.
 
-    A figure is shown a third larger than on paper, so that 7 pt can be read. Its points lead to
-    claims of this page.
+    A figure is shown a third larger than on paper, so that 7 pt text can be read. Its points link
+    to claims on this page.
     """
     svg = re.sub(r"^.*?(?=<svg)", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

@@ -22,17 +22,15 @@ _FINDING_COLUMNS = ("id", "severity", "evaluator", "dataset", "statement", "evid
 def render_report(
     run_dir: Path, *, png: bool = False, claim_browser: ClaimBrowser | None = None
 ) -> list[Path]:
-    """Render the ``results.json`` of a run folder; returns the files that stand for it.
+    """Render the ``results.json`` of a run folder and return the files that represent it.
 
-    Writes ``tables/*.csv`` (one per audit that has rows, ``findings.csv`` and ``calls.csv``),
-    ``figures/*.svg`` of the figures that the report shows (with ``png`` also ``*.png``) and
-    ``report.html``; other files are left alone. Each file is whole or absent, and the same results
-    give the same bytes. Raises `InputError` where there is no ``results.json`` of a schema that is
-    read.
-
-    claim_browser: the claims of the run, where they are at hand.
+    Writes ``tables/*.csv`` (one for each audit with rows, ``findings.csv`` and ``calls.csv``),
+    ``figures/*.svg`` for the figures in the report (with ``png`` also ``*.png``) and
+    ``report.html``; other files are left alone. Each file is either complete or absent, and the
+    same results give the same bytes. Raises `InputError` if there is no ``results.json`` with a
+    known schema. claim_browser: the claims of the run, if they are available.
     """
-    # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
+    # matplotlib and jinja2 are slow to import, and `factaudit --help` imports this module.
     from factaudit.report.document import build_report_document
     from factaudit.report.html import render_html_report
 
@@ -67,7 +65,7 @@ def render_report(
 def draw_report_figure_files(
     picture: ReportFigure, folder: Path, kinds: Sequence[str]
 ) -> list[Path]:
-    """Draw a figure into files of the folder; returns them."""
+    """Draw a figure into files in the folder and return their paths."""
     from factaudit.report.plots.files import write_figure_files
 
     assert picture.draw is not None
@@ -77,8 +75,8 @@ def draw_report_figure_files(
 
 
 def _read_claim_browser(run_dir: Path) -> ClaimBrowser | None:
-    """The claims of the run, where its folder holds them (those of an engine's rows or of a table
-    of counts do not)."""
+    """The claims of the run if its folder holds them. Runs on a table of counts and runs of engines
+    do not keep theirs."""
     from factaudit.report.claim_browser import ClaimBrowser
 
     try:

@@ -12,7 +12,7 @@ from factaudit.errors import InputError, Problem
 from factaudit.files import write_json
 
 RESULTS_SCHEMA = "factaudit.results/2"
-#: What is in ``results.json``, and of what type.
+#: The keys of ``results.json`` and their types.
 _RESULT_KEYS: dict[str, Any] = {
     "signature": "",
     "about": {},
@@ -25,18 +25,19 @@ _REQUIRED_KEYS = ("signature", "audits")
 
 
 def write_results_json(run_dir: Path, content: Mapping[str, Any]) -> None:
-    """Write the content of `Results.to_dict` into a run folder; ``tables`` says where each audit's
-    rows lie as CSV.
+    """Write the content of `Results.to_dict` into a run folder. ``tables`` names the CSV file of
+    each audit.
 
-    On one line, as the encoder of the standard library is many times slower with line breaks.
+    The file is a single line, because the encoder of the standard library is many times slower with
+    line breaks.
     """
     tables = {name: f"tables/{name}.csv" for name, rows in content["audits"].items() if rows}
     write_json(run_dir / "results.json", {**content, "tables": tables}, indent=None)
 
 
 def read_results_json(run_dir: Path) -> Mapping[str, Any]:
-    """The ``results.json`` of a run folder, with every key; raises `InputError` where it is none of
-    ours."""
+    """The content of a run folder's ``results.json``, with every key. Raises `InputError` if the
+    file is not one of ours."""
     path = run_dir / "results.json"
     try:
         results = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_nan_constant)
@@ -64,7 +65,7 @@ def read_results_json(run_dir: Path) -> Mapping[str, Any]:
             str(path), [Problem(f"expected the keys that a run writes: {', '.join(_RESULT_KEYS)}")]
         )
     for name in whole["audits"]:
-        # The name becomes a file's.
+        # The name becomes part of a file name.
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise InputError(
                 str(path),

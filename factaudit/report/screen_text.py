@@ -12,26 +12,24 @@ from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen
 from factaudit.report.document import compose_report_remarks
 from factaudit.text.display_text import format_count
 
-#: The first screen is so wide, in characters.
+#: The width of the first screen in characters.
 SCREEN_WIDTH = 100
-#: The line of a column's head: it may hold an evaluator's name.
+#: The width of a column heading, which may contain an evaluator's name.
 MAX_HEAD_WIDTH = 24
 
 
 def wrap_terminal_paragraph(
     paragraph: str, indent: str = "", width: int = SCREEN_WIDTH
 ) -> list[str]:
-    """A paragraph in lines of a terminal; no number is parted from its per cent sign.
-
-    indent: what the first line begins with; the others begin with as many spaces.
-    """
+    """A paragraph as lines for a terminal. A number is never separated from its per cent sign.
+    indent: the beginning of the first line; the other lines begin with as many spaces."""
     bound = paragraph.replace(" %", "\u00a0%")
     lines = textwrap.wrap(bound, width, initial_indent=indent, subsequent_indent=" " * len(indent))
     return [line.replace("\u00a0%", " %") for line in lines]
 
 
 def describe_run(results: Mapping[str, Any], folder: Path) -> list[str]:
-    """What the terminal shows of a run that is done: the first screen, and what to do next."""
+    """What the terminal shows after a run: the first screen, and what to do next."""
     counts = Counter(finding["severity"] for finding in results["findings"])
     told = [
         format_count(counts[key], noun)
@@ -51,13 +49,13 @@ def describe_run(results: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def format_terminal_screen(results: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a run's first screen, for a terminal; results: the content of
+    """The lines of a run's first screen for a terminal. results: the content of
     ``results.json``."""
     screen = compose_screen(results)
     title = str(results["about"].get("title") or DEFAULT_TITLE)
     head = screen.size if title == DEFAULT_TITLE else f"{title}: {screen.size}"
     yield from wrap_terminal_paragraph(head)
-    if not screen.is_answer:  # an engine's run, say: its own sentences are the answer
+    if not screen.is_answer:  # for example a run of an engine, whose own sentences are the answer
         for paragraph in compose_report_remarks(results):
             yield from ("", *wrap_terminal_paragraph(paragraph))
     elif screen.columns:
@@ -71,7 +69,7 @@ def format_terminal_screen(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _format_terminal_screen_table(screen: Screen) -> Iterator[str]:
-    """The table within `SCREEN_WIDTH`: long names are cut in their middle."""
+    """The table, at most `SCREEN_WIDTH` wide. Long names are shortened in the middle."""
     heads = [[_cut_in_middle(head[at], MAX_HEAD_WIDTH) for head in screen.columns] for at in (0, 1)]
     lines = heads + screen.rows
     widths = [max(len(line[at]) for line in lines) for at in range(len(screen.columns))]

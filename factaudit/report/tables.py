@@ -1,4 +1,4 @@
-"""How do result rows become tables? CSV files with everything, and short tables to read."""
+"""How do result rows become tables? As CSV files with everything, and as short tables to read."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.files import write_text
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
 
-#: A table shows so many rows; its CSV has all.
+#: The largest number of rows in a table of the report; its CSV file has all rows.
 MAX_TABLE_ROWS = 8
-#: Of a table that no audit declares.
+#: For tables that no audit declares.
 _PLAIN_COLUMN = Column("")
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table to read. ``numeric_columns[i]``: column i holds figures. ``total``: rows there are;
-    ``rows`` may be fewer."""
+    """A table to read. ``numeric_columns[i]``: column i holds figures. ``total``: the number of
+    rows that exist; ``rows`` may be fewer."""
 
     caption: str
     columns: list[str]
@@ -41,15 +41,15 @@ class ReportTable:
 def build_report_table(
     rows: Sequence[Row], declared: Mapping[str, Column], caption: str
 ) -> ReportTable:
-    """Rows of an audit to read: keys first, then figures, each with its interval in brackets; means
-    over all first."""
+    """The rows of an audit as a table to read: keys first, then figures, each with its interval in
+    brackets. Means over all data sets come first."""
     rows = sorted(rows, key=lambda row: not is_total_key(row.get("dataset")))
     shown = {
         key: column
         for key, column in list_declared_columns(declared, rows).items()
         if column.shown is True or (column.shown == "any" and any(row.get(key) for row in rows))
     }
-    # How many stand behind a figure comes before the figure.
+    # A number of claims comes before the figure that is computed from it.
     columns = sorted(
         shown, key=lambda key: (not shown[key].key, not (key == "n" or key[:2] == "n_"))
     )
@@ -89,11 +89,9 @@ def _format_cell(row: Row, key: str, column: Column) -> str:
 
 
 def write_report_csv_table(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> Path:
-    """All rows and columns, UTF-8, null as an empty field, nested values as JSON; ``columns`` come
-    first.
-
-    Text that a spreadsheet would run as a formula is escaped (`factaudit.text.spreadsheet_cells`).
-    """
+    """Write all rows and columns as CSV: UTF-8, null as an empty field, nested values as JSON,
+    ``columns`` first. Text that a spreadsheet would run as a formula is escaped
+    (`factaudit.text.spreadsheet_cells`)."""
     names = list(dict.fromkeys([*columns, *(key for row in rows for key in row)]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -104,7 +102,7 @@ def write_report_csv_table(rows: Sequence[Row], path: Path, columns: Sequence[st
     return path
 
 
-#: Names stand in many rows.
+#: The same names appear in many rows.
 _escape_cached_cell = functools.lru_cache(maxsize=4096)(escape_spreadsheet_cell)
 
 

@@ -1,2 +1,4 @@
-"""Figures that a paper could print, as matplotlib figures with axes. matplotlib is slow to import:
-import this late."""
+"""Figures that a paper could print, as matplotlib figures with axes.
+
+Importing matplotlib is slow, so import this package only when something is drawn.
+"""

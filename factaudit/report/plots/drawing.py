@@ -1,9 +1,9 @@
-"""How is the figure of an audit drawn? Intervals by group, one figure against another, or lines
-over bins.
+"""How is the figure of an audit drawn? As intervals by group, as one figure against another, or as
+lines over bins.
 
-Thin lines are intervals (``_low``, ``_high``), pale bars the bounds that unscored claims leave
-(``_min``, ``_max``). Undefined figures are not drawn. A marker leads to the claims behind it where
-the figure stands in a report.
+Thin lines are intervals (``_low``, ``_high``); pale bars are the bounds that unscored claims leave
+(``_min``, ``_max``). Undefined figures are not drawn. In a report, a marker links to the claims
+behind it.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from factaudit.errors import UsageError
 from factaudit.report.plots.groups import drop_floor_rows, format_group_label, list_group_columns
 from factaudit.report.plots.style import PAGE_WIDTH, SeriesStyle, choose_series_styles, wrap_label
 
-#: Of so many points each has its interval in a figure of one rate against another; of more they
-#: would hide each other.
+#: In a scatter plot, points have intervals only up to this number of points; more intervals would
+#: hide each other.
 _MAX_CROSSES = 24
-#: Areas of markers in square points: of a figure, and of the data sets behind a mean.
+#: The areas of markers in square points: for a figure, and for the data sets behind a mean.
 _SIZE, _SMALL_SIZE = 18.0, 7.0
-#: How intervals and lines that guide the eye are drawn.
+#: The style of intervals and of guide lines.
 _INTERVAL: dict[str, Any] = {"elinewidth": 0.8, "alpha": 0.55, "zorder": 2}
 _GUIDE: dict[str, Any] = {"lw": 0.8, "ls": (0, (4, 2)), "zorder": 1}
-#: Inches: a line of text, what is left free at the right, between panels, numbers under or beside
-#: an axis.
+#: In inches: the height of a line of text, the free space at the right and between panels, and the
+#: space for the numbers of an axis.
 _LINE, _MARGIN, _GAP, _NUMBERS = 0.15, 0.16, 0.25, 0.24
-#: Of so many markers of one series each leads to its claims; the links of more would make the
-#: report too large.
+#: Markers of a series link to their claims only up to this number; more links would make the report
+#: too large.
 _MAX_LINKS = 100
-#: What begins the address of the claims behind a marker.
+#: The prefix of the address of the claims behind a marker.
 CLAIMS_ADDRESS = "../report.html#claims?"
 
 
 @dataclass
 class DrawnFigure:
-    """A figure, and what its markers are, in words, by the address of their claims."""
+    """A figure, and a description of each marker by the address of its claims."""
 
     figure: Figure
     titles: dict[str, str] = field(default_factory=dict)
@@ -64,13 +64,13 @@ def draw_audit_plot(
     floors: Set[str] = frozenset(),
     ax: Axes | None = None,
 ) -> DrawnFigure:
-    """The figure of rows of one audit (of one level, where they have levels), in the style that is
+    """Draw rows of one audit (and of one level, if they have levels) in the style that is currently
     set.
 
-    ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the
-    same in every figure.
-    ``floors``: evaluators that others are measured by. ``ax``: axes to draw into, in place of a new
-    figure. Raises `UsageError` where the figure has several panels, which do not go into one.
+    ``columns`` are the columns that the audit declares. ``evaluators`` fixes their order, so that
+    an evaluator looks the same in every figure. ``floors`` are the baselines that other evaluators
+    are measured by. ``ax``: existing axes to draw into instead of a new figure. Raises `UsageError`
+    if the figure has several panels, because these do not fit into one pair of axes.
     """
     rows = drop_floor_rows(plot, rows, floors)
     present = {**columns, **list_declared_columns(columns, rows)}
@@ -91,7 +91,7 @@ def draw_audit_plot(
 
 @dataclass
 class _Chart:
-    """What is drawn, and where."""
+    """The rows to draw, and the axes to draw them on."""
 
     plot: AnyPlot
     rows: list[Row]
@@ -112,13 +112,12 @@ class _Chart:
         width: float = PAGE_WIDTH,
         **options: Any,
     ) -> Any:
-        """Axes of a new figure in rows and columns, or the user's, with a legend of the series and
-        ``legend``.
+        """Rows and columns of axes in a new figure, or the user's axes, with a legend of the series
+        and of ``legend``.
 
-        In inches: the height of a panel, the room left of and under them all, and the width of the
-        figure. What stands
-        around panels is known beforehand: matplotlib's own layouts draw a figure twice to measure
-        it.
+        All sizes are in inches: the height of a panel, the space left of and below all panels, and
+        the width of the figure. The space around panels is computed beforehand, because
+        matplotlib's own layouts draw a figure twice to measure it.
         """
         handles = [
             Line2D([], [], label=wrap_label(one.label, 60, 1), **one.line_style())
@@ -160,11 +159,12 @@ class _Chart:
         return np.array([[self.ax]])
 
     def scale(self, key: str) -> int:
-        """What a figure is multiplied by to be drawn in its unit."""
+        """The factor that converts a figure to the unit in which it is drawn."""
         return 100 if self.columns[key].unit in ("percent", "points") else 1
 
     def read(self, rows: Sequence[Row], key: str, end: str = "") -> np.ndarray:
-        """A figure, or an end of it, of each row in its unit; NaN where it is undefined."""
+        """A figure, or one end of its interval, for each row in its unit; NaN where it is
+        undefined."""
         values = [np.nan if row.get(key + end) is None else row[key + end] for row in rows]
         return self.scale(key) * np.array(values, dtype=float)
 
@@ -174,7 +174,8 @@ class _Chart:
         return [row for row in mine if all(row.get(key) is not None for key in keys)]
 
     def errors(self, rows: Sequence[Row], key: str) -> np.ndarray:
-        """How far the ends of the intervals are from a figure, as `Axes.errorbar` takes them."""
+        """The distances from a figure to the ends of its intervals, as `Axes.errorbar` expects
+        them."""
         point = self.read(rows, key)
         return np.fmax(
             0,
@@ -191,7 +192,7 @@ class _Chart:
         look: SeriesStyle,
         **more: Any,
     ) -> None:
-        """Markers that lead to the claims behind the figure ``key`` of each row."""
+        """Draw markers that link to the claims behind the figure ``key`` of each row."""
         markers = ax.scatter(
             x, y, **{"s": _SIZE, "color": look.colour, "marker": look.marker, "zorder": 3, **more}
         )
@@ -204,8 +205,8 @@ class _Chart:
                 self.titles.setdefault(address, self._describe(row, key))
 
     def _make_address(self, row: Row, key: str) -> str | None:
-        """Where the claims that a row is about are, as far as the claim browser can tell them
-        apart."""
+        """The address of the claims that a row is about, as precisely as the claim browser can
+        select them."""
         if not row.get("evaluator"):
             return None
         given = {name: row.get(name) for name in ("evaluator", "dataset", "system")}
@@ -217,7 +218,7 @@ class _Chart:
         return f"{CLAIMS_ADDRESS}{urlencode(asked | {'kind': self.columns[key].claims})}"
 
     def _describe(self, row: Row, key: str) -> str:
-        """What a marker is of, and its figures."""
+        """What a marker stands for, with its figures."""
         names = [str(row[name]) for name in ("evaluator", "dataset", "system") if row.get(name)]
         figures = self.plot.keys if isinstance(self.plot, ScatterPlot) else (key,)
         shown = [
@@ -280,7 +281,7 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec, by: Sequence[str]) -> None:
                 _draw_across(ax, x, y, color=look.colour, ls=look.dashes)
                 continue
             y += (number - (n_marked - 1) / 2) * 0.76 / n_marked
-            if len(set(y)) == len(y):  # rows that share a place have no intervals
+            if len(set(y)) == len(y):  # rows that share a position are drawn without intervals
                 bounded = [_has_bounds(row, key, chart.columns[key]) for row in mine]
                 ends = [chart.read(mine, key, end)[bounded] for end in ("_min", "_max")]
                 ax.hlines(y[bounded], *ends, color=look.colour, lw=3.0, alpha=0.25, zorder=2)
@@ -292,7 +293,7 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec, by: Sequence[str]) -> None:
 
 
 def _measure_width(names: Sequence[str]) -> float:
-    """The inches of the widest line of some names beside an axis, in bold type."""
+    """The width in inches of the widest of some names, in bold type."""
     font = FontProperties(size=rcParams["ytick.labelsize"], weight="bold")
     lines = [line for name in names for line in name.split("\n")]
     return (
@@ -305,8 +306,8 @@ def _find_places(places: Mapping[int, int], rows: Sequence[Row]) -> np.ndarray:
 
 
 def _set_group_axis(ax: Axes, names: Sequence[str], n_totals: int, *, has_names: bool) -> None:
-    """Names down the side, the first above, without ticks; totals below a line and bold; bands that
-    lead the eye."""
+    """Put the names on the vertical axis, the first at the top and without ticks. Totals stand in
+    bold below a line; pale bands guide the eye."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0, labelleft=has_names)
@@ -321,8 +322,8 @@ def _set_group_axis(ax: Axes, names: Sequence[str], n_totals: int, *, has_names:
 
 
 def _set_limits(ax: Axes, chart: _Chart, plot: PlotSpec, key: str) -> None:
-    """The limits that the audit declares; else shares and counts start at 0, and what is undefined
-    says so."""
+    """Set the limits that the audit declares. Otherwise shares and counts start at 0. If nothing is
+    defined, the axes say so."""
     known = chart.read([row for row in chart.rows if row.get(key) is not None], key)
     if not known.size:
         ax.text(0.5, 0.5, "undefined", transform=ax.transAxes, ha="center", va="center")
@@ -335,7 +336,7 @@ def _set_limits(ax: Axes, chart: _Chart, plot: PlotSpec, key: str) -> None:
 
 
 def _has_bounds(row: Row, key: str, column: Column) -> bool:
-    """Whether a point has a bar: not one that nothing could change."""
+    """Whether a row's figure has a bar: only if the missing predictions could change it."""
     low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
     if low is None or high is None:
         return False
@@ -343,11 +344,11 @@ def _has_bounds(row: Row, key: str, column: Column) -> bool:
         return bool(low < high)
     return isinstance(column.bounds, str) and bool(
         high - low > 1e-9
-    )  # what sums round off is no bound
+    )  # a rounding error of a sum is no bound
 
 
 def _draw_across(ax: Axes, x: np.ndarray, y: np.ndarray, **look: Any) -> None:
-    """A line across each group at its value."""
+    """Draw a line at the value of each group, across the group."""
     ax.vlines(x, y - 0.4, y + 0.4, lw=1.2, zorder=2, **look)
 
 
@@ -373,7 +374,7 @@ def _draw_scatter(chart: _Chart, plot: ScatterPlot) -> None:
                 errors = {"xerr": chart.errors(mine, plot.x), "yerr": chart.errors(mine, plot.y)}
                 ax.errorbar(x, y, fmt="none", ecolor=look.colour, **errors, **_INTERVAL)
             chart.mark(ax, mine, x, y, plot.y, look, **more)
-    # One range of percentages for both axes, which holds all points and intervals.
+    # Both axes share one range, which contains all points and intervals.
     values = np.concatenate(
         [chart.read(chart.rows, key, end) for key in plot.keys for end in ("", "_low", "_high")]
     )
@@ -392,8 +393,8 @@ def _draw_scatter(chart: _Chart, plot: ScatterPlot) -> None:
 
 
 def _draw_equal_bacc_lines(ax: Axes, low: float, high: float) -> None:
-    """Lines on which balanced accuracy, the mean of both axes, is 50, 60, ... %, each named at its
-    upper end."""
+    """Draw the lines on which balanced accuracy, the mean of both axes, is 50, 60, ... %. Each line
+    is labelled at its upper end."""
     grey = rcParams["axes.edgecolor"]
     text = {
         "fontsize": rcParams["xtick.labelsize"],

@@ -1,4 +1,5 @@
-"""How are figures saved? Small SVG files whose markers lead to their claims, PDF and PNG."""
+"""How are figures saved? As small SVG files whose markers link to their claims, as PDF and as
+PNG."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ from factaudit.report.plots.drawing import DrawnFigure
 from factaudit.report.plots.style import use_report_style
 from factaudit.text.display_text import escape_control_characters
 
-#: What matplotlib says of letters that its fonts lack: figures then leave them to the reader's own
-#: fonts.
+#: matplotlib's warning about letters that its fonts lack. Such letters are left to the fonts of the
+#: reader.
 _MISSING_GLYPH_WARNING = r"Glyph .* missing from"
-#: What stands in a file besides the title: no date, so that the same figure gives the same bytes.
+#: The metadata of a file besides its title. There is no date, so that the same figure always gives
+#: the same bytes.
 _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Creator": "factaudit", "Date": None},
     "pdf": {"Creator": "factaudit", "CreationDate": None},
@@ -32,10 +34,10 @@ _METADATA: dict[str, dict[str, Any]] = {
 def write_figure_files(
     drawn: DrawnFigure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)
 ) -> list[Path]:
-    """Write ``stem.KIND`` for each of ``kinds`` atomically, the same bytes for the same figure;
-    returns the paths.
+    """Write ``stem.KIND`` for each of ``kinds`` atomically and return the paths. The same figure
+    always gives the same bytes.
 
-    kinds: svg (text as shapes), pdf (fonts inside) and png (200 dpi).
+    kinds: svg (text as shapes), pdf (with embedded fonts) and png (200 dpi).
     """
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     with use_report_style(), warnings.catch_warnings():
@@ -53,8 +55,8 @@ def write_figure_files(
 
 
 def _save_as_svg(figure: Figure, about: Any) -> str:
-    """A figure as SVG: text as shapes, but as text, for the reader's own fonts, where matplotlib's
-    lack a letter."""
+    """A figure as SVG. Text becomes shapes; if matplotlib's fonts lack a letter, it stays text for
+    the reader's own fonts."""
     for fonttype in ("path", "none"):
         text = io.StringIO()
         with (
@@ -69,8 +71,8 @@ def _save_as_svg(figure: Figure, about: Any) -> str:
 
 
 def _compact_svg(svg: str) -> str:
-    """A drawing with coordinates to a hundredth of a point (a scale is kept as it is), and without
-    indentation."""
+    """An SVG drawing without indentation and with coordinates rounded to a hundredth of a point.
+    Scales are kept as they are."""
 
     def shorten(number: re.Match[str]) -> str:
         text = number[0]
@@ -80,7 +82,7 @@ def _compact_svg(svg: str) -> str:
 
 
 def _add_titles(svg: str, titles: Mapping[str, str]) -> str:
-    """Each link of a marker with its title, which a browser shows beside the pointer."""
+    """Add a title to the link of each marker, which a browser shows beside the pointer."""
 
     def add_title(link: re.Match[str]) -> str:
         title = titles.get(unescape(link[1], {"&quot;": '"'}), "")

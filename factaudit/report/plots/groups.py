@@ -1,4 +1,4 @@
-"""What tells the groups of a figure apart, and how are they called?"""
+"""Which keys distinguish the groups of a figure, and how are the groups labelled?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from factaudit.audit.core.figure_formatting import format_audit_figure
 from factaudit.audit.core.plot_specs import AnyPlot, PlotSpec
 from factaudit.audit.core.result_rows import Row
 
-#: The keys of rows that name evaluators.
+#: The keys of a row that name evaluators.
 EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
 
 
@@ -20,11 +20,11 @@ def list_group_columns(
     columns: Mapping[str, Column],
     rows: Sequence[Row],
 ) -> list[str]:
-    """What tells the groups of a figure apart: ``plot.groups`` or the dataset, and what the rows
-    are grouped ``by``.
+    """The columns that distinguish the groups of a figure: ``plot.groups`` or the data set, and the
+    columns that the rows are grouped ``by``.
 
-    The dataset is left out where it is all datasets and another column tells the rows apart, and so
-    is each of several groups that has one value.
+    The data set is left out if another column distinguishes the rows and the rows are about all
+    data sets together. Of several group columns, those with a single value are left out.
     """
     by = [
         key
@@ -45,7 +45,7 @@ def list_group_columns(
 def format_group_label(
     row: Row, group_columns: Sequence[str], columns: Mapping[str, Column]
 ) -> str:
-    """One label for a row's group: ``MediaSum``, ``MediaSum · numbers`` or ``QA · bin 1``."""
+    """The label for the group of a row: ``MediaSum``, ``MediaSum · numbers`` or ``QA · bin 1``."""
     parts = []
     for key in group_columns:
         named = format_audit_figure(columns[key], row.get(key))
@@ -56,8 +56,8 @@ def format_group_label(
 
 
 def drop_floor_rows(plot: AnyPlot, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
-    """The rows that a plot draws: without those of floors, where it has no line for them; all, if
-    these are all."""
+    """The rows that a plot draws: without the baselines if it has no line for them, unless all rows
+    are baselines."""
     if isinstance(plot, PlotSpec) and plot.series == "evaluator":
         return list(rows)
     return [

@@ -1,6 +1,7 @@
 """What do all figures have in common? The style sheet, a look for each series, and names that fit.
 
-A marker always goes with a colour, so that a figure survives colour blindness and a grey printer.
+A colour always goes with a marker of its own, so that a figure can be read by colour-blind people
+and in grey print.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from typing import Any
 import matplotlib
 from matplotlib import rcParams
 
-#: The width in inches of a figure over a page.
+#: The width in inches of a figure that is as wide as a page.
 PAGE_WIDTH = 6.8
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
-#: Floors are grey lines that differ in their dashes.
+#: Baselines are grey lines with different dashes.
 _FLOOR_DASHES = ((0, ()), (0, (3, 1.5)), (0, (1, 1)))
 _STYLE_SHEET = Path(__file__).with_name("factaudit.mplstyle")
 
 
 @functools.cache
-def _read_style_sheet() -> Any:  # matplotlib's stubs want the keys as literals
-    """The parameters of the style sheet, and matplotlib's own defaults of all others."""
+def _read_style_sheet() -> Any:  # matplotlib's type stubs expect literal keys
+    """The parameters of the style sheet, and matplotlib's own defaults for all others."""
     parameters = matplotlib.rc_params_from_file(str(_STYLE_SHEET), use_default_template=True)
     return {
         key: value
@@ -37,10 +38,8 @@ def _read_style_sheet() -> Any:  # matplotlib's stubs want the keys as literals
 
 @contextmanager
 def use_report_style(*, in_own_axes: bool = False) -> Iterator[None]:
-    """Draw (or save) in the report's style, whatever the user has set: the same rows give the same
-    bytes.
-
-    in_own_axes: the axes are the user's, and so are fonts, frames and colours.
+    """Draw or save in the style of the report, whatever style the user has set: the same rows give
+    the same bytes. in_own_axes: the axes belong to the user, and so do fonts, frames and colours.
     """
     sheet = _read_style_sheet()
     with matplotlib.rc_context({"text.parse_math": False} if in_own_axes else sheet):
@@ -49,7 +48,8 @@ def use_report_style(*, in_own_axes: bool = False) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How one series looks; ``dashes`` where it is a floor, which is a line without markers."""
+    """How one series looks. ``dashes`` is set for a baseline, which is drawn as a line without
+    markers."""
 
     name: str
     label: str
@@ -58,7 +58,7 @@ class SeriesStyle:
     dashes: tuple[float, tuple[float, ...]] | None = None
 
     def line_style(self) -> dict[str, Any]:
-        """Properties of a `matplotlib.lines.Line2D` that stands for the series in a legend."""
+        """The properties of a `matplotlib.lines.Line2D` that stands for the series in a legend."""
         if self.dashes is not None:
             return {"color": self.colour, "ls": self.dashes, "lw": 1.2}
         return {"color": self.colour, "ls": "none", "marker": self.marker, "ms": 4.2}
@@ -67,8 +67,9 @@ class SeriesStyle:
 def choose_series_styles(
     names: Sequence[str], order: Sequence[str], labels: Mapping[str, str], floors: Set[str]
 ) -> list[SeriesStyle]:
-    """A look for each name that is drawn, by its place in ``order``: one that is missing leaves a
-    gap, and not another one's colour. Floors are grey lines, unless there is nothing else."""
+    """A look for each series that is drawn, by its position in ``order``, so that a missing series
+    never gives its colour to another one. Baselines are grey lines, unless there is nothing else.
+    """
     if set(names) <= floors:
         floors = frozenset()
     cycle = rcParams["axes.prop_cycle"].by_key()
@@ -89,8 +90,8 @@ def choose_series_styles(
 
 
 def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
-    """At most ``max_lines`` lines of about ``width`` letters; the middle of a longer text becomes
-    an ellipsis, as names differ at their ends.
+    """At most ``max_lines`` lines of about ``width`` letters. A longer text gets an ellipsis in its
+    middle, because names usually differ at their ends.
 
     >>> wrap_label("a-very-long-name-of-a-model-by-somebody-v2", 12, 1)
     'a-ver…ody-v2'
@@ -98,7 +99,7 @@ def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
     text = " ".join(text.split())
     most = (
         max_lines * width - (max_lines > 1) * width // 4
-    )  # lines end before a word, and are not full
+    )  # lines break before a word, so they are not full
     if len(text) > most:
         text = f"{text[: most // 2 - 1]}…{text[len(text) - most // 2 :]}"
     return "\n".join(textwrap.wrap(text, width)[:max_lines]) if max_lines > 1 else text
