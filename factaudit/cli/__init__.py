@@ -1,5 +1,5 @@
-"""How is the command line built? A file for each family of verbs, put together in
-`factaudit.cli.app`."""
+"""How is the command line built? One file for each family of verbs; `factaudit.cli.app` puts them
+together."""
 
 from factaudit.cli.app import cli, main
 

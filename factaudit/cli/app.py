@@ -1,9 +1,9 @@
-"""How does the command ``factaudit`` end? 0 done, 1 the work failed, 2 wrong usage; tracebacks only
-with ``--debug``.
+"""How does the command ``factaudit`` end? With 0 if it succeeded, 1 if the work failed and 2 if it
+was called wrongly; tracebacks are shown only with ``--debug``.
 
-A *family* is a module beside this one with a tuple ``COMMANDS``; a new command needs its place in
-`_SECTIONS`. Families import what they work with inside their verbs, so that ``factaudit --help``
-reads nothing but the command line.
+A *family* is a module in this folder with a tuple ``COMMANDS``; a new command also needs a place in
+`_SECTIONS`. Families import what they need inside their verbs, so that ``factaudit --help`` loads
+nothing but the command line.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.settings.python_errors import COMMAND_LINE_KEY
 from factaudit.version import __version__
 
-#: The headings of the help, and what stands under them, in its order.
+#: The headings of the help and the commands under each of them, in order.
 _SECTIONS = {
     "Audit": (run, inspect, perturb, judge, audit, view, diff),
     "Label": (sample, labels, estimate, triage),
@@ -86,16 +86,17 @@ def _raise_interrupted_on_signal(signal_number: int, frame: Any) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script. Never returns: exits with 0, 1 or 2, or 130 or 143 after a signal."""
+    """The console script. It never returns: it exits with 0, 1 or 2, or with 130 or 143 after a
+    signal."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    # Importing libraries makes no garbage; at Python's own threshold looking for it takes a twelfth
-    # of a run.
+    # Importing libraries makes no garbage. With Python's own threshold, looking for garbage takes a
+    # twelfth of a run.
     gc.set_threshold(100_000, 50, 100)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _raise_interrupted_on_signal)
     try:
-        # Without standalone mode click returns the code of --help and --version, and what a command
-        # returns: None.
+        # Without standalone mode, click returns the exit code of --help and --version, and the
+        # return value of a command, which is None.
         sys.exit(cli.main(arguments, prog_name="factaudit", standalone_mode=False) or 0)
     except click.ClickException as error:
         message = StringIO()
@@ -107,11 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "\nstopped; everything done so far is kept: run the same command again to continue",
             error=True,
         )
-        # As a shell tells which signal ended a command; click wraps what it catches.
+        # A shell reports the signal that ended a command in this way. click wraps the exceptions
+        # that it catches.
         sys.exit(128 + getattr(error.__cause__ or error, "number", signal.SIGINT))
     except BrokenPipeError:
-        # Who read our output has closed it (`| head`): nothing more is to be written, nor flushed
-        # at exit.
+        # The reader of our output has closed it (`| head`), so nothing more may be written, not
+        # even flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
@@ -126,7 +128,7 @@ def _format_cli_error(error: Exception) -> str:
     if isinstance(error, FactauditError):
         return str(error).replace(
             os.path.join(os.getcwd(), ""), ""
-        )  # files of this folder by the names one types
+        )  # name files in the working folder as the user typed them
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}"

@@ -1,5 +1,5 @@
-"""``audit``: what can each evaluator be used for, by files of claims and verdicts and without a
-YAML?"""
+"""``audit``: what can each evaluator be used for? Answered from files of claims and verdicts,
+without a YAML."""
 
 from __future__ import annotations
 

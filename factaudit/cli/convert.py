@@ -1,4 +1,4 @@
-"""``convert``: how does a published data set become tables of ours?"""
+"""``convert``: how does a published data set become tables of claims and verdicts?"""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def convert_command(
         ],
         *(out, verdicts, annotations, problems),
     )
-    # A format's option is text unless it is a list: `metrics=yes` is no truth value, `dataset=007`
-    # no number.
+    # An option of a format is text unless it is a list: `metrics=yes` is not a truth value, and
+    # `dataset=007` is not a number.
     texts = {key: text for key, _, text in (pair.partition("=") for pair in options)}
     given = {
         key: value if isinstance(value, list | dict) else texts[key]

@@ -94,7 +94,7 @@ def diff_command(
         found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
         verdict = found.judge(
             fail_on, warn_on
-        )  # a misspelt condition is said before anything is written
+        )  # a misspelt condition is an error before anything is written
         answer = {**asdict(found), "verdict": asdict(verdict)}
         if out is not None and out.suffix == ".md":
             write_text(out, render_run_diff_markdown(found, verdict))
@@ -131,17 +131,18 @@ def _diff_runs_or_files_for_command(
 
 
 def _audit_file_for_diff_command(path: Path, folder: Path, mapping: ColumnMapping) -> Path:
-    """A run folder of a file of claims and verdicts, with the audits that are compared."""
+    """Audit a file of claims and verdicts, with the audits that are compared, and return its run
+    folder."""
     from factaudit.experiment.run import Experiment
     from factaudit.experiment.run import run as run_experiment
 
     experiment = Experiment(
         claims=[str(path.resolve())], mapping=mapping.model_dump(exclude_defaults=True, mode="json")
     )
-    print_line(f"file      {path}", error=True)  # the first line of the output is the verdict
+    print_line(f"file      {path}", error=True)  # the first line of the output must be the verdict
 
     def report_line(line: str) -> None:
-        if str(folder) not in line:  # its report is gone when the command ends
+        if str(folder) not in line:  # its report is deleted when the command ends
             print_line(line, error=True)
 
     run_experiment(experiment, folder, say=report_line)

@@ -1,4 +1,4 @@
-"""``estimate``: what are the error rates of systems, from few labels?"""
+"""``estimate``: what are the error rates of systems, estimated from a few labels?"""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def estimate_command(
         )
     settings = {
         key: value for key, value in settings.items() if value != ()
-    }  # what is not said has a default
+    }  # options that are not given have a default
     settings["labels"] = [str(resolve_path(path)) for path in label_files]
     settings["sample"] = None if sample is None else str(resolve_path(sample))
     experiment = Experiment(

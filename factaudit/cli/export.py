@@ -10,7 +10,7 @@ from factaudit.cli.options import PATH_TYPE
 from factaudit.cli.output import Outcome, verb
 from factaudit.errors import UsageError
 
-#: Forms of `export` that are no file made of one run, and what they are.
+#: Export formats that are not a file made from one run, with a description.
 RUN_EXPORT_FORMS = {
     "report": "the tables, figures and report of the run folder again, in the run folder",
     "leaderboard": (
@@ -69,7 +69,7 @@ def export_command(
         from factaudit.experiment.folder import RunFolder
         from factaudit.results import Results
 
-        Results.load(run_dirs[0])  # says what is wrong, where something is
+        Results.load(run_dirs[0])  # raises an error that says what is wrong, if anything is
         with RunFolder.open(run_dirs[0]) as run:
             files = run.render(png=png)
         return Outcome(

@@ -194,7 +194,8 @@ def _score(
     settings: Sequence[str],
     **given: Any,
 ) -> Outcome:
-    """Run the engine of a block of an experiment; ``given``: keys of the block, by the options."""
+    """Run an engine on its block of an experiment. ``given``: the keys of the block that the
+    options set."""
     from factaudit.experiment.run import run
     from factaudit.settings.yaml_file import check_yaml_settings, parse_yaml_set_options
 
@@ -215,7 +216,7 @@ def _score(
 
 
 def _describe_warnings(results: Any) -> list[str]:
-    """What keeps from using the scores of the run, as its first screen says it."""
+    """The warnings of the run's first screen: the reasons not to use its scores."""
     from factaudit.audit import make_audited_run
     from factaudit.audit.screen import list_warnings
     from factaudit.report.screen_text import wrap_terminal_paragraph

@@ -59,7 +59,7 @@ def inspect_command(
 
         read_experiment(
             files[0], parse_yaml_set_options(settings)
-        )  # raises all that is wrong together
+        )  # raises one error that lists everything that is wrong
         return Outcome(
             [f"{files[0]}: a valid experiment"],
             {"files": [{"path": files[0], "format": "experiment"}]},
@@ -99,7 +99,7 @@ def inspect_command(
 
 
 def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
-    """What a file holds, by its columns, as JSON has it."""
+    """What each column of a file holds, for the JSON output."""
     from factaudit.datasets.format_detection import detect_dataset_format
     from factaudit.tables.column_profiles import profile_column_for_mapping
     from factaudit.tables.nested_columns import flatten_columns
@@ -113,7 +113,7 @@ def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
     with (
         collect_unreadable_rows(),
         suppress(AmbiguousReadingError),
-    ):  # whoever reads the file asks for the sheet
+    ):  # the reader of the file asks for the sheet
         for title, whole in read_tables(path, mapping.sheet):
             table = flatten_columns(whole)
             profiles = [
@@ -135,8 +135,8 @@ def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
 def _describe_columns(
     held: Sequence[dict[str, Any]], mapping: ColumnMapping | None
 ) -> Iterator[str]:
-    """Each file's columns: what they are called, what they were taken for (noted in ``held``), and
-    what they hold."""
+    """The columns of each file as lines: their names, how they are read (also stored in ``held``),
+    and what they hold."""
     from factaudit.tables.column_mapping import ColumnMapping
     from factaudit.tables.column_profiles import MAX_PROFILED_ROWS
     from factaudit.tables.mapping_description import describe_roles
@@ -164,7 +164,7 @@ def _describe_columns(
 def _suggest_commands(
     files: Sequence[Path], loaded: LoadedTables, mapping: ColumnMapping, write: Path | None
 ) -> list[str]:
-    """What to run next on files that are read so."""
+    """The commands to run next on files that can be read."""
     from factaudit.tables.mapping_options import format_mapping_options
 
     said = format_mapping_options(mapping.model_dump(exclude_defaults=True, mode="json"))
@@ -186,7 +186,7 @@ def _suggest_commands(
 
 
 def _count_tables(loaded: LoadedTables) -> dict[str, Any]:
-    """How many claims and verdicts were read, as JSON has it."""
+    """The numbers of claims and verdicts that were read, for the JSON output."""
     counts: dict[str, Any] = {
         "n_claims": None,
         "n_labelled": None,
@@ -212,7 +212,7 @@ def _count_tables(loaded: LoadedTables) -> dict[str, Any]:
 
 
 def _describe_tables(loaded: LoadedTables) -> Iterator[str]:
-    """How many claims, annotations and verdicts were read, in lines."""
+    """The numbers of claims, annotations and verdicts that were read, as lines."""
     from factaudit.text.display_text import format_count
 
     if (claims := loaded.claims) is not None:

@@ -92,7 +92,7 @@ def judge_command(
         table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping)
         return make_cost_outcome(estimate_evaluator_costs(named, table))
     out = check_out_is_given(out)
-    parse_table_suffix(out)  # a wrong name is said before the work, not after
+    parse_table_suffix(out)  # a wrong name is an error before the work, not after it
     table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, mapping, out)
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True, on=on)

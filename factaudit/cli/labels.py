@@ -127,7 +127,7 @@ def _describe_agreement(
     n_disagreements: int,
     undecided_reasons: Mapping[str, int],
 ) -> Iterator[str]:
-    """Agreement of annotators, and what the label rule makes of their labels."""
+    """The agreement of the annotators, and how many labels the rule makes, as lines."""
     for row in agreement_rows:
         who = (
             "all annotators"

@@ -1,4 +1,4 @@
-"""What the verbs share: how groups list them, how their help ends, and the options that several of
+"""What do the verbs share? How groups list them, how their help ends, and options that several of
 them take."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _CommandFilePathType(click.Path):
-    """A path that is no pipe, which would be waited for."""
+    """A path that is not a pipe; reading a pipe would wait forever."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
@@ -34,7 +34,7 @@ class _CommandFilePathType(click.Path):
 
 PATH_TYPE: click.ParamType = _CommandFilePathType(path_type=Path)
 
-#: More would take hours and move no digit that is shown
+#: A larger number would take hours and change no digit that is shown
 #: (`factaudit.experiment.folder.MAX_REPLICATES`).
 REPLICATES_TYPE = click.IntRange(0, 1_000_000)
 
@@ -64,8 +64,8 @@ DRY_RUN_OPTION = click.option(
 def _apply_offline_option(
     context: click.Context, parameter: click.Parameter, offline: bool
 ) -> None:
-    """Fetch nothing where ``--offline`` is given, for this command alone: another of the same
-    process may fetch."""
+    """With ``--offline``, fetch nothing during this command. Another command of the same process
+    may still fetch."""
     from factaudit.publications.fetching import OFFLINE_VARIABLE
 
     before = os.environ.get(OFFLINE_VARIABLE)
@@ -149,12 +149,12 @@ LABEL_FILES_OPTION = click.option(
 
 
 def add_mapping_options(command_function: Any) -> Any:
-    """The options that say how files are to be read whose columns have other names: the verb gets
-    ``mapping``.
+    """Add the options that say how to read files whose columns have other names; the verb receives
+    them as ``mapping``.
 
-    A verb whose parameter ``evaluators`` is something else (those that judge) keeps its own
-    ``--evaluator``. Where files can be read in two ways the verb is asked again with the answer;
-    without a terminal it fails, and says the commands.
+    A verb whose parameter ``evaluators`` means something else, because it judges, keeps its own
+    ``--evaluator``. If files can be read in two ways, the user is asked and the verb runs again
+    with the answer; without a terminal it fails and names the commands that would work.
     """
     has_own_evaluators = "evaluators" in inspect.signature(command_function).parameters
     wanted = [row for row in _MAPPING_OPTIONS if row[0] != "evaluator" or not has_own_evaluators]
@@ -189,7 +189,7 @@ def add_mapping_options(command_function: Any) -> Any:
 
 
 def _format_command_with_chosen_reading(reading: PossibleReading) -> str:
-    """The command line under way with what settles its question."""
+    """The current command line, extended by the options that settle its question."""
     context = click.get_current_context()
     verb = context.command_path.partition(" ")[2]
     typed = context.meta[ARGUMENTS_KEY]
@@ -200,7 +200,7 @@ def _format_command_with_chosen_reading(reading: PossibleReading) -> str:
 
 
 def _ask_user(error: AmbiguousReadingError) -> dict[str, Any]:
-    """What the user answers to each question, as a part of a mapping."""
+    """The user's answer to each question, as a part of a mapping."""
     from factaudit.tables.questions import PossibleReading, merge_mapping_data
 
     print_line(error.format_questions())
@@ -215,8 +215,8 @@ def _ask_user(error: AmbiguousReadingError) -> dict[str, Any]:
     return said
 
 
-#: How the user's columns are read: parameter, what stands for its value, whether it can be
-#: repeated, and help.
+#: How the user's columns are read: the parameter, the placeholder for its value, whether it can be
+#: repeated, and its help.
 _MAPPING_OPTIONS = (
     ("label", "COLUMN", False, "The column with the human labels."),
     (
@@ -282,7 +282,7 @@ _MAPPING_OPTIONS = (
 
 
 class CommandGroup(click.Group):
-    """Commands under headings, each a `Verb`, with a hint for a misspelt one."""
+    """Commands under headings, each a `Verb`, with a hint for a misspelt command."""
 
     command_class = Verb
 
@@ -310,8 +310,8 @@ class CommandGroup(click.Group):
 
 
 def check_out_is_given(out: Path | None, option: str = "--out") -> Path:
-    """Raise `UsageError` where a verb that writes was told no place, which a dry run does not
-    need."""
+    """Raise `UsageError` if a verb that writes was not told where to write. A dry run needs no
+    place."""
     if out is None:
         raise UsageError(f"expected {option}: the place to write to")
     return out

@@ -1,4 +1,4 @@
-"""What do runs, and forecasts of their costs, answer? The outcomes that several verbs have."""
+"""What do runs, and forecasts of their costs, answer? The outcomes that several verbs share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def make_run_outcome(results: Results, out: Path, lines: Sequence[str] | None = None) -> Outcome:
-    """Of a run that is done: its first screen (or ``lines``), what the cache spared, and where its
-    files are.
+    """The outcome of a finished run: its first screen (or ``lines``), how many calls the cache
+    saved, and where the files are.
 
-    It fails where every verdict failed: the report says so too, but a script asks the exit code.
+    It is a failure if every verdict failed. The report says so too, but a script looks at the exit
+    code.
     """
     from factaudit.experiment.folder import sum_run_call_costs
     from factaudit.report.screen_text import describe_run
@@ -52,7 +53,7 @@ def _find_failure(results: Results) -> FactauditError | None:
 
 
 def describe_cached_replies(call_rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How many replies came from the cache and from when; nothing where none did."""
+    """How many replies came from the cache and how old they are; empty if none did."""
     count = sum(row.get("cached_calls") or 0 for row in call_rows)
     if not count:
         return []
@@ -63,7 +64,7 @@ def describe_cached_replies(call_rows: Sequence[Mapping[str, Any]]) -> list[str]
 
 
 def make_cost_outcome(cost_rows: Sequence[dict[str, Any]]) -> Outcome:
-    """The rows of `RunSettings.estimate_cost`, and their total."""
+    """The outcome of a cost forecast: the rows of `RunSettings.estimate_cost` and their total."""
     costs = [row["cost"] for row in cost_rows]
     total = None if None in costs else sum(costs)
     return Outcome(_describe_costs(cost_rows, total), {"rows": cost_rows, "cost": total})
@@ -92,9 +93,10 @@ def _describe_costs(cost_rows: Sequence[dict[str, Any]], total: float | None) ->
 
 
 def describe_spared_calls(cost_row: Mapping[str, Any]) -> str:
-    """Calls that the cache answers, and such as are the same as others of the run: asked once."""
+    """How many calls the cache answers, and how many are the same as another call of the run and so
+    are asked only once."""
     same = cost_row.get("repeated_calls")
-    if same is None:  # a rehearsal does not part the two
+    if same is None:  # a forecast does not distinguish the two
         return f" ({cost_row['cached_calls']:,} more are cached or the same as others)"
     repeated = f", {same:,} are the same as others and asked only once" if same else ""
     return f" ({cost_row['cached_calls'] - same:,} more are cached{repeated})"

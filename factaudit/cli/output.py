@@ -1,8 +1,8 @@
-"""How does a verb answer? In lines for people or, asked by ``--format json``, as one JSON document.
+"""How does a verb answer? In lines for people or, with ``--format json``, as one JSON document.
 
-A verb returns an `Outcome`, which `Verb` prints. With `--format json`, its lines go to standard
-error: standard output holds the document alone, or nothing where the work failed before there was
-an outcome. A test asks every verb.
+A verb returns an `Outcome`, which `Verb` prints. With ``--format json`` its lines go to standard
+error, and standard output holds only the document; it is empty if the work failed before there was
+an outcome. A test checks this for every verb.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from factaudit.text.display_text import mask_secrets_in_text
 
 #: The name of the parameter ``--format``.
 JSON_FLAG = "answer_format"
-#: In a context's ``meta``: the arguments of the command line, as they were given.
+#: The key in a context's ``meta`` for the arguments of the command line, as the user gave them.
 ARGUMENTS_KEY = "factaudit.arguments"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a verb did: lines for people, and the document of ``--format json``.
+    """What a verb did: lines for people, and the document for ``--format json``.
 
-    failure: why the command fails although its work is done, which is said last.
+    failure: why the command fails although its work is done; it is printed last.
     """
 
     lines: Iterable[str] = ()
@@ -37,12 +37,12 @@ class Outcome:
 
 
 class ColumnOption(click.Option):
-    """An option that says how the user's columns are read; the help lists these apart, since many
-    verbs have them."""
+    """An option that says how the user's columns are read. The help lists these options separately,
+    because many verbs have them."""
 
 
 class Verb(click.Command):
-    """A command with ``--format``, whose function returns an `Outcome` and whose help ends with an
+    """A command with ``--format`` whose function returns an `Outcome` and whose help ends with an
     example.
 
     example: a command line.
@@ -97,17 +97,18 @@ class Verb(click.Command):
 def verb(
     name: str, short_help: str, example: str
 ) -> Callable[[Callable[..., Outcome]], click.Command]:
-    """Make a command of a function that returns an `Outcome`."""
+    """Make a command from a function that returns an `Outcome`."""
     return click.command(name, cls=Verb, short_help=short_help, example=example)
 
 
 def is_json_wanted() -> bool:
-    """Whether the verb under way is to answer with a JSON document."""
+    """Whether the current verb should answer with a JSON document."""
     return click.get_current_context().meta[JSON_FLAG] == "json"
 
 
 def make_json_value(value: Any) -> Any:
-    """A value as a document holds it: undefined figures are null, keys and passwords ``***``."""
+    """A value as a JSON document holds it: undefined figures are null, keys and passwords are
+    ``***``."""
     if isinstance(value, str | Path):
         return mask_secrets_in_text(str(value))
     if value is None or isinstance(value, bool | int):
@@ -120,4 +121,4 @@ def make_json_value(value: Any) -> Any:
         return [make_json_value(inner) for inner in value]
     if is_dataclass(value) and not isinstance(value, type):
         return make_json_value(asdict(value))
-    return make_json_value(value.tolist())  # numpy's
+    return make_json_value(value.tolist())  # a scalar of NumPy

@@ -53,10 +53,8 @@ def run_command(
 def _run_or_recognise(
     experiment: Path, out: Path, overwrite: bool, settings: Mapping[str, Any]
 ) -> Outcome:
-    """Run an experiment, or show again what its folder holds if nothing has changed since.
-
-    That is told without what a run imports.
-    """
+    """Run an experiment, or show the earlier result again if its folder holds the same run and
+    nothing has changed. This check works without importing what a run needs."""
     from factaudit.experiment.unchanged import find_unchanged_run, make_yaml_run_key
 
     before = (

@@ -1,5 +1,4 @@
-"""How is text printed safely? The terminal obeys nothing that a line quotes, and keys are left
-out."""
+"""How is text printed safely? Quoted text cannot control the terminal, and keys are left out."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _lines_go_to_stderr = False
 
 @contextmanager
 def redirect_lines_to_stderr(is_redirected: bool) -> Iterator[None]:
-    """Where ``is_redirected``, print lines on standard error inside the block, from any thread."""
+    """If ``is_redirected``, print lines on standard error inside the block, from any thread."""
     global _lines_go_to_stderr
     before, _lines_go_to_stderr = _lines_go_to_stderr, is_redirected
     try:
@@ -27,17 +26,19 @@ def redirect_lines_to_stderr(is_redirected: bool) -> Iterator[None]:
 
 
 def format_terminal_text(text: str) -> str:
-    """The text without what a terminal would obey, and without keys and passwords."""
+    """The text without control characters that a terminal would obey, and without keys and
+    passwords."""
     return escape_control_characters(mask_secrets_in_text(text))
 
 
-#: The attribute of an exception that says with which code the command ends.
+#: The attribute of an exception that holds the exit code of the command.
 EXIT_CODE_KEY = "factaudit_exit_code"
 
 
 @contextmanager
 def exit_command_with_two_on_errors() -> Iterator[None]:
-    """Whatever fails inside the block ends the command with 2: its 1 has another meaning."""
+    """Any error inside the block ends the command with exit code 2, because its exit code 1 has
+    another meaning."""
     try:
         yield
     except Exception as error:
@@ -46,7 +47,7 @@ def exit_command_with_two_on_errors() -> Iterator[None]:
 
 
 def print_terminal_traceback() -> None:
-    """Print the exception under way on standard error."""
+    """Print the current exception with its traceback on standard error."""
     import traceback
 
     print_line(traceback.format_exc().rstrip(), error=True)
@@ -61,7 +62,7 @@ _original_warning_format = warnings.formatwarning
 
 
 def escape_control_characters_in_warnings() -> None:
-    """Let warnings and log lines, too, show what they quote."""
+    """Escape control characters in warnings and log lines, too."""
     warnings.formatwarning = lambda *arguments, **options: format_terminal_text(
         _original_warning_format(*arguments, **options)
     )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from factaudit.estimate.triage import TriageResults
     from factaudit.tables.column_mapping import ColumnMapping
 
-#: Claims on the page to review on: the first of the queue. More make it slow to open.
+#: How many claims the review page holds: the first ones of the queue. More would make it slow to
+#: open.
 MAX_PAGE_CLAIMS = 500
 _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -171,13 +172,13 @@ def _describe_undecided_claims(
     ]
 
 
-#: What a triage writes, with the suffixes of the files.
+#: The files that a triage writes.
 _FILES = {"rule": "json", "promises": "json", "queue": "csv", "curve": "csv", "review": "html"}
 
 
 def _write_triage(results: TriageResults, out: Path, files: Mapping[str, Path]) -> bool:
-    """Write what a triage found; whether there is a page to review on, which claims without text
-    have not."""
+    """Write the results of a triage. Returns whether there is a review page; claims without text
+    have none."""
     import pandas as pd
 
     from factaudit.estimate.page import render_labelling_page
@@ -193,7 +194,8 @@ def _write_triage(results: TriageResults, out: Path, files: Mapping[str, Path]) 
         review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
         texts = review["claim"]
         if review.empty or texts.isna().any() or texts.map(is_text_placeholder).any():
-            files["review"].unlink(missing_ok=True)  # that of an earlier triage shows other claims
+            # the page of an earlier triage shows other claims
+            files["review"].unlink(missing_ok=True)
             return False
         write_text(files["review"], render_labelling_page(review, "reviewer", "review"))
         return True

@@ -1,4 +1,4 @@
-"""What changed between two run folders: verdicts on the same claims, rates, findings and costs."""
+"""What changed between two run folders? Verdicts on the same claims, rates, findings and costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import read_claims, read_verdicts
 from factaudit.tables.schema import is_text_placeholder
 
-#: The figures of which a row has the change with its interval.
+#: The figures whose change, with its interval, is part of a row.
 _FIGURES = ("bacc", "tpr", "tnr", "ppr", "bias", "abs_bias")
 _ENDS = ("_before", "_after", "", "_low", "_high")
 
@@ -70,8 +70,10 @@ class RunDiff:
     costs: Row
 
     def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> GateVerdict:
-        """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below,
-        ``warn_on`` where the point is. Raises `UsageError` for a condition that is none.
+        """Decide whether a gate fails. ``fail_on=["bacc<-0.02"]`` fails if the whole interval is
+        below the limit; ``warn_on`` warns if the point is.
+
+        Raises `UsageError` for a condition that cannot be read.
         """
         told = []
         if self.alone_before and self.alone_after:
@@ -85,9 +87,9 @@ def diff_runs(
 ) -> RunDiff:
     """Compare two run folders on the claims that both have (by claim_id).
 
-    pairs: from an evaluator's name before to its name after, where it changed, or texts
-    ``OLD=NEW``. Others are paired by name; where one evaluator is left on either side, these two
-    are a pair. Raises `InputError`, and `UsageError` where there is no evaluator to compare.
+    pairs: from an evaluator's name before to its name after, if it changed, or texts ``OLD=NEW``.
+    All other evaluators are paired by name; if exactly one evaluator is left on each side, these
+    two are a pair. Raises `InputError`, and `UsageError` if there is no evaluator to compare.
     """
     runs = Results.load(before), Results.load(after)
     claims = [read_claims(Path(folder) / "claims.parquet") for folder in (before, after)]
@@ -133,8 +135,8 @@ def diff_runs(
 
 
 def parse_pairs(texts: Sequence[str], first: Results, second: Results) -> dict[str, str]:
-    """``OLD=NEW`` as {old: new}; a name may have ``=`` in it. Raises `UsageError` for a text
-    without one."""
+    """``OLD=NEW`` as {old: new}. A name may contain ``=``. Raises `UsageError` for a text without
+    one."""
     found: dict[str, str] = {}
     for text in texts:
         parts = text.split("=")
@@ -150,9 +152,12 @@ def parse_pairs(texts: Sequence[str], first: Results, second: Results) -> dict[s
 
 
 def pair_evaluators(first: Results, second: Results, named: Mapping[str, str]) -> dict[str, str]:
-    """From each evaluator's name before to its name after: as ``named``, then by equal names, then,
-    where one is left on either side (floors apart), these two. Raises `UsageError` for a name that
-    a run does not have, and where there is nothing to compare but floors.
+    """A dict from each evaluator's name before to its name after: first the pairs in ``named``,
+    then equal names, then the two that are left if there is exactly one on each side (baselines
+    aside).
+
+    Raises `UsageError` for a name that a run does not have, and if only baselines could be
+    compared.
     """
     for results, side, names in (
         (first, "before", named.keys()),
@@ -184,7 +189,7 @@ def pair_evaluators(first: Results, second: Results, named: Mapping[str, str]) -
 
 
 def _list_judges(results: Results) -> list[str]:
-    """The evaluators that are no floors."""
+    """The evaluators that are not baselines."""
     floors = AuditedRun({}, results.about).floors
     return [name for name in results.evaluators if name not in floors]
 
@@ -194,8 +199,8 @@ def _list_judges(results: Results) -> list[str]:
 
 
 def _compare_claims(before: pd.DataFrame, after: pd.DataFrame) -> Row:
-    """The counts of `RunDiff` that are of claims. Rows of responses without any claim are no
-    claims."""
+    """The counts in `RunDiff` that are about claims. Rows of responses without a claim are left
+    out."""
     first, second = (
         claims[claims["abstained"].isna()].set_index("claim_id", drop=False)
         for claims in (before, after)
@@ -231,9 +236,8 @@ def _compare_claims(before: pd.DataFrame, after: pd.DataFrame) -> Row:
 
 
 def _match_datasets(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, str]:
-    """From each data set's name before to its name after, by the claims that they share: a data set
-    may be called by its file's name. Empty where they are not one to one.
-    """
+    """A dict from each data set's name before to its name after, by the claims that they share,
+    because a data set may be named after its file. Empty if they do not match one to one."""
     names = before.set_index("claim_id")["dataset"], after.set_index("claim_id")["dataset"]
     pairs = pd.concat(names, axis=1, join="inner", keys=("old", "new")).drop_duplicates()
     is_one_to_one = pairs["old"].is_unique and pairs["new"].is_unique
@@ -245,7 +249,7 @@ def _is_text(value: object) -> bool:
 
 
 def _compare_evaluator(judgements: Sequence[Judgements], name: str) -> list[Row]:
-    """The rows of `RunDiff.changes` of one evaluator: a row per data set, and their mean."""
+    """The rows of `RunDiff.changes` for one evaluator: one per data set, and their mean."""
     first = judgements[0]
     label, clusters = first.label, first.cluster_codes
     before, after = (one.prediction[one.evaluators.index(name)] for one in judgements)
@@ -290,8 +294,8 @@ def _count_changed_predictions(
 
 
 def _average_over_datasets(rows: Sequence[Row]) -> Row:
-    """Of each figure the mean over the data sets on which both runs have it, which are
-    independent."""
+    """The mean of each figure over the data sets on which both runs have it. Data sets are
+    independent of each other."""
     mean: Row = {}
     for key in _FIGURES:
         known = [row for row in rows if row[key] is not None]
@@ -313,11 +317,11 @@ def _average_over_datasets(rows: Sequence[Row]) -> Row:
 def _compare_findings(
     first: Results, second: Results, new_names: Mapping[str, str], new_datasets: Mapping[str, str]
 ) -> list[Row]:
-    """The findings that are new, gone or of another severity: of the same check, evaluators and
+    """The findings that are new, gone or of another severity, for the same check, evaluators and
     data set.
 
-    One that is gone is not reported now, which does not show that it was mended. Findings of an
-    audit or an evaluator that only one run has are left out.
+    A finding that is gone is no longer reported, which does not show that its cause was mended.
+    Findings about an audit or an evaluator that only one run has are left out.
     """
     after = _key_findings(second, first, {name: name for name in new_names.values()}, {})
     left = _key_findings(first, second, new_names, new_datasets)
@@ -334,7 +338,7 @@ def _compare_findings(
 def _key_findings(
     run: Results, other: Results, names: Mapping[str, str], datasets: Mapping[str, str]
 ) -> dict[tuple[str, str, str], Row]:
-    """A run's findings by check, evaluators and data set, as they are called after."""
+    """A run's findings by check, evaluators and data set, under their names after the change."""
     audit_of = {
         check.id: name for name, audit in load_all_audits().items() for check in audit.checks
     }

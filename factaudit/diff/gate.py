@@ -1,5 +1,5 @@
-"""Conditions on what changed between two runs: those that hold for sure fail a build, those of the
-point warn."""
+"""Does a change break a limit? A condition fails the build if it holds for the whole interval, and
+warns if only the point is beyond the limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Row
 from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval
 
-#: The figures that a condition may be on: the key of a row of changes, and in words.
+#: The figures that a condition may name: the key in a row of changes, and the figure in words.
 GATE_FIGURES = {
     "bacc": ("bacc", "BAcc"),
     "tpr": ("tpr", "TPR"),
@@ -32,8 +32,8 @@ _PATTERN = re.compile(r"\s*([\w_]+)\s*(<=|>=|<|>)\s*([+-]?\d*\.?\d+)\s*")
 
 @dataclass(frozen=True)
 class GateCondition:
-    """``bacc<-0.02``: a figure's change (after - before) against a number; of ``bias`` the change
-    of its size, of ``flips`` the share itself.
+    """``bacc<-0.02``: the change of a figure (after - before) compared with a number. For ``bias``
+    it is the change of its absolute value, for ``flips`` the share itself.
 
     >>> GateCondition.parse("bacc < -0.02", "--fail-on")
     GateCondition(figure='bacc', sign='<', limit=-0.02)
@@ -45,7 +45,7 @@ class GateCondition:
 
     @classmethod
     def parse(cls, text: str, option: str) -> GateCondition:
-        """Raises `UsageError`, which names the option."""
+        """Raises `UsageError` that names the option."""
         found = _PATTERN.fullmatch(text)
         if found is None or found[1] not in GATE_FIGURES:
             known = (
@@ -60,7 +60,7 @@ class GateCondition:
 
     def check(self, row: Row) -> tuple[bool | None, bool | None]:
         """Whether the point of a change is beyond the limit, and whether its whole interval is;
-        None: undefined."""
+        None if undefined."""
         key = GATE_FIGURES[self.figure][0]
         sure_end = f"{key}_high" if self.sign.startswith("<") else f"{key}_low"
         values = row[key], row.get(sure_end)
@@ -76,11 +76,12 @@ class GateCondition:
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What a gate says: ``word`` and sentences. failing: what fails it; undecided: what could not
-    be checked; warnings: what it warns of; others: what else it tells.
+    """The verdict of a gate: a ``word`` and sentences.
 
-    ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``; of two runs without conditions
-    ``worse``, ``better``, ``changed``, ``no significant change`` or ``cannot tell``.
+    failing: what fails it; undecided: what could not be checked; warnings: what it warns of;
+    others: further remarks. ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``. For two
+    runs without conditions it is ``worse``, ``better``, ``changed``, ``no significant change`` or
+    ``cannot tell``.
     """
 
     word: str
@@ -90,8 +91,8 @@ class GateVerdict:
     others: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The word and what it rests on; below, what it does not rest on, with a word of its
-        own."""
+        """The word with its reasons; below it, the remarks that do not support it, each with a word
+        of its own."""
         found = []
         for word, sentences in (
             ("fail", self.failing),
@@ -113,11 +114,11 @@ def judge_changes(
     warn_on: Sequence[str],
     not_compared: Sequence[str] = (),
 ) -> GateVerdict:
-    """Judge the changes over all data sets. A condition of ``fail_on`` fails the gate where the
-    interval of the paired difference leaves no doubt, one of ``warn_on`` warns where the point is
-    so, or is undefined.
+    """Judge the changes over all data sets.
 
-    not_compared: evaluators that could not be compared, as sentences. Raises `UsageError`.
+    A condition of ``fail_on`` fails the gate if the interval of the paired difference leaves no
+    doubt. One of ``warn_on`` warns if the point is beyond the limit or is undefined.
+    not_compared: sentences about evaluators that could not be compared. Raises `UsageError`.
     """
     rows = [row for row in changes if row["dataset"] == MACRO_MEAN]
     failures = [GateCondition.parse(text, "--fail-on") for text in fail_on]
@@ -138,7 +139,7 @@ def judge_changes(
                 warnings.append(f"{told}, but not for sure")
         for condition in warned:
             is_likely, _ = condition.check(row)
-            if is_likely is None:  # what nobody could look at has not passed
+            if is_likely is None:  # what could not be checked has not passed
                 warnings.append(_format_unchecked(row, condition))
             elif is_likely:
                 warnings.append(f"{format_change(row, condition.figure)}: {condition} holds")
@@ -153,12 +154,12 @@ def judge_changes(
 
 
 def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
-    """worse or better by BAcc, which must change significantly after Holm's correction over the
-    evaluators whose predictions changed; changed where an evaluator traded TPR for TNR, which its
-    BAcc does not show.
+    """Judge two runs without conditions.
 
-    A run that lost significantly many verdicts counts neither as better nor as unchanged: those
-    verdicts are unknown.
+    The word is worse or better if BAcc changed significantly, after Holm's correction over the
+    evaluators whose predictions changed. It is changed if an evaluator traded TPR for TNR, which
+    its BAcc does not show. A run that lost significantly many verdicts counts neither as better nor
+    as unchanged, because the lost verdicts are unknown.
     """
     moved = _find_significant_changes(rows, ("bacc",))
     rates = (
@@ -189,7 +190,7 @@ def _judge_without_conditions(rows: Sequence[Row]) -> GateVerdict:
 
 
 def _find_significant_changes(rows: Sequence[Row], figures: Sequence[str]) -> list[tuple[Row, str]]:
-    """The figures that changed significantly, and of which rows, the greatest fall first."""
+    """The figures that changed significantly, with their rows, the largest fall first."""
     tested = [
         (row, figure)
         for figure in figures
@@ -204,14 +205,14 @@ def _find_significant_changes(rows: Sequence[Row], figures: Sequence[str]) -> li
 
 
 def _lacks_many_verdicts(row: Row) -> bool:
-    """Whether significantly more claims are without a verdict than before."""
+    """Whether significantly more claims have no verdict than before."""
     if row["unscored_low"] is None:
         return row["lost"] > row["gained"]
     return row["unscored_low"] > 0
 
 
 def _describe_missing(rows: Sequence[Row]) -> list[str]:
-    """A sentence for each evaluator that judged claims before which it has not judged now."""
+    """A sentence for each evaluator that did not judge claims which it had judged before."""
     told = []
     for row in rows:
         if row["lost"]:
@@ -226,7 +227,7 @@ def _describe_missing(rows: Sequence[Row]) -> list[str]:
 
 
 def _compute_p_value(row: Row, key: str) -> float:
-    """Of no change, by the interval of the change; 1 where that holds 0."""
+    """The p-value of "no change", from the interval of the change; 1 if the interval contains 0."""
     size, towards_0 = abs(row[key]), row[f"{key}_low"] if row[key] > 0 else -row[f"{key}_high"]
     if towards_0 <= 0:
         return 1.0
@@ -237,8 +238,8 @@ def _compute_p_value(row: Row, key: str) -> float:
 
 
 def _format_insignificant_change(row: Row) -> str:
-    """What stands below a verdict that it had no part in; its interval, of one change alone, may
-    leave out 0."""
+    """The sentence about a change that was not significant and stands below the verdict. Its
+    interval, which is about this change alone, may exclude 0."""
     if row["n_both"] and not row["n_flips"]:
         return f"{row['evaluator']}: no prediction changed"
     told = ", not significant after the correction for all evaluators" * (
@@ -258,7 +259,7 @@ def _format_unchecked(row: Row, condition: GateCondition) -> str:
 
 
 def format_change(row: Row, figure: str) -> str:
-    """A figure's change with its interval, in points.
+    """The change of a figure with its interval, in percentage points.
 
     >>> change = {"bacc": -0.066, "bacc_low": -0.099, "bacc_high": -0.032}
     >>> format_change({"evaluator": "judge"} | change, "bacc")
@@ -282,8 +283,8 @@ def format_change(row: Row, figure: str) -> str:
 
 
 def format_points(value: float) -> str:
-    """A difference in points, with its sign; nothing has none, and what is nearly nothing keeps the
-    side it is on.
+    """A difference in percentage points with its sign. Zero has no sign; a value that rounds to
+    zero keeps its own.
 
     >>> format_points(-0.066), format_points(0.0), format_points(-0.0003)
     ('−6.6', '0.0', '−0.03')

@@ -1,4 +1,4 @@
-"""A diff in words: one list of lines, which the terminal prints and a pull request shows as
+"""How is a diff worded? As one list of lines, which the terminal prints and a pull request shows as
 Markdown."""
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from factaudit.diff.gate import GateVerdict, format_points
 from factaudit.text.display_text import format_count
 
 _SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️", "changed": "⚠️"}
-#: The kinds of change of single verdicts, in words.
+#: How single verdicts can change, in words.
 _CHANGE_KINDS = {
     "to_right": "became right",
     "to_wrong": "became wrong",
     "lost": "lost their verdict",
     "gained": "were not judged before",
 }
-#: A summary on a pull request has at most so many lines.
+#: The largest number of lines in a comment on a pull request.
 _MAX_LINES = 60
 
 
 def describe_run_diff(diff: RunDiff) -> Iterator[str]:
-    """What changed, in lines: a heading of up to nine letters and a sentence."""
+    """The changes as lines: a heading of up to nine letters and a sentence."""
     claims = (
         f"{diff.n_claims:,} in both; {diff.only_before:,} only before, {diff.only_after:,} only"
         " after"
@@ -78,7 +78,7 @@ def _list_change_phrases(row: Row) -> list[str]:
 
 
 def render_run_diff_markdown(diff: RunDiff, verdict: GateVerdict) -> str:
-    """A comment for a pull request; what it quotes stands in a block of code, where nothing is a
+    """A comment for a pull request. Quoted text stands in a code block, where nothing becomes a
     link or a mention."""
     lines = [" ".join(line.split()) for line in (*verdict.lines(), *describe_run_diff(diff))]
     more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []

@@ -1,2 +1,2 @@
-"""From a YAML to a run folder: `inputs` reads the tables, `folder` writes, `run` leads from one to
-the other."""
+"""How does a YAML become a run folder? `inputs` reads the tables, `run` leads through the work, and
+`folder` writes the results."""

@@ -1,9 +1,9 @@
-"""The run folder, and what all experiments share: settings, calls counted over resumed runs,
-`experiment.yaml`.
+"""What do all experiments share? Settings, counts of calls over resumed runs, `experiment.yaml` and
+the run folder.
 
-`RunFolder` is the only writer of run folders. It holds the folder for one process, keeps the
-results of one experiment from being replaced by those of another, recognises a run in which nothing
-has changed, and ends every kind of run.
+`RunFolder` is the only writer of run folders. It locks the folder for one process, keeps one
+experiment from replacing the results of another, recognises a run in which nothing has changed, and
+ends every kind of run.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from factaudit.signature import compute_file_checksum
 if TYPE_CHECKING:
     from factaudit.report.claim_browser import ClaimBrowser
 
-#: More would take hours and move no digit that is shown.
+#: A larger number would take hours and change no digit that is shown.
 MAX_REPLICATES = 1_000_000
 
 
 class RunSettings(BaseModel):
-    """What every experiment YAML may say. Paths are relative to the YAML's folder; ``${data}``
-    stands for ``data``."""
+    """The settings that every experiment YAML may have. Paths are relative to the YAML's folder;
+    ``${data}`` stands for the value of ``data``."""
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
@@ -57,45 +57,43 @@ class RunSettings(BaseModel):
     replicates: int = Field(default=2000, ge=0, le=MAX_REPLICATES)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
-    #: What is asked of an evaluator before the report says yes
+    #: The limits that an evaluator must meet before the report says yes
     #: (`factaudit.audit.core.decision_limits.DecisionLimits`).
     decisions: dict[str, float] = Field(default_factory=dict)
-    #: By evaluator the data sets that it was trained on, or how their names begin: the first screen
-    #: warns of them.
+    #: For each evaluator: the data sets that it was trained on, or the beginnings of their names.
+    #: The first screen warns about them.
     trained_on: dict[str, list[str]] = Field(default_factory=dict)
     max_cost: float | None = Field(default=None, gt=0)
-    #: What a run that has ended was made with, which `RunFolder.finish` notes; another run does not
-    #: read it.
+    #: What a finished run was made with; `RunFolder.finish` records it, and a new run ignores it.
     made_with: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @property
     def compare_arguments(self) -> dict[str, Any]:
-        """What `factaudit.results.compare` and those like it take of these."""
+        """The settings that `factaudit.results.compare` and similar functions take."""
         names = ("audits", "title", "seed", "replicates", "confidence", "decisions", "trained_on")
         return {name: getattr(self, name) for name in names}
 
     def run_into(
         self, out: Path, *, progress: bool, overwrite: bool, say: Callable[[str], None]
     ) -> Results:
-        """Run the experiment and write its run folder; `factaudit.experiment.run` says what the
-        arguments are."""
+        """Run the experiment and write its run folder. See `factaudit.experiment.run` for the
+        arguments."""
         raise NotImplementedError
 
     def estimate_cost(self) -> list[Row]:
-        """What the calls will cost at the most, a row for each evaluator or step that asks a
-        language model.
+        """The most that the calls will cost: one row for each evaluator or step that asks a
+        language model. Nothing is sent.
 
-        Nothing is sent. Rows are those of `factaudit.llm.cost.estimate_llm_judging_cost`.
+        Rows are those of `factaudit.llm.cost.estimate_llm_judging_cost`.
         """
         raise NotImplementedError
 
 
-#: The experiment of a run folder: it can be run again.
+#: The file in a run folder that holds the experiment and can be run again.
 EXPERIMENT_FILE = "experiment.yaml"
-#: The page of `factaudit view`.
+#: The page that `factaudit view` writes.
 CLAIM_PAGE = "claims.html"
-#: What runs write at the top of their folders, those of the engines included, and the folders that
-#: are theirs alone.
+#: The files and folders that runs, including those of engines, write at the top of a run folder.
 _RUN_FILES = (
     *(
         "claims.parquet",
@@ -118,7 +116,7 @@ _RUN_FOLDERS = ("tables", "figures", ".work")
 
 @dataclass
 class RunFolder:
-    """A run folder that is written: ``with RunFolder.open(out, sources) as run:
+    """A run folder that is being written: ``with RunFolder.open(out, sources) as run:
     run.finish(experiment, results)``.
 
     work: its folder ``.work``, for journals.
@@ -138,19 +136,19 @@ class RunFolder:
         overwrite: bool = False,
         say: Callable[[str], None] = lambda text: None,
     ) -> Iterator[RunFolder]:
-        """Hold a run folder as the only process, without what a killed one was writing.
+        """Lock a run folder for this process and remove what a killed process left half-written.
 
-        sources: all that the run reads. Raises `UsageError` where the run would write over one of
-        them, or where the folder holds the results of other sources and ``overwrite`` does not say
-        that they may go.
+        sources: everything that the run reads. Raises `UsageError` if the run would overwrite one
+        of its sources, or if the folder holds the results of other sources and ``overwrite`` is not
+        set.
         """
         folder = Path(path)
         listed = sorted(
             str(one) if "://" in str(one) else str(resolve_path(Path(one))) for one in sources
         )
         check_run_spares_inputs(folder, [one for one in listed if "://" not in one])
-        # As seen from the run folder, so that a project that was moved or copied is the same
-        # experiment.
+        # Paths are relative to the run folder, so that a project that was moved or copied counts as
+        # the same experiment.
         whole = str(resolve_path(folder))
         run = cls(
             folder, [one if "://" in one else os.path.relpath(one, whole) for one in listed], say
@@ -158,7 +156,7 @@ class RunFolder:
         if listed and not overwrite:
             run._check_is_of_same_sources()
         with hold_folder_lock(run.work, str(folder)):
-            # The folder itself may hold more than this run, other run folders among it.
+            # The folder may contain more than this run, for example other run folders.
             delete_abandoned_temporaries(folder.glob(f"{TEMPORARY_PREFIX}*"))
             for name in _RUN_FOLDERS:
                 delete_abandoned_temporaries((folder / name).rglob(f"{TEMPORARY_PREFIX}*"))
@@ -169,8 +167,7 @@ class RunFolder:
         return self.path / ".work"
 
     def _check_is_of_same_sources(self) -> None:
-        """Raise `UsageError` where the folder holds an experiment that is not of this run's
-        sources."""
+        """Raise `UsageError` if the folder holds an experiment with other sources."""
         told: Any = None
         with suppress(OSError, ValueError, yaml.YAMLError):
             told = yaml.safe_load((self.path / EXPERIMENT_FILE).read_text(encoding="utf-8"))
@@ -180,7 +177,7 @@ class RunFolder:
                 f"{self.path} holds an {EXPERIMENT_FILE} that no run wrote, and a run writes one:"
                 " name another folder with --out, or replace it with --overwrite"
             )
-        if theirs is None:  # a run that Python code made has no experiment to write
+        if theirs is None:  # a run that was made by Python code has no experiment to write
             theirs = read_run_record(self.path).get("sources")
         if (self.path / "results.json").is_file() and theirs != self.sources:
             of = f" (of {', '.join(map(str, theirs))})" if theirs else ""
@@ -197,13 +194,13 @@ class RunFolder:
         claim_browser: ClaimBrowser | None = None,
         provenance: Sequence[Row] = (),
     ) -> Results:
-        """Write ``experiment.yaml``, ``results.json`` and the report, and say where that is;
-        returns the results.
+        """Write ``experiment.yaml``, ``results.json`` and the report, say where the report is, and
+        return the results.
 
-        experiment: its resolved settings, by which `factaudit run` gives the same figures again;
-        None where there are none, as of an engine that Python code calls. claim_browser: the claims
-        that the folder holds, where they are at
-        hand. provenance: where the tables and evaluators come from.
+        experiment: its resolved settings, with which `factaudit run` gives the same figures again;
+        None if there are none, for example if Python code calls an engine.
+        claim_browser: the claims in the folder, if they are available.
+        provenance: where the tables and evaluators come from.
         """
         if experiment is not None:
             made_with = {
@@ -236,12 +233,12 @@ class RunFolder:
         return results
 
     def render(self, *, png: bool = False, claim_browser: ClaimBrowser | None = None) -> list[Path]:
-        """Render the report of ``results.json``, with PNGs of its figures on demand, and note the
-        files of the run.
+        """Render the report of ``results.json``, with PNGs of its figures if asked for, and record
+        the files of the run.
 
-        Tables and figures of the run before that this one has not are removed.
+        Tables and figures of an earlier run that this one does not have are removed.
         """
-        (self.path / CLAIM_PAGE).unlink(missing_ok=True)  # it shows the claims of the run before
+        (self.path / CLAIM_PAGE).unlink(missing_ok=True)  # it shows the claims of the earlier run
         paths = render_report(self.path, png=png, claim_browser=claim_browser)
         names = {path.relative_to(self.path).as_posix() for path in paths}
         names |= {name for name in _RUN_FILES if (self.path / name).is_file()}
@@ -256,7 +253,7 @@ class RunFolder:
 
 
 def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
-    """Raise `UsageError` where a run into ``folder`` would write over one of its inputs."""
+    """Raise `UsageError` if a run into ``folder`` would overwrite one of its inputs."""
     top = resolve_path(folder)
     for path in map(Path, inputs):
         place = resolve_path(path)
@@ -274,23 +271,20 @@ def check_run_spares_inputs(folder: Path, inputs: Iterable[str | Path]) -> None:
 def count_run_llm_calls(
     callers: Iterable[tuple[str, Any]], calls_path: Path, max_cost: float | None = None
 ) -> Iterator[list[Row]]:
-    """Count what is asked and paid inside the block, together with what earlier runs into this
-    folder did.
+    """Count the calls and their costs inside the block, together with those of earlier runs into
+    this folder.
 
-    The list that this gives is filled at the end, however that comes: a row per caller. What was
-    sent stands in the callers' caches (`factaudit.llm.store`) from before each send on: what a
-    killed process may have paid counts too.
+    The returned list is filled at the end, also after an error: one row per caller. Every call is
+    recorded in the caller's cache (`factaudit.llm.store`) before it is sent, so calls that a killed
+    process may have paid for count, too.
 
     Args:
-        callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what
-        does neither is left
-            out.
-        calls_path: where cached calls, and where the run's money stands, are kept from run to run.
-        What callers without
-            a cache send stands in a store beside it.
-        max_cost: US dollars that all the callers may spend together, in all runs into this folder;
-        None leaves the
-            least of the callers' own limits.
+      callers: by name, objects that may count calls (``usage``) and obey a limit (``budget``).
+        Objects that do neither are left out.
+      calls_path: where cached calls, and the money spent by the run, are kept from run to run.
+        Calls of callers without a cache are kept in a store beside it.
+      max_cost: US dollars that all callers together may spend, over all runs into this folder. None
+        keeps the smallest of the callers' own limits.
     """
     named = [
         (name, caller) for name, caller in callers if getattr(caller, "usage", None) is not None
@@ -358,12 +352,12 @@ def count_run_llm_calls(
 
 
 def list_file_checksums(paths: Iterable[str | Path]) -> list[Row]:
-    """The files behind the tables, as ``about["inputs"]`` and `experiment.yaml` have them."""
+    """The files behind the tables, in the form of ``about["inputs"]`` and `experiment.yaml`."""
     return [{"path": str(path), "checksum": compute_file_checksum(Path(path))} for path in paths]
 
 
 def sum_run_call_costs(calls: Sequence[Row]) -> float | None:
-    """What the calls cost together, in US dollars; None where one has no price."""
+    """The total cost of the calls in US dollars; None if one of them has no known price."""
     if any(row.get("cost") is None for row in calls):
         return None
     return sum(row["cost"] for row in calls)

@@ -1,5 +1,4 @@
-"""An experiment's settings, and the tables that it reads: claims, verdicts and annotations of all
-its sources."""
+"""Which tables does an experiment read? Claims, verdicts and annotations from all its sources."""
 
 from __future__ import annotations
 
@@ -34,24 +33,24 @@ from factaudit.tables.annotations import (
 )
 from factaudit.text.display_text import format_count
 
-#: The one data set that is named, not read from files.
+#: The one data set that is named instead of read from files.
 HUB_DATASET = "lytang/LLM-AggreFact"
 
 
 class ForeignFormatSource(BaseModel):
-    """Claims (and verdicts) in somebody else's format: ``{format: tofueval, source: [paths],
-    options: {...}}``."""
+    """Claims (and verdicts) in a published format: ``{format: tofueval, source: [paths], options:
+    {...}}``."""
 
     model_config = ConfigDict(extra="forbid")
 
     format: str
-    #: Without any: the published files that the format reads.
+    #: If there are none, the published files of the format are used.
     source: list[str] = Field(default_factory=list)
     options: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def paths(self) -> list[str]:
-        """What it reads: its sources, and the files that its options name."""
+        """The files that it reads: its sources, and the files that its options name."""
         values = [
             one
             for value in self.options.values()
@@ -66,24 +65,25 @@ class ExperimentTablePaths(RunSettings):
 
     claims: list[str | ForeignFormatSource] = Field(default_factory=list)
     verdicts: list[str] = Field(default_factory=list)
-    #: Files of what people said of the claims; formats bring their own.
+    #: Files of annotations. Published formats bring their own.
     annotations: list[str] = Field(default_factory=list)
-    #: How their labels become one: the first makes the claims' labels, all stand beside each other
-    #: in the report.
+    #: The rules by which several labels become one. The first rule makes the labels of the claims;
+    #: the report compares all of them.
     label_rules: list[str] = Field(default_factory=list)
-    #: How the files of claims and verdicts are to be read (`factaudit.tables.column_mapping`), or
+    #: How the files of claims and verdicts are read (`factaudit.tables.column_mapping`), or
     #: ``auto``.
     mapping: Literal["auto"] | dict[str, Any] | None = None
-    #: Of each data set only the claims of its first so many documents: a trial before a costly run.
+    #: Use only the claims about the first documents of each data set, up to this number: a trial
+    #: before a costly run.
     limit_documents: int | None = Field(default=None, ge=1)
     #: Only the claims of this split (train, dev, test).
     split: str | None = None
-    #: Variants of the claims, in which rules change one thing, to be judged beside them.
+    #: Variants of the claims in which a rule changed one thing, to be judged together with them.
     perturb: ClaimVariantSettings | None = None
 
     @property
     def table_paths(self) -> list[str]:
-        """The files and folders that the tables are read from, as they are named."""
+        """The files and folders that the tables are read from, as the YAML names them."""
         claims = [
             path for one in self.claims for path in ([one] if isinstance(one, str) else one.paths)
         ]
@@ -92,8 +92,8 @@ class ExperimentTablePaths(RunSettings):
 
 @dataclass
 class ExperimentInputs:
-    """The tables of all sources, their files with checksums (``input_files``), provenance, and
-    notes to show."""
+    """The tables of all sources, their files with checksums (``input_files``), their provenance,
+    and notes to show."""
 
     claims: pd.DataFrame
     verdicts: pd.DataFrame | None
@@ -106,7 +106,7 @@ class ExperimentInputs:
 def read_experiment_inputs(
     experiment: ExperimentTablePaths, needs_verdicts: bool = True
 ) -> ExperimentInputs:
-    """Read all sources, which are there. Raises `InputError` and `UsageError`."""
+    """Read all sources, which must exist. Raises `InputError` and `UsageError`."""
     files = [item for item in experiment.claims if isinstance(item, str)]
     claim_tables: dict[str, pd.DataFrame] = {}
     verdict_tables: dict[str, pd.DataFrame] = {}
@@ -197,8 +197,8 @@ def read_experiment_inputs(
 def select_experiment_claims_of_first_documents(
     claims: pd.DataFrame, n_documents: int
 ) -> pd.DataFrame:
-    """The claims of the first ``n_documents`` documents of each data set; a claim without one is
-    its own."""
+    """The claims about the first ``n_documents`` documents of each data set. A claim without a
+    document counts as a document of its own."""
     documents = claims["doc_id"].astype(object).fillna(claims["doc"]).fillna(claims["claim_id"])
     first = pd.DataFrame({"dataset": claims["dataset"], "doc": documents}).drop_duplicates()
     kept = first[first.groupby("dataset", observed=True).cumcount() < n_documents]
@@ -207,7 +207,7 @@ def select_experiment_claims_of_first_documents(
 
 
 def select_claims_of_split(claims: pd.DataFrame, split: str) -> pd.DataFrame:
-    """The claims of one split. Raises `UsageError` where there are none."""
+    """The claims of one split. Raises `UsageError` if there are none."""
     found = claims[(claims["split"] == split).fillna(False)].reset_index(drop=True)
     if found.empty:
         known = claims["split"].dropna().unique().tolist()
@@ -231,8 +231,8 @@ def _select_rows_of_claims(table: pd.DataFrame | None, claims: pd.DataFrame) -> 
 def resolve_experiment_source(
     item: ForeignFormatSource, paths: YamlPaths, place: YamlPlace
 ) -> ForeignFormatSource:
-    """A source with absolute paths, or all that is published in its format; problems go to
-    ``paths``."""
+    """A source with absolute paths; without paths, all published files of its format. Problems are
+    added to ``paths``."""
     paths.collect_problem(
         lambda one: check_conversion_options(one.format, one.options), item, *place
     )
@@ -255,7 +255,7 @@ def resolve_experiment_source(
 
 
 def find_input_files(paths: Sequence[str]) -> Iterator[Path]:
-    """The files among and in the paths; a name on the hub is none."""
+    """All files in the given files and folders. The name of a data set on the hub is not a file."""
     for path in map(Path, paths):
         yield from (
             file
@@ -265,7 +265,7 @@ def find_input_files(paths: Sequence[str]) -> Iterator[Path]:
 
 
 def check_audit_specs(paths: YamlPaths, audits: Sequence[str | Mapping[str, Any]] | None) -> None:
-    """Find misspelt audits before an hour of judging, not after."""
+    """Find misspelt audits before an hour of judging, not after it."""
     named: list[str | Mapping[str, Any]] = []
     for number, audit in enumerate(audits or ()):
         if paths.collect_problem(read_audit_names_and_options, [*named, audit], "audits", number):
@@ -275,8 +275,8 @@ def check_audit_specs(paths: YamlPaths, audits: Sequence[str | Mapping[str, Any]
 def resolve_evaluator_paths(
     paths: YamlPaths, spec: str | dict[str, dict[str, Any] | None], *place: str | int
 ) -> str | dict[str, dict[str, Any] | None]:
-    """An evaluator as a YAML names it, its options' paths made absolute; what is wrong with it is a
-    problem."""
+    """An evaluator from a YAML, with the paths in its options made absolute. Errors in it become
+    problems."""
     try:
         spec = _resolve_spec_paths(paths, spec, place)
     except UsageError as error:

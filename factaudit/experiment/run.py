@@ -1,8 +1,8 @@
-"""Experiments: a YAML in, a run folder out.
+"""How does an experiment run? A YAML goes in, a run folder comes out.
 
-`run` reads the claims, gathers the verdicts (read, or judged and journalled), audits them and
-renders the report. Every file of the run folder is replaced in one step; a run that is killed
-leaves what it had, and goes on from there.
+`run` reads the claims, gathers the verdicts (from files, or by judging, with a journal), audits
+them and renders the report. Every file in the run folder is replaced in one step. A run that is
+killed keeps what it had and continues from there.
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ from factaudit.tables.counts_table import read_counts
 from factaudit.tables.validation import find_claim_variants
 from factaudit.text.display_text import format_count
 
-#: Audits of nothing but the texts of claims and documents, which DuckDB does not load.
+#: Audits that read nothing but the texts of claims and documents, which DuckDB does not load.
 _AUDITS_OF_TEXTS = {"surface_bias", "chunking", "chunking_rates"}
-#: The blocks of a YAML that an engine runs, and the engines' module, which has ``load_experiment``.
+#: The YAML blocks that belong to an engine, and the module of the engines, which has
+#: ``load_experiment``.
 _ENGINES = dict.fromkeys(("factscore", "dfactscore"), "factaudit.engines.runs")
 
 
@@ -83,18 +84,18 @@ class Experiment(ExperimentTablePaths):
     """An experiment YAML that compares evaluators, on claims or on a counts table
     (`factaudit.tables.counts_table`).
 
-    An option's value is a path where its declared type says so (`factaudit.settings.yaml_paths`).
+    An option's value is a path if its declared type says so (`factaudit.settings.yaml_paths`).
     """
 
     counts: str | None = None
-    #: Claims and verdicts of any size, in a database:
+    #: Claims and verdicts of any size in a database:
     #: ``duckdb:///path.db?claims=TABLE&verdicts=TABLE``.
     tables: str | None = None
-    #: Whether claims and verdicts are read as tables, or loaded by DuckDB without texts; None: by
-    #: DuckDB where there are many.
+    #: Whether claims and verdicts are read as tables, or loaded by DuckDB without texts. None:
+    #: DuckDB if there are many.
     where: Literal["memory", "duckdb"] | None = None
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
-    #: Error rates from few labels, beside the audits.
+    #: Error rates estimated from a few labels, in addition to the audits.
     estimate: EstimateSettings | None = None
 
     @model_validator(mode="after")
@@ -133,7 +134,7 @@ class Experiment(ExperimentTablePaths):
         fetch_missing_published_files(self.table_paths, say)
         read_audit_names_and_options(
             self.audits
-        )  # a misspelt audit is found before an hour of judging, not after
+        )  # find a misspelt audit before an hour of judging, not after it
         evaluators = [make_named_evaluator(spec) for spec in self.evaluators]
         check_unique_evaluator_names(evaluators)
         named = list_files_named_by_evaluator_options(evaluators)
@@ -171,18 +172,18 @@ class Experiment(ExperimentTablePaths):
 
     @property
     def sources(self) -> list[str]:
-        """All that the experiment reads, as it is named."""
+        """Everything that the experiment reads, as the YAML names it."""
         single = [one for one in (self.counts, self.tables) if one is not None]
         return [*single, *self.table_paths, *(self.estimate.files() if self.estimate else ())]
 
 
 def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> RunSettings:
-    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "audits": [...]}``) override
+    """Read and check an experiment YAML. ``settings`` (``{"seed": 1, "audits": [...]}``) override
     its keys.
 
-    The result is an `Experiment`, or an engine's where the YAML has a block ``factscore:`` or
-    ``dfactscore:``. In it all paths are absolute. Raises `InputError` naming the line of everything
-    that is wrong.
+    Returns an `Experiment`, or the experiment of an engine if the YAML has a block ``factscore:``
+    or ``dfactscore:``. All its paths are absolute. Raises `InputError` that names the line of each
+    mistake.
     """
     file = YamlFile(path)
     file.override(settings or {})
@@ -209,10 +210,12 @@ def run(
     overwrite: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Results:
-    """Run an experiment (a YAML's path, or what `read_experiment` gives) and write its run folder.
+    """Run an experiment (the path of a YAML, or the result of `read_experiment`) and write its run
+    folder.
 
-    A run in which nothing has changed since the one in the folder is not repeated; the results of
-    another experiment there are replaced only with ``overwrite``. ``say`` gets one line per stage.
+    A run is not repeated if nothing has changed since the one in the folder. The results of another
+    experiment in the folder are replaced only with ``overwrite``. ``say`` receives one line per
+    stage.
     """
     folder = Path(out)
     if isinstance(experiment, RunSettings):
@@ -240,17 +243,17 @@ def run(
     if asked is not experiment and "*" in Path(str(experiment)).read_text(encoding="utf-8"):
         read |= {
             str(Path(path).parent) for path in read
-        }  # a pattern would match a new file there, too
+        }  # a pattern could also match a new file in that folder
     told = [*said[:-1], f"{said[-1]} (unchanged, as inputs and settings are the same)"]
     named = asked.model_dump(
         mode="json", exclude={"data"}
-    )  # of the folder of data only what is named
+    )  # from the data folder, only the files that are named
     remember_run(folder, key, named, read, told, describe_run(results.to_dict(), folder))
     return results
 
 
 def _has_failures(results: Results) -> bool:
-    """Whether a step failed that the next run asks for again."""
+    """Whether a step failed that the next run will ask for again."""
     callers = results.about["evaluators"]
     steps = [row for rows in results.audits.values() for row in rows if "n_failed_sentences" in row]
     return any(row.get(f"n_{status}") for row in callers for status in RETRIED_STATUSES) or any(
@@ -261,7 +264,7 @@ def _has_failures(results: Results) -> bool:
 def _judge_and_audit_tables(
     experiment: Experiment, evaluators: Sequence[NamedEvaluator], folder: RunFolder, progress: bool
 ) -> Results:
-    """Judge what is to be judged, audit claims and verdicts in memory, and end the run."""
+    """Judge the claims if needed, audit claims and verdicts in memory, and end the run."""
     callers = [
         (one.name, part)
         for one in evaluators
@@ -323,10 +326,11 @@ def _judge_and_audit_tables(
         )
     inputs, notes, told = read.input_files, read.notes, select_detailed_verdicts(verdicts)
     joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
-    del read, claims, verdicts, annotations  # most of the memory: nothing below reads them
+    # these take most of the memory, and nothing below reads them
+    del read, claims, verdicts, annotations
     signatures = {one.name: one.signature for one in evaluators}
     results = compare(joined, **experiment.compare_arguments, signatures=signatures, inputs=inputs)
-    bare = replace(joined.judged)  # without what audits have made of it, which nothing below reads
+    bare = replace(joined.judged)  # without what the audits cached, which nothing below reads
     del joined
     if notes:
         results.about["reading"] = notes
@@ -340,8 +344,8 @@ def _judge_and_audit_tables(
 def _audit_duckdb_tables(
     experiment: Experiment, tables: DuckDBTables, folder: RunFolder
 ) -> Results:
-    """The results for tables that DuckDB loads: their texts are not read, and the tables are not
-    copied."""
+    """The results for tables that DuckDB loads. Their texts are not read, and the tables are not
+    copied into the run folder."""
     chosen = read_audit_names_and_options(experiment.audits)
     if experiment.audits is not None and (named := sorted(_AUDITS_OF_TEXTS & set(chosen))):
         raise UsageError(
@@ -374,7 +378,7 @@ def _audit_duckdb_tables(
 
 
 def _audit_counts(experiment: Experiment, counts_path: str, folder: RunFolder) -> Results:
-    """The results for a counts table, where there is nothing to judge."""
+    """The results for a counts table, for which nothing has to be judged."""
     counts = read_counts(counts_path)
     folder.say(
         f"counts    {len(counts):>9,} rows in"
@@ -392,7 +396,7 @@ def _add_estimates(
     results.audits.update(estimates.audits())
     files = list_file_checksums(map(Path, estimator.files()))
     results.about["inputs"] += files
-    # Whose labels they are, which the report tells beside those of the claims.
+    # Which annotators the labels come from; the report shows this beside the labels of the claims.
     sample = None if estimator.sample is None else Path(estimator.sample).name
     results.about["estimate"] = {
         "labels": [Path(path).name for path in estimator.labels],
@@ -402,7 +406,7 @@ def _add_estimates(
 
 
 def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experiment:
-    """Make paths absolute and check what can be checked without running: files, formats,
+    """Make paths absolute and check everything that can be checked without running: files, formats,
     evaluators, audits."""
     paths = YamlPaths(file, experiment.data)
 

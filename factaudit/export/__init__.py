@@ -1,4 +1,5 @@
-"""A run in other forms: LaTeX tables for papers, and one JSON line per claim."""
+"""In which other forms can a run be written? As LaTeX tables for papers, and as one JSON line per
+claim."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from pathlib import Path
 
 from factaudit.errors import UsageError, suggest_known_name
 
-#: Form -> its module here and what it writes; each module has ``export(run_dir, out) ->
-#: list[Path]``.
+#: For each form: its module in this folder and what it writes. Each module has ``export(run_dir,
+#: out) -> list[Path]``.
 EXPORT_FORMS = {
     "latex": (
         "latex",
@@ -20,10 +21,10 @@ EXPORT_FORMS = {
 
 
 def export_run(run_dir: Path, form: str, out: Path | None = None) -> list[Path]:
-    """Write a run folder in another form into ``out`` (by default ``export/FORM`` inside it);
-    returns the files.
+    """Write a run folder in another form into ``out`` (by default ``export/FORM`` inside it) and
+    return the files.
 
-    Raises `UsageError` for an unknown form, `InputError` for a folder that has not what the form
+    Raises `UsageError` for an unknown form, and `InputError` for a folder that lacks what the form
     needs.
     """
     if form not in EXPORT_FORMS:

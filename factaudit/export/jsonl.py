@@ -1,4 +1,5 @@
-"""One JSON line per claim: its columns, and by evaluator what was said of it."""
+"""How does a run become JSON lines? One line per claim: its columns, and what each evaluator said
+about it."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from factaudit.tables import list_plain_rows, read_run_tables
 
 
 def export_jsonl(run_dir: Path, out: Path) -> list[Path]:
-    """Write ``claims.jsonl``; a verdict is {evaluator, repeat, score, prediction, status, raw,
+    """Write ``claims.jsonl``. A verdict is {evaluator, repeat, score, prediction, status, raw,
     chunk_scores}."""
     claims, verdicts = read_run_tables(run_dir)
     said: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-r"""Tables for papers (booktabs), and a methods paragraph."""
+r"""How does a run become tables for a paper (booktabs) and a paragraph on methods?"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def export_latex(run_dir: Path, out: Path) -> list[Path]:
 
 
 def escape_latex(text: str) -> str:
-    r"""Text as LaTeX prints it.
+    r"""Text with the characters escaped that LaTeX would interpret.
 
     >>> escape_latex("a_b & 5 %")
     'a\\_b \\& 5 \\%'
@@ -105,7 +105,8 @@ def _render_error_rates_table(results: Results) -> str:
 def _render_table(
     heads: Sequence[str], blocks: Mapping[str, Sequence[Sequence[str]]], caption: str, label: str
 ) -> str:
-    """A table with the lines of each data set under its name; nothing without any."""
+    """A table in which the lines of each data set stand under its name; empty if there are no
+    lines."""
     if not blocks:
         return ""
     lines = []
@@ -140,8 +141,8 @@ def _render_figure(row: Mapping[str, object], key: str) -> str:
 
 
 def compose_latex_methods_paragraph(results: Results) -> str:
-    """A paragraph on how the figures were computed, to paste into a paper: only what the run says
-    of itself."""
+    """A paragraph about how the figures were computed, to paste into a paper. It states only what
+    the run records."""
     about = results.about
     claims, told = about.get("claims") or [], about.get("evaluators") or []
     n, labelled = (sum(row[key] for row in claims) for key in ("n_claims", "n_labelled"))

@@ -1,4 +1,4 @@
-"""A static page of evaluators by data sets, from one run folder or several: figures with intervals,
+"""How do run folders become a leaderboard? A static page of evaluators by data sets, with intervals
 and decisions."""
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ from factaudit.report.html import (
 from factaudit.results import Results, Row
 from factaudit.text.display_text import format_count
 
-#: So many data sets are named in a heading.
+#: The largest number of data sets that a heading names.
 _MAX_NAMED_DATASETS = 4
-#: An evaluator of a run: evaluator, run, floor, signature, n_labelled (of each data set how many
-#: claims are labelled), rates (the row of the audit `rates` of each), mean_rates (over them) and
-#: decisions (by task: may, figure, why).
+#: One evaluator of one run: evaluator, run, floor, signature, n_labelled (how many claims of each
+#: data set are labelled), rates (the row of the audit `rates` for each data set), mean_rates (their
+#: mean) and decisions (by task: may, figure, why).
 LeaderboardLine = dict[str, Any]
 
 
 def write_leaderboard(run_dirs: Sequence[Path], out: Path, title: str) -> list[Path]:
-    """Write ``index.html`` and ``leaderboard.json``; returns both.
+    """Write ``index.html`` and ``leaderboard.json`` and return both paths.
 
-    An evaluator has a line for each run that it is in. Lines of the same data sets have a table
-    together, in the order
-    of BAcc, floors last: figures of other data sets are not comparable. Raises `InputError` for a
-    folder without rates.
+    An evaluator has a line for each run that it is in. Lines about the same data sets share a
+    table, ordered by BAcc with baselines last, because figures of different data sets are not
+    comparable. Raises `InputError` for a folder without rates.
     """
     by_datasets: dict[tuple[tuple[str, int | None], ...], list[LeaderboardLine]] = {}
     for line in (line for run_dir in run_dirs for line in read_leaderboard_lines(run_dir)):
@@ -67,7 +66,7 @@ def write_leaderboard(run_dirs: Sequence[Path], out: Path, title: str) -> list[P
 
 
 def _format_heading(counts: Mapping[str, int | None]) -> str:
-    """``QA (900 labelled claims), Summary (900)``; of many data sets their number."""
+    """``QA (900 labelled claims), Summary (900)``; for many data sets only their number."""
     if len(counts) > _MAX_NAMED_DATASETS:
         known = [count for count in counts.values() if count is not None]
         return f"{len(counts)} data sets" + (f" ({sum(known):,} labelled claims)" if known else "")
@@ -101,7 +100,7 @@ def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
             ],
         )
     labelled: dict[str, int] = {}
-    for row in results.about.get("claims") or []:  # a row for each task of a data set
+    for row in results.about.get("claims") or []:  # one row for each task of a data set
         labelled[row["dataset"]] = labelled.get(row["dataset"], 0) + (row.get("n_labelled") or 0)
     keys = (
         "n",
@@ -123,7 +122,7 @@ def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
                 "signature": results.signature,
                 "n_labelled": {name: labelled.get(name) for name in datasets},
                 "rates": rows,
-                # Of a run on one data set, that.
+                # If the run has one data set, its own row.
                 "mean_rates": (
                     rows.get(MACRO_MEAN) or (next(iter(rows.values())) if len(rows) == 1 else None)
                 ),
