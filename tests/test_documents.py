@@ -11,14 +11,7 @@ import pytest
 from factaudit import compare, judge, write_table
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.tables import documents, make_claim_ids_from_content, read_claims, read_verdicts
-from factaudit.tables.column_parsing import is_dictionary_encoded
 from factaudit.tables.digest import compute_table_digest
-
-
-def make_long(monkeypatch):
-    """Let a few bytes count as long: documents are encoded then, and read a few at a time."""
-    monkeypatch.setattr(documents, "MIN_ENCODED_BYTES", 0)
-    monkeypatch.setattr(documents, "BLOCK_BYTES", 50)
 
 
 def table(n: int = 60) -> pd.DataFrame:
@@ -44,44 +37,31 @@ def table(n: int = 60) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl.gz"])
-def test_files_are_read_the_same_however_long_the_documents(tmp_path, monkeypatch, suffix):
+def test_claims_of_one_document_share_its_text(tmp_path, suffix):
     path = tmp_path / f"claims{suffix}"
     write_table(table(), path)
-    plain = read_claims(path)
-    make_long(monkeypatch)
-    long = read_claims(path)
-    assert is_dictionary_encoded(long["doc"])
-    assert not is_dictionary_encoded(plain["doc"])
-    pd.testing.assert_frame_equal(long.assign(doc=long["doc"].astype(plain["doc"].dtype)), plain)
-    assert compute_table_digest(long) == compute_table_digest(plain)
-    assert make_claim_ids_from_content(long).tolist() == make_claim_ids_from_content(plain).tolist()
+    claims = read_claims(path)
+    texts = claims["doc"].dropna()
+    assert len({id(text) for text in texts}) == texts.nunique()
     again = tmp_path / "again.parquet"
-    write_table(long, again)
-    pd.testing.assert_frame_equal(pd.read_parquet(again), plain)
-    pd.testing.assert_frame_equal(read_claims(again).astype({"doc": plain["doc"].dtype}), plain)
+    write_table(claims, again)
+    as_text = claims.astype({"doc": claims["claim"].dtype})
+    pd.testing.assert_frame_equal(pd.read_parquet(again), as_text)
+    pd.testing.assert_frame_equal(read_claims(again), claims)
+    assert compute_table_digest(as_text) == compute_table_digest(claims)
+    ids = make_claim_ids_from_content(claims)
+    assert make_claim_ids_from_content(as_text).tolist() == ids.tolist()
 
 
-def test_parts_of_any_kind_are_one_column(monkeypatch):
-    make_long(monkeypatch)
-    parts = (
-        pd.Series(["a" * 40, "a" * 40, None, None, "b"], dtype="str"),
-        pd.Series(["b", "c" * 40, None, ""], dtype="str"),
-    )
-    column = documents.concatenate_document_columns(parts)
-    wanted = ["a" * 40, "a" * 40, None, None, "b", "b", "c" * 40, None, ""]
-    assert documents.list_shared_texts(column) == wanted
-    numbers, texts = documents.encode_distinct_documents(column)
-    assert numbers.tolist() == [0, 0, -1, -1, 1, 1, 2, -1, 3]
-    assert len(texts) == 4
+def test_documents_are_given_in_blocks(monkeypatch):
+    monkeypatch.setattr(documents, "BLOCK_CHARACTERS", 50)
+    wanted = ["a" * 40, "a" * 40, None, "b", "c" * 40, None, ""]
     found = dict.fromkeys(range(len(wanted)))
-    for rows, read in documents.iterate_document_blocks(column):
+    blocks = [*documents.iterate_document_blocks(pd.Series(wanted, dtype="str"))]
+    for rows, read in blocks:
         found |= dict(zip(rows.tolist(), read, strict=True))
     assert list(found.values()) == wanted
-    # What pandas puts together itself has several dictionaries.
-    assert documents.list_shared_texts(pd.concat([column, column], ignore_index=True)) == [
-        *wanted,
-        *wanted,
-    ]
+    assert len(blocks) == 2
 
 
 def test_figures_and_verdicts_are_the_same(tmp_path, monkeypatch):
@@ -110,9 +90,8 @@ def test_figures_and_verdicts_are_the_same(tmp_path, monkeypatch):
         return found.to_dict(), judged.to_dict("list")
 
     plain = figures()
-    make_long(monkeypatch)
+    monkeypatch.setattr(documents, "BLOCK_CHARACTERS", 50)
     long = figures()
-    assert is_dictionary_encoded(read_claims(path)["doc"])
     assert json.dumps(long[0]) == json.dumps(plain[0])
     pd.testing.assert_frame_equal(pd.DataFrame(long[1]), pd.DataFrame(plain[1]))
 
@@ -129,7 +108,7 @@ def test_rows_of_json_may_change_their_minds(tmp_path, monkeypatch):
     claims = read_claims(path)
     assert claims["doc_id"].tolist()[1:] == ["7", "07"]
     assert claims["label"].tolist() == [pd.NA, 1, 0]
-    assert documents.list_shared_texts(claims["doc"]) == ["one", None, "one"]
+    assert claims["doc"].tolist() == ["one", None, "one"]
     path.write_text(
         "".join(
             json.dumps(row) + "\n"

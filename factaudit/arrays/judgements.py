@@ -430,10 +430,8 @@ def name_documents(claims: pd.DataFrame) -> pd.Series:
         return named
     numbers, texts = encode_distinct_documents(claims["doc"])
     hashes = [
-        None
-        if text is None or not text.strip() or is_text_placeholder(text)
-        else hash_document(text)
-        for text in texts.to_pylist()
+        None if not text.strip() or is_text_placeholder(text) else hash_document(text)
+        for text in texts
     ]
     by_text = pd.Series(
         np.array([*hashes, None], dtype=object)[numbers], index=claims.index, dtype=object

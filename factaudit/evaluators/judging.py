@@ -35,8 +35,6 @@ from factaudit.settings.python_errors import raise_python_errors
 from factaudit.settings.spec_string import parse_spec_string
 from factaudit.signature import hash_texts
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdict_tables, validate_verdicts
-from factaudit.tables.column_parsing import is_dictionary_encoded
-from factaudit.tables.documents import list_shared_texts
 from factaudit.tables.schema import RESERVED_NAMES
 from factaudit.text.display_text import escape_control_characters
 from factaudit.text.progress_lines import progress_bar
@@ -447,6 +445,4 @@ def _predict(verdict: Verdict, threshold: float) -> int | None:
 
 
 def _list_texts(column: pd.Series) -> list[Any]:
-    if is_dictionary_encoded(column):
-        return list_shared_texts(column)
     return column.astype(object).where(column.notna(), None).tolist()

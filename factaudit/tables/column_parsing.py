@@ -46,19 +46,6 @@ def infer_column_type(values: pd.Series) -> pd.Series:
     )
 
 
-def is_dictionary_encoded(values: pd.Series) -> bool:
-    """Whether a column of text is dictionary-encoded, as long documents are
-    (`factaudit.tables.documents`)."""
-    kind = values.dtype.pyarrow_dtype if isinstance(values.dtype, pd.ArrowDtype) else None
-    return kind is not None and pa.types.is_dictionary(kind) and is_arrow_text_type(kind)
-
-
-def is_arrow_text_type(arrow_type: pa.DataType) -> bool:
-    """Whether Arrow has a column as text, encoded or not."""
-    arrow_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
-    return bool(pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type))
-
-
 def make_empty_text_column(index: pd.Index) -> pd.Series:
     """A column of text that holds none."""
     return pd.Series(None, index=index, dtype=TEXT_DTYPE)

@@ -7,7 +7,7 @@ import json
 
 import pandas as pd
 
-from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded
+from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.plain_values import make_plain_python_value
 
 
@@ -24,9 +24,9 @@ def _make_hashable(values: pd.Series) -> pd.Series:
     """A column as pandas can hash it; one without values is the same whatever its type."""
     if values.isna().all():
         return values.isna().map({True: float("nan")}).astype("float64")
-    if values.dtype == object:
+    if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) != "string":
         return pd.Series(
             [json.dumps(one, default=str) for one in map(make_plain_python_value, values)],
             dtype=TEXT_DTYPE,
         )
-    return values.astype(TEXT_DTYPE) if is_dictionary_encoded(values) else values
+    return values

@@ -22,8 +22,6 @@ import pandas as pd
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.tables.cell_values import parse_printed_value
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.column_parsing import is_dictionary_encoded
-from factaudit.tables.documents import list_shared_texts
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.vocabulary import parse_label_word
 
@@ -59,8 +57,6 @@ def flatten_columns(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _flatten_column(name: str, values: pd.Series, found: dict[str, Any], depth: int) -> None:
-    if is_dictionary_encoded(values):
-        values = pd.Series(list_shared_texts(values), index=values.index, dtype="object")
     found[name] = values
     if not depth or not (values.dtype == object or isinstance(values.dtype, pd.StringDtype)):
         return

@@ -42,8 +42,8 @@ from factaudit.files import (
     open_input_file,
     parse_json_file_text,
 )
-from factaudit.tables.column_parsing import TEXT_DTYPE, is_arrow_text_type
-from factaudit.tables.documents import make_document_column, share_documents
+from factaudit.tables.column_parsing import TEXT_DTYPE
+from factaudit.tables.documents import read_encoded_documents
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import POSITIONS_KEY
@@ -138,13 +138,13 @@ def read_table(
         if name.endswith(".parquet"):
             return _read_parquet(path)
         if name.endswith((".jsonl", ".ndjson", ".manifest")):
-            return share_documents(read_json_lines(path, is_counted))
+            return read_json_lines(path, is_counted)
         if name.endswith(".json") or (
             is_text and re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)', start)
         ):
             return _read_json_table(path)
         if is_text:
-            return share_documents(_read_separated(path, is_counted))
+            return _read_separated(path, is_counted)
     raise InputError(
         str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")]
     )
@@ -211,16 +211,19 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         schema = file.schema_arrow
         _check_column_names(path, schema.names)
         check_parquet_unpacked_size(path, file)
-        has_docs = "doc" in schema.names and is_arrow_text_type(schema.field("doc").type)
-        columns = pq.read_table(path, read_dictionary=["doc"] if has_docs else None)
-        docs = columns.column("doc") if has_docs else None
-        columns = columns.drop_columns("doc") if has_docs else columns
+        columns = pq.read_table(path, read_dictionary=["doc"])
+        docs = columns.column("doc") if "doc" in schema.names else None
+        if docs is not None and pa.types.is_dictionary(docs.type):
+            docs = read_encoded_documents(docs)
+            columns = columns.drop_columns("doc")
+        else:
+            docs = None
         # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in
         # the file. Each column is let go as soon as pandas has it: two copies of millions of rows
         # are too many.
         table = columns.to_pandas(ignore_metadata=True, self_destruct=True, split_blocks=True)
         if docs is not None:
-            table.insert(schema.names.index("doc"), "doc", make_document_column(docs))
+            table.insert(schema.names.index("doc"), "doc", docs)
     except pa.ArrowException as error:
         message = f"not a readable Parquet file ({format_error_first_line(error)})"
         raise InputError(str(path), [Problem(message)]) from None

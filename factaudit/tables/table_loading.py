@@ -159,7 +159,6 @@ def load_tables(
         kind if kind and not one.needs_mapping(kind, given) else None
         for one, kind in zip(inputs, kinds, strict=True)
     ]
-    tables = [one.make_plain() for one in inputs]
     if given == ColumnMapping() and _are_standard_tables(inputs, kinds):
         try:
             return _load_standard_tables(inputs, kinds, report_line)
@@ -167,8 +166,11 @@ def load_tables(
             # The columns are ours; what they hold (words for labels, other scales) may still be
             # what a mapping is for.
             is_of_values = {problem.column for problem in error.problems} <= _VALUE_COLUMNS
+            tables = [one.make_plain() for one in inputs]
             if not is_of_values or propose_column_mapping(tables, kinds, given).is_standard:
                 raise error from None
+    else:
+        tables = [one.make_plain() for one in inputs]
     if len(tables) > 1 and not all(kinds) and "doc" not in given.columns:
         tables, kinds, lines = join_document_tables(tables, kinds)
         _report_all(lines, report_line)

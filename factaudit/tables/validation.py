@@ -15,7 +15,6 @@ from factaudit.tables.claim_keys import join_passages_into_document
 from factaudit.tables.column_parsing import (
     TEXT_DTYPE,
     infer_column_type,
-    is_dictionary_encoded,
     make_arrow_text,
     make_empty_text_column,
     parse_binary_column,
@@ -26,11 +25,7 @@ from factaudit.tables.column_parsing import (
     parse_score_column,
     parse_text_column,
 )
-from factaudit.tables.documents import (
-    concatenate_document_columns,
-    encode_distinct_documents,
-    hash_distinct_documents,
-)
+from factaudit.tables.documents import encode_distinct_documents, share_documents
 from factaudit.tables.problems import TableProblemCollector, list_table_parts
 from factaudit.tables.schema import (
     CLAIM_COLUMNS,
@@ -74,15 +69,11 @@ def validate_claims(
 
     standard: dict[str, Any] = {}
     for column in _CLAIM_TEXT_COLUMNS:
-        if column == "doc" and column in table and is_dictionary_encoded(table[column]):
-            standard[column] = table[column]
-        elif column in table:
-            values = table[column]
-            if column == "doc" and values.dtype == object:
-                values = values.map(join_passages_into_document, na_action=None)
-            standard[column] = parse_text_column(values, column, problems)
+        values = table[column] if column in table else make_empty_text_column(table.index)
+        if column == "doc":
+            standard[column] = _parse_document_column(values, problems)
         else:
-            standard[column] = make_empty_text_column(table.index)
+            standard[column] = parse_text_column(values, column, problems)
     for column in ("label", "abstained"):
         standard[column] = parse_binary_column(
             table.get(column), table.index, column, _EXPECTED_VALUES[column], problems
@@ -120,6 +111,14 @@ def validate_claims(
         problems.add_duplicates(claims["claim_id"], "claim_id", "unique ids")
     problems.raise_if_any()
     return claims
+
+
+def _parse_document_column(values: pd.Series, problems: TableProblemCollector) -> pd.Series:
+    """Documents as texts, equal ones as one object; several passages are one document."""
+    if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) != "string":
+        passages = values.map(join_passages_into_document, na_action=None)
+        values = parse_text_column(passages, "doc", problems)
+    return share_documents(values)
 
 
 def validate_verdicts(
@@ -222,24 +221,12 @@ def merge_claim_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str] = 
     its ``sources``."""
     if len(tables) == 1:
         return tables[0]
-    claims = _concatenate_claim_tables(tables)
+    claims = pd.concat(tables, ignore_index=True)
     problems = TableProblemCollector("claims", parts=list_table_parts(tables, sources))
     problems.add_duplicates(
         claims["claim_id"], "claim_id", "ids that are unique over all the sources"
     )
     problems.raise_if_any()
-    return claims
-
-
-def _concatenate_claim_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    if not any(is_dictionary_encoded(table["doc"]) for table in tables):
-        return pd.concat(tables, ignore_index=True)
-    claims = pd.concat([table.drop(columns="doc") for table in tables], ignore_index=True)
-    claims.insert(
-        CLAIM_COLUMNS.index("doc"),
-        "doc",
-        concatenate_document_columns(table["doc"] for table in tables),
-    )
     return claims
 
 
@@ -298,7 +285,7 @@ def make_claim_ids_from_content(claims: pd.DataFrame, has_own_dataset: bool = Tr
     )
     # A document is long and shared by many claims: it is hashed once.
     numbers, documents = encode_distinct_documents(claims["doc"])
-    hashed = [*hash_distinct_documents(documents), None]
+    hashed = [*(hash_texts(text, length=64) for text in documents), None]
     seen: dict[str, int] = {}
     ids = []
     for (dataset, system, response, claim), number in zip(rows, numbers.tolist(), strict=True):

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factaudit.files import replace_file_atomically
-from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded
+from factaudit.tables.column_parsing import TEXT_DTYPE
+from factaudit.tables.documents import make_encoded_documents
 from factaudit.tables.plain_values import dump_json_line, is_missing_value, list_plain_rows
 from factaudit.tables.schema import parse_table_suffix
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
@@ -79,33 +80,27 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 
 
 def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
-    name = next((column for column in table.columns if is_dictionary_encoded(table[column])), None)
-    if name is None:
-        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path, compression="zstd")
+    """Write a table so that readers find text, as in every column, and each document once in a row
+    group: neither PyArrow nor they need more memory than the distinct documents."""
+    if "doc" not in table or table["doc"].dtype != object:
+        frame = pa.Table.from_pandas(table, preserve_index=False)
+        pq.write_table(frame, path, compression="zstd")
         return
-    # Readers find text, as in every other table, and each document once in a row group: they need
-    # no more in memory.
-    as_text = pa.Table.from_pandas(
-        table.iloc[:0].assign(**{name: pd.Series(dtype=TEXT_DTYPE)}), preserve_index=False
-    ).schema
-    at, shared = (
-        table.columns.get_loc(name),
-        [column for column in table if column not in ("claim_id", "claim")],
-    )
-    # Without the documents, all of which PyArrow would copy.
-    frame = pa.Table.from_pandas(table.drop(columns=name), preserve_index=False)
-    kind = pa.dictionary(pa.int32(), pa.large_string())
+    as_text = table.iloc[:0].assign(doc=pd.Series(dtype=TEXT_DTYPE))
+    about = pa.Schema.from_pandas(as_text, preserve_index=False).metadata
+    frame = pa.Table.from_pandas(table.drop(columns="doc"), preserve_index=False)
+    place = list(table.columns).index("doc")
+    frame = frame.add_column(place, "doc", make_encoded_documents(table["doc"]))
     with pq.ParquetWriter(
         path,
-        frame.schema.insert(at, pa.field(name, kind)),
+        frame.schema,
         compression="zstd",
         store_schema=False,
-        use_dictionary=shared,
+        use_dictionary=[name for name in table if name not in ("claim_id", "claim")],
         dictionary_pagesize_limit=1 << 30,
     ) as writer:
-        writer.add_key_value_metadata(as_text.metadata)
-        texts = table[name].array.__arrow_array__().unify_dictionaries().combine_chunks()
-        writer.write_table(frame.add_column(at, pa.field(name, kind), texts))
+        writer.add_key_value_metadata(about)
+        writer.write_table(frame)
 
 
 def _can_write_parquet_type(arrow_type: pa.DataType) -> bool:
@@ -140,7 +135,10 @@ def _serialise_object_columns_for_writing(
     (CSV) lists."""
     flat = table.copy(deep=False)
     for column in flat.columns:
-        if flat[column].dtype != object or flat[column].isna().all():
+        is_object = flat[column].dtype == object
+        if not is_object or pd.api.types.infer_dtype(flat[column], skipna=True) == "string":
+            continue
+        if flat[column].isna().all():
             continue
         kinds = {type(value) for value in flat[column] if not is_missing_value(value)}
         has_lists = bool(kinds & {list, np.ndarray})
