@@ -49,10 +49,10 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         "triage claims.jsonl verdicts.jsonl --label-file ann.csv --max-error 0.4 --out out",
         ("ann.csv", "verdicts.jsonl"),
     ),
-    ("convert halueval qa_data.json --out out.parquet", ("qa_data.json",)),
-    ("convert inspect inspect.eval --out out.parquet", ("inspect.eval",)),
-    ("convert phoenix phoenix.csv --out out.parquet", ("phoenix.csv",)),
-    ("convert promptfoo promptfoo.json --out out.parquet", ("promptfoo.json",)),
+    ("convert reveal reveal_eval.csv --out out.parquet", ("reveal_eval.csv",)),
+    ("inspect inspect.eval --write out.yaml", ("inspect.eval",)),
+    ("inspect phoenix.csv --write out.yaml", ("phoenix.csv",)),
+    ("inspect promptfoo.json --write out.yaml", ("promptfoo.json",)),
     (
         (
             "factscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0"
@@ -80,10 +80,7 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
 ]
 #: Those that write, of the conversions one: all are written alike.
 WRITING_COMMANDS = [
-    command
-    for command, _ in COMMANDS
-    if ("--out" in command or command.startswith("export"))
-    and (not command.startswith("convert") or "halueval" in command)
+    command for command, _ in COMMANDS if ("--out" in command or command.startswith("export"))
 ]
 
 
@@ -147,10 +144,10 @@ def write_inputs(folder: Path) -> None:
             {"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}
         ],
         "groups.jsonl": [given | {"output": "Rain is water."}],
-        "qa_data.json": [
-            {"knowledge": "Rain is water.", "question": "What is rain?", "right_answer": "Water."}
-            | {"hallucinated_answer": "Sand."}
-        ],
+        "reveal_eval.csv": (
+            "answer_id,answer_model,step_idx,step,evidence,attribution_label\n"
+            "a,m,0,Rain is water.,Rain is water.,Fully Attributable\n"
+        ),
     }
     for name, content in files.items():
         text = (

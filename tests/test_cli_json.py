@@ -40,7 +40,7 @@ CASES = {
     "view": "runs/a --no-open",
     "export": "runs/a --to jsonl",
     "diff": "runs/a runs/a --out diff.json",
-    "convert": "halueval qa_data.json --out converted.parquet",
+    "convert": "reveal reveal_eval.csv --out converted.parquet",
     "factscore": (
         "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s"
     ),
@@ -92,10 +92,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             }
         ],
         "plain.jsonl": [{"dataset": "d", "claim": "The bridge is open now.", "doc": "So it is."}],
-        "qa_data.json": [
-            {"knowledge": "Rain is water.", "question": "What is rain?", "right_answer": "Water."}
-            | {"hallucinated_answer": "Sand."}
-        ],
+        "reveal_eval.csv": (
+            "answer_id,answer_model,step_idx,step,evidence,attribution_label\n"
+            "a,m,0,Rain is water.,Rain is water.,Fully Attributable\n"
+        ),
     }
     for name, content in files.items():
         text = (

@@ -21,6 +21,8 @@ import yaml
 from factaudit import convert
 from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
+from factaudit.datasets.input_tables import load_input_tables
+from factaudit.datasets.logs import LOG_RECIPES
 from factaudit.errors import FactauditError
 from factaudit.tables import list_plain_rows
 from factaudit.tables.questions import AmbiguousReadingError
@@ -57,7 +59,10 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     sources = place(case["sources"], folder)
     options = {key: place(value, folder) for key, value in case.get("options", {}).items()}
     try:
-        found = convert(case["format"], sources, **options)
+        if case["format"] in LOG_RECIPES:
+            found: Any = load_input_tables(sources, options.get("mapping"))
+        else:
+            found = convert(case["format"], sources, **options)
     except AmbiguousReadingError:
         return {"asks": True}
     except FactauditError as error:
@@ -66,7 +71,7 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     said: dict[str, Any] = {
         name: rows for name, table in tables.items() if (rows := list_rows(table))
     }
-    if not FORMATS[case["format"]].is_log and found.notes:
+    if case["format"] in FORMATS and found.notes:
         said["notes"] = [note.replace(str(folder), "FOLDER") for note in found.notes]
     if "detected" in case:
         said["detected"] = detect_dataset_format(sources[0])

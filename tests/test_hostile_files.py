@@ -29,7 +29,7 @@ READERS = (
     "audit FILE --out run",
     "judge FILE --evaluator rouge2 --out v.jsonl",
     "convert ragtruth FILE --out claims.parquet",
-    "convert inspect FILE --out claims.parquet",
+    "convert wice FILE --out claims.parquet",
     "knowledge FILE --out pages.db",
     "factscore FILE --knowledge pages.jsonl --verifier rouge2 --facts model --out run",
     "sample FILE FILE --budget 5 --out sample.parquet",

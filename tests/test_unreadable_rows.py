@@ -25,41 +25,29 @@ def write(path: Path, value: Any) -> Path:
     return path
 
 
-def faithbench_batch(path: Path, n_samples: int, odd: dict[int, dict[str, Any]]) -> Path:
-    """A batch of FaithBench; ``odd``: what some samples have otherwise."""
-    span = {
-        "annotator_name": "ann",
-        "label": ["Unwanted"],
-        "note": "",
-        "summary_start": 0,
-        "summary_end": 2,
-    }
-    samples = [
-        {
-            "sample_id": at,
-            "source": f"It rains {at}.",
-            "summary": f"It pours {at}.",
-            "annotations": [span],
-        }
-        | {"metadata": {"summarizer": "m", "hhemv1": 0.6, "true_nli": None, "raw_sample_id": at}}
+def write_wice(path: Path, n_claims: int, odd: dict[int, dict[str, Any]]) -> Path:
+    """Claims of WiCE; ``odd``: what some have otherwise."""
+    rows = [
+        {"claim": f"It pours {at}.", "evidence": [f"It rains {at}."], "label": "supported"}
+        | {"meta": {"id": f"{path.stem}{at}"}}
         | odd.get(at, {})
-        for at in range(n_samples)
+        for at in range(n_claims)
     ]
-    return write(path, {"samples": samples})
+    return write(path, rows)
 
 
 def test_all_reasons_are_in_the_file_of_problems(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = faithbench_batch(
-        tmp_path / "batch_1.json", 40, {at: {"summary": None} for at in range(0, 35, 5)}
+    source = write_wice(
+        tmp_path / "test.jsonl", 40, {at: {"claim": None} for at in range(0, 35, 5)}
     )
     out, problems = tmp_path / "claims.csv", tmp_path / "problems.csv"
     with pytest.raises(SystemExit) as stop:
-        main(["convert", "faithbench", str(source), "--out", str(out), "--problems", str(problems)])
+        main(["convert", "wice", str(source), "--out", str(out), "--problems", str(problems)])
     assert stop.value.code == 0
     said = capsys.readouterr().out
-    assert "batch_1.json: 7 of 40 rows left out, which cannot be read" in said
+    assert "test.jsonl: 7 of 40 rows left out, which cannot be read" in said
     assert "... and 2 more" in said
     table = pd.read_csv(problems)
     assert table["row"].tolist() == list(range(1, 36, 5))
@@ -110,7 +98,7 @@ def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_pat
 
 def test_a_folder_is_of_the_format_of_its_files(tmp_path: Path) -> None:
     for number in (1, 2):
-        faithbench_batch(tmp_path / f"batch_{number}.json", 6, {})
+        write_wice(tmp_path / f"part{number}.jsonl", 6, {})
     claims = load_input_tables([tmp_path]).claims
     assert claims is not None
     assert len(claims) == 12

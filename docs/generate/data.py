@@ -67,9 +67,6 @@ auth login`, or `HF_TOKEN` in the environment.
 """
 #: What the formats that have no file in the register read, and where their authors publish it.
 _OTHER_FORMATS = {
-    "faithbench": ("vectara/FaithBench", "`data_for_release/batch_*.json`"),
-    "frank": ("artidoro/frank", "`data/human_annotations_sentence.json`"),
-    "halueval": ("RUCAIBox/HaluEval", "`data/*_data.json`"),
     "reveal": ("google/reveal on the Hugging Face hub, gated", "`eval/reveal_eval.csv`"),
     "claimverify": (
         "nelson-liu/evaluating-verifiability-in-generative-search-engines",

@@ -138,12 +138,11 @@ Converter = Callable[..., Conversion]
 
 @dataclass(frozen=True)
 class DatasetFormat:
-    """The format of a published data set, or of an evaluation tool's logs.
+    """The format of a published data set.
 
     files: names of its files, which are looked for in folders. options: what each option means, by
     name.
     marks: how a file is recognised, see `format_detection`; without any it is not.
-    is_log: it is read by a recipe (`factaudit.datasets.logs`).
     """
 
     name: str
@@ -153,7 +152,6 @@ class DatasetFormat:
     files: Sequence[str]
     options: Mapping[str, str] = field(default_factory=dict)
     marks: Sequence[str] = ()
-    is_log: bool = False
 
 
 #: All formats, by name; `factaudit.datasets` imports the readers, each of which declares its own.

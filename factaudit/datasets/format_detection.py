@@ -26,12 +26,14 @@ import pyarrow.parquet as pq
 import yaml
 
 from factaudit.datasets.conversion import FORMATS
+from factaudit.datasets.logs import LOG_RECIPES
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
 from factaudit.tables.table_files import read_json_document
 
 #: How many rows of a file, items of a list and keys of an object are looked at, and how deep.
 _MAX_ROWS, _MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH = 20, 5, 200, 6
+_WANTED = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
 #: The marks of FActScore's annotated responses: an engine's input, which holds facts but no claims
 #: yet.
 _ANNOTATED_FACTS_MARKS = (
@@ -40,8 +42,14 @@ _ANNOTATED_FACTS_MARKS = (
 )
 
 
+def describe_known_format(name: str) -> str:
+    """What a format is: published data, or the log of a tool."""
+    return str(LOG_RECIPES[name]["summary"]) if name in LOG_RECIPES else FORMATS[name].summary
+
+
 def detect_dataset_format(path: str | Path) -> str | None:
-    """The name of the known format that a file is of; None where it is of none, or cannot be read.
+    """The name of the published format or the log that a file is of; None where it is of none, or
+    cannot be read.
 
     Of a folder: that of its first files which are of one. Raises `InputError` where it could be of
     two.
@@ -51,40 +59,28 @@ def detect_dataset_format(path: str | Path) -> str | None:
         names = (detect_dataset_format(one) for one in list_folder_files(path)[:_MAX_ROWS])
         return next(filter(None, names), None)
     paths = _list_paths(path)
-    found = [name for name, entry in FORMATS.items() if _has_mark(paths, entry.marks)]
+    marks = {name: one.marks for name, one in FORMATS.items()}
+    marks |= {name: recipe["marks"] for name, recipe in LOG_RECIPES.items()}
+    found = [name for name, own in marks.items() if _has_mark(paths, own)]
     if len(found) > 1:
-        commands = " or ".join(
-            f"`factaudit convert {name} {path} --out claims.parquet`" for name in found
-        )
-        raise InputError(
-            str(path),
-            [Problem(f"looks like {' and like '.join(found)}: say which with {commands}")],
-        )
+        message = f"looks like {' and like '.join(found)}: {_WANTED}"
+        raise InputError(str(path), [Problem(message)])
     return found[0] if found else None
 
 
 def check_is_readable(path: Path, has_claims: bool) -> None:
     """Raise `InputError` where a file holds no claims yet: responses with annotated facts; and,
-    unless the user says which column holds them (``has_claims``), files of tools that are not read.
-    """
+    unless the user says which column holds them (``has_claims``), files that are not read."""
     if is_annotated_responses_file(path):
         command = suggest_score_command(path)
-        raise InputError(
-            str(path),
-            [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")],
-        )
+        message = f"FActScore's annotated responses, not claims yet: run `{command}`"
+        raise InputError(str(path), [Problem(message)])
     texts = files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8")
-    unread = [
-        name for name, marks in yaml.safe_load(texts).items() if _has_mark(_list_paths(path), marks)
-    ]
+    paths = _list_paths(path)
+    unread = [name for name, marks in yaml.safe_load(texts).items() if _has_mark(paths, marks)]
     if unread and not has_claims:
-        expected = (
-            "save a table with a row for each claim (claim, doc, label, a column for each"
-            " evaluator)"
-        )
-        raise InputError(
-            str(path), [Problem(f"a file of {unread[0]}, which is not read: {expected}")]
-        )
+        message = f"a file of {unread[0]}, which is not read: {_WANTED}"
+        raise InputError(str(path), [Problem(message)])
 
 
 def suggest_score_command(path: str | Path) -> str:

@@ -10,21 +10,24 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets import FORMATS, Conversion, convert
-from factaudit.datasets.format_detection import check_is_readable, detect_dataset_format
-from factaudit.datasets.logs import read_log
-from factaudit.errors import UsageError
+from factaudit.datasets import Conversion, convert
+from factaudit.datasets.format_detection import (
+    check_is_readable,
+    describe_known_format,
+    detect_dataset_format,
+)
+from factaudit.datasets.logs import LOG_RECIPES, read_log
+from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.nested_columns import has_nested_paths
-from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion
+from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.table_files import ALL_SHEETS, read_table
 from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    is_reversed_column_name,
     normalise_vocabulary_words,
 )
 
@@ -37,25 +40,24 @@ def load_input_tables(
     report_line: Report = lambda line: None,
     needs_verdicts: bool = False,
 ) -> LoadedTables:
-    """`load_tables` that knows the formats of `FORMATS`: files of one are converted, the others
-    read as tables.
+    """`load_tables` that knows published data and logs: published files are converted, logs are
+    read by their recipes, and the others as tables.
 
-    The mapping's columns of a log are paths of fields (``metadata.context``). A mapping that says
-    how published data are to be read has them read as tables, and one with a path into a list
-    (``annotations[].label``) a file as a table with a column for each annotator or evaluator.
+    The mapping's columns of a log are paths of fields (``metadata.context``). Where the mapping
+    says how published data are to be read, they are read as tables; one with a path into a list
+    (``annotations[].label``) reads a file as a table with a column for each annotator or evaluator.
     Raises `InputError` and `UsageError`.
     """
+    given = ColumnMapping.from_source(mapping)
     with collect_unreadable_rows() as left_out:
-        loaded = _load_known_formats(
-            sources, ColumnMapping.from_source(mapping), report_line, needs_verdicts
-        )
+        loaded = _load_known_formats(sources, given, report_line, needs_verdicts)
     for note in left_out.list_notes():
         report_line(f"rows      {note}")
     return loaded
 
 
 def _load_known_formats(
-    sources: Sequence[Any], given: ColumnMapping, report_line: Report, needs_verdicts: bool = False
+    sources: Sequence[Any], given: ColumnMapping, report_line: Report, needs_verdicts: bool
 ) -> LoadedTables:
     by_format: dict[str | None, list[Any]] = {}
     for source in sources:
@@ -65,59 +67,50 @@ def _load_known_formats(
             check_is_readable(Path(source), "claim" in given.columns)
         by_format.setdefault(name, []).append(source)
     tables = by_format.pop(None, [])
-    published = [name for name in by_format if name is not None and not FORMATS[name].is_log]
-    if published and given.model_dump(exclude_defaults=True).keys() - {"ignore", "evaluator"}:
-        report_line(
-            f"format    {', '.join(published)} by its keys, but read as a table: the mapping"
-            " says how"
-        )
-        return load_tables(sources, given, report_line)
+    has_roles = given.model_dump(exclude_defaults=True).keys() - {"ignore", "evaluator"}
     opened: list[OpenedTable] = []
     renamed: dict[str, str] = {}
     for name, paths in by_format.items():
         assert name is not None
-        report_line(f"format    {name}: {FORMATS[name].summary}")
-        if FORMATS[name].is_log:
+        report_line(f"format    {name}: {describe_known_format(name)}")
+        if name in LOG_RECIPES:
             opened.append(read_log(name, paths, given))
             renamed |= opened[-1].renamed
             continue
-        converted = _convert_published_data(sources, name, paths, given, report_line)
+        converted = None if has_roles else _convert_published_data(name, paths, given, report_line)
         if converted is None:
-            report_line("          read as a table: it has not all the evaluators that you named")
-            return load_tables(sources, given, report_line)
-        if len(sources) == len(paths):
+            report_line("          read as a table: your options say how")
+            tables += paths
+        elif len(sources) == len(paths):
             said = None if given == ColumnMapping() else given
             return LoadedTables(converted.claims, converted.verdicts, said, converted.annotations)
-        for kind in ("claims", "verdicts", "annotations"):
-            table = getattr(converted, kind)
-            opened += [] if table is None else [OpenedTable(f"{name}: {kind}", table)]
+        else:
+            held = (converted.claims, converted.verdicts, converted.annotations)
+            opened += [OpenedTable(name, table) for table in held if table is not None]
     for at, source in enumerate(tables, start=1):
         opened += [one.rename(renamed) for one in OpenedTable.open(source, at, given)]
     return load_tables(opened, given, report_line, needs_verdicts and not by_format)
 
 
 def _convert_published_data(
-    sources: Sequence[Any],
-    name: str,
-    paths: Sequence[Any],
-    given: ColumnMapping,
-    report_line: Report,
+    name: str, paths: Sequence[Any], given: ColumnMapping, report_line: Report
 ) -> Conversion | None:
     """Files of a published data set converted, with the evaluators that the user wants; None where
     it lacks one."""
     converted = convert(name, paths)
     for note in converted.notes:
         report_line(f"          {note}")
-    # Whoever added a column of judgements wants it read; just a score or a verdict is a tool's own
-    # sum.
+    # A score or a verdict alone is a tool's own sum; other judgements somebody added to be read.
     tools_own = {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
-    added = [
-        one
-        for one in converted.unread_judgements
-        if normalise_vocabulary_words(one) not in tools_own
-    ]
+    added = converted.unread_judgements
+    added = [one for one in added if normalise_vocabulary_words(one) not in tools_own]
     if added and not given.ignore and not given.evaluator:
-        raise AmbiguousReadingError(name_input_sources(sources), [_ask_about_added_columns(added)])
+        message = (
+            f"{', '.join(added)}: by the name people or an evaluator judged there, and the format"
+            f" {name} has no place for it; read the file as a table by --label {added[0]} or"
+            f" --evaluator {added[0]}, or leave the column out by --ignore {added[0]}"
+        )
+        raise InputError(name_input_sources(paths), [Problem(message)])
     if converted.verdicts is None:
         return None if given.evaluator else converted
     evaluators = converted.verdicts["evaluator"]
@@ -126,21 +119,6 @@ def _convert_published_data(
         return None
     judged = converted.verdicts[evaluators.isin(chosen) & ~evaluators.isin(given.ignore)]
     return replace(converted, verdicts=None if judged.empty else judged)
-
-
-def _ask_about_added_columns(names: Sequence[str]) -> OpenQuestion:
-    """The question what columns hold that a known format has no place for."""
-    answers: list[dict[str, Any]] = [{"people": [*names]}] if len(names) > 1 else []
-    for name in names:
-        plain: dict[str, Any] = {"columns": {"label": name}}
-        turned = {**plain, "high_is_error": [name]}
-        answers += [turned, plain] if is_reversed_column_name(name) else [plain, turned]
-    answers += [{"evaluator": [*names]}, {"ignore": [*names]}]
-    text = (
-        f"{', '.join(names)}: by the name people or an evaluator judged there, and the format has"
-        " no place for it"
-    )
-    return OpenQuestion(text, answers)
 
 
 def name_input_sources(sources: Sequence[Any]) -> str:

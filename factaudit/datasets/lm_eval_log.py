@@ -1,14 +1,13 @@
-"""Samples of the Language Model Evaluation Harness (``--log_samples``): the model that was
-evaluated is the evaluator.
+"""Samples of the Language Model Evaluation Harness (``--log_samples``).
 
-A task of the harness that asks whether a document supports a claim judges claims: the gold answer
-is the label, the model's choice its verdict.
+Here the model that was evaluated is the evaluator: a task that asks whether a document supports a
+claim judges claims. The gold answer is the label, the model's choice its verdict.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,138 +17,91 @@ from pydantic import Field
 
 from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.errors import InputError, Problem
-from factaudit.tables.vocabulary import (
-    is_reversed_column_name,
-    normalise_vocabulary_words,
-    parse_label_word,
-)
+from factaudit.tables.vocabulary import is_reversed_column_name, parse_label_word
 
 
-class _Sample(SourceRow):
+class _Line(SourceRow):
     doc_id: str
     doc: dict[str, Any]
-    target: Any = None
-    arguments: list[list[Any] | dict[str, Any]] | dict[str, list[Any] | dict[str, Any]] | None = (
-        None
-    )
-    filtered_resps: list[Any] = Field(default_factory=list)
+    target: Any
+    arguments: Any = None
+    filtered_resps: list[Any] = Field(min_length=1)
     filter: str | None = None
-
-    @property
-    def choices(self) -> list[str]:
-        """The texts of the choices that were ranked by log-likelihood; none where the model
-        answered freely."""
-        if not all(
-            isinstance(one, list) and len(one) == 2 for one in self.filtered_resps or [None]
-        ):
-            return []
-        requests = (
-            self.arguments.values() if isinstance(self.arguments, Mapping) else self.arguments or []
-        )
-        texts = [list(one.values()) if isinstance(one, Mapping) else one for one in requests]
-        return [str(one[-1]).strip() for one in texts]
-
-    @property
-    def answer(self) -> str | None:
-        """What the target says: its text, or that of the choice whose number it is."""
-        text = None if self.target is None else str(self.target).strip()
-        return dict(zip(map(str, range(len(self.choices))), self.choices, strict=True)).get(
-            text or "", text
-        )
-
-
-#: 1 where an answer means attributable, 0 where it does not, None where that is unknown.
-_ReadAnswer = Callable[[str], int | None]
-
-
-def _make_answer_reader(lines: Sequence[_Sample], labels: Mapping[str, int | None]) -> _ReadAnswer:
-    """What the answers of a task mean: as the user says; or what their words say, turned round
-    where the targets are a field called after errors (HaluEval's ``hallucination``)."""
-    said = {normalise_vocabulary_words(word): value for word, value in labels.items()}
-    targets = [
-        (line.doc, normalise_vocabulary_words(line.answer))
-        for line in lines
-        if line.answer is not None
-    ]
-    is_reversed = any(
-        all(normalise_vocabulary_words(doc.get(name)) == text for doc, text in targets)
-        for name in lines[0].doc
-        if is_reversed_column_name(name)
-    )
-
-    def read(answer: str) -> int | None:
-        word = normalise_vocabulary_words(answer)
-        if said:
-            return said.get(word)
-        value = None if answer.isdigit() else parse_label_word(word)
-        return 1 - value if value is not None and is_reversed else value
-
-    return read
-
-
-def _read_responses(line: _Sample, read: _ReadAnswer) -> float | int | None:
-    """A score if the model ranked choices, a prediction if it answered with text, None if the row
-    has neither."""
-    if not line.choices:
-        return read(str(line.filtered_resps[0])) if line.filtered_resps else None
-    meanings = [read(choice) for choice in line.choices]
-    try:
-        shares = scipy.special.softmax(np.array([float(one[0]) for one in line.filtered_resps]))
-        return float(shares[meanings.index(1)]) if meanings.count(1) == 1 else None
-    except (TypeError, ValueError, IndexError):  # no log-likelihood of each choice
-        return None
 
 
 def read_lm_eval_log(
-    path: Path, labels: Mapping[str, int | None], evaluator: str | None = None
-) -> tuple[str, list[dict[str, Any]]]:
-    """A file's task, and its claims with labels and ``scores`` by evaluator, and their texts as
-    ``replies``.
+    path: Path, labels: Mapping[str, int | None]
+) -> tuple[str | None, list[dict[str, Any]]]:
+    """The name of a file's task, and its claims: each with its ``target``, and with ``scores`` and
+    ``replies`` by evaluator.
 
-    labels: what the texts of choices and answers mean; by default their words say it (yes, no,
-    supported, ...). Where choices were ranked by log-likelihood the score is the share of the
-    softmax that the attributable one has, else the prediction is by the answer's text. The
-    evaluator is called ``evaluator``, else by the folder, in which the harness writes a model's
-    samples. Several filters of an answer are an evaluator each (``mymodel (strict-match)``).
-
-    Raises `InputError` where a target's meaning is unknown.
+    Targets and answers are words that are read like those of any table (yes, supported, ...). Where
+    the model ranked choices by log-likelihood, and their words say which is "attributable", its
+    score is the share of the softmax that this choice has. The evaluator is called as the folder,
+    in which the harness writes a model's samples; several filters of an answer are an evaluator
+    each (``mymodel (strict-match)``). labels: what the words mean, if the user
+    says so.
     """
-    model = evaluator or path.parent.name or "model"
-    lines = read_rows(path, _Sample)
-    read = _make_answer_reader(lines, labels)
+    lines = read_rows(path, _Line)
+    _check_targets_are_no_errors(path, lines)
+    model = path.parent.name or "model"
     has_filters = len({line.filter for line in lines}) > 1
-    found: list[dict[str, Any]] = []
+    samples: dict[str, dict[str, Any]] = {}
     for line in lines:
-        label = None if line.answer is None else read(line.answer)
-        if line.answer is not None and label is None and line.answer not in labels:
-            answers = [*dict.fromkeys(one.answer for one in lines if one.answer is not None)]
-            example = ",".join(
-                f"{word}={value}" for word, value in zip(answers, (1, 0), strict=False)
-            )
-            message = (
-                f"unknown target {line.answer!r} ({', '.join(map(repr, answers[:10]))}): say"
-                f" --labels {example}"
-            )
-            raise InputError(str(path), [Problem(message, line.position, "target", "line")])
-        own = f"{model} ({line.filter})" if has_filters and line.filter else model
-        waiting = (
-            one
-            for one in found
-            if has_filters and one["doc_id"] == line.doc_id and own not in one["scores"]
-        )
-        sample = next(waiting, None)  # a line for each filter of the answer
-        if sample is None:
-            sample = {
-                "doc_id": line.doc_id,
-                "doc": line.doc,
-                "label": label,
-                "scores": {},
-                "replies": {},
-            }
-            found.append(sample)
-        sample["scores"][own] = _read_responses(line, read)
-        if line.filtered_resps:
-            sample["replies"][own] = str(
-                line.filtered_resps if line.choices else line.filtered_resps[0]
-            ).strip()
-    return re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl")), found
+        choices = _list_choices(line)
+        target = "" if line.target is None else str(line.target).strip()
+        if target in map(str, range(len(choices))):
+            target = choices[int(target)]
+        new = {"doc": line.doc, "target": _name_answer(target, labels), "scores": {}, "replies": {}}
+        sample = samples.setdefault(line.doc_id, {"doc_id": line.doc_id, **new})
+        own = f"{model} ({line.filter})" if has_filters else model
+        if own in sample["scores"]:
+            message = f"a second answer to doc_id {line.doc_id!r}: keep one line for each sample"
+            raise InputError(str(path), [Problem(message, line.position, unit="line")])
+        sample["scores"][own] = _read_verdict(line, choices, labels)
+        sample["replies"][own] = str(line.filtered_resps if choices else line.filtered_resps[0])
+    task = re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl"))
+    return task, [*samples.values()]
+
+
+def _check_targets_are_no_errors(path: Path, lines: list[_Line]) -> None:
+    """Raise `InputError` where the targets are a field like HaluEval's ``hallucination``, of which
+    "yes" is no support: the model's answers would be read upside down."""
+    for name in filter(is_reversed_column_name, lines[0].doc):
+        if all(str(line.doc.get(name)) == str(line.target) for line in lines):
+            message = f"the targets are the field {name!r}, of which yes means an error"
+            wanted = "export a table with claim, doc, label and prediction (1: supported)"
+            raise InputError(str(path), [Problem(f"{message}: {wanted}", column="target")])
+
+
+def _list_choices(line: _Line) -> list[str]:
+    """The choices that were ranked by log-likelihood; none where the model answered freely."""
+    if not all(isinstance(one, list) and len(one) == 2 for one in line.filtered_resps):
+        return []
+    requests = line.arguments or []
+    requests = [*requests.values()] if isinstance(requests, Mapping) else requests
+    texts = [[*one.values()] if isinstance(one, Mapping) else one for one in requests]
+    return [str(one[-1]).strip() for one in texts]
+
+
+def _name_answer(text: str, labels: Mapping[str, int | None]) -> str | None:
+    """An answer in words. A number is one of a choice, and no label; no answer where a filter found
+    none."""
+    if text == "[invalid]":
+        return None
+    return f"choice {text}" if text.isdigit() and text not in labels else text
+
+
+def _read_verdict(
+    line: _Line, choices: list[str], labels: Mapping[str, int | None]
+) -> float | str | None:
+    """The share of the choice for "attributable"; else what the model answered or chose."""
+    if not choices:
+        return _name_answer(str(line.filtered_resps[0]).strip(), labels)
+    if len(choices) != len(line.filtered_resps):
+        return None
+    likelihoods = np.array([float(one[0]) for one in line.filtered_resps])
+    meanings = [labels.get(one) if labels else parse_label_word(one) for one in choices]
+    if meanings.count(1) == 1 and None not in meanings:
+        return float(scipy.special.softmax(likelihoods)[meanings.index(1)])
+    return choices[int(likelihoods.argmax())]
