@@ -76,7 +76,7 @@ _MODULES = {
     "write_table": "factaudit.tables",
 }
 
-#: What a module calls it; functions of `factaudit.tables` have the short names.
+#: The names inside their modules; the short names belong to functions of `factaudit.tables`.
 _LONGER_NAMES = {
     "read_claims": "read_python_input_claims",
     "read_verdicts": "read_python_input_verdicts",

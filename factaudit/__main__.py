@@ -1,4 +1,4 @@
-"""``python -m factaudit``: what the script ``factaudit`` does."""
+"""``python -m factaudit`` does the same as the script ``factaudit``."""
 
 from factaudit.cli.app import main
 

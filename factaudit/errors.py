@@ -1,27 +1,27 @@
-"""The errors that users see: one message that says what is wrong, where, and what was expected."""
+"""Which errors do users see? Each message says what is wrong, where, and what was expected."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: How many problems of one file are kept; the rest are counted.
+#: How many problems of one file are kept; further ones are only counted.
 MAX_PROBLEMS = 20
-#: How many of one cause are printed.
+#: How many problems with the same cause are printed.
 _PRINTED_PER_CAUSE = 3
 
 
 class FactauditError(Exception):
-    """Something that the user can mend. The command line prints its message without a traceback
+    """An error that the user can mend. The command line prints its message without a traceback
     (exit code 1)."""
 
 
 class UsageError(FactauditError):
-    """A wrong call: an unknown name, an option out of range (exit code 2)."""
+    """A wrong call, for example an unknown name or an option out of range (exit code 2)."""
 
 
 def format_error_first_line(error: BaseException) -> str:
-    """The first line of what an exception says; its kind where it says nothing.
+    """The first line of an exception's message, or the name of its class if it has no message.
 
     >>> format_error_first_line(ValueError("no such column\\nHint: ..."))
     'no such column'
@@ -36,7 +36,7 @@ class Problem:
     """One thing that is wrong in an input.
 
     ``row`` counts data rows from 1 for Parquet and CSV (the header is not counted) and lines from 1
-    for JSONL and YAML; None where the problem is the whole file's.
+    for JSONL and YAML. It is None if the problem concerns the whole file.
     """
 
     message: str
@@ -57,10 +57,10 @@ class Problem:
 
 
 class InputError(FactauditError):
-    """Everything that is wrong with one input, reported together: the first of each cause, and the
-    count.
+    """Everything that is wrong with one input, reported together: the first problems of each cause,
+    and how many there are.
 
-    ``problems`` has at least those that are shown; ``total`` may count more than it holds.
+    ``problems`` holds at least those that are shown; ``total`` may be larger than their number.
     """
 
     def __init__(self, source: str, problems: Sequence[Problem], total: int | None = None) -> None:
@@ -76,7 +76,8 @@ class InputError(FactauditError):
         causes: dict[tuple[str | None, str], list[Problem]] = {}
         for problem in self.problems[:MAX_PROBLEMS]:
             causes.setdefault(problem.cause, []).append(problem)
-        # Of what cause these are is not known, where there are two.
+        # If there are two causes, it is not known how many of the uncounted problems belong to
+        # each.
         left = self.total - sum(map(len, causes.values()))
         for alike in causes.values():
             lines += [f"  {problem}" for problem in alike[:_PRINTED_PER_CAUSE]]
@@ -89,7 +90,7 @@ class InputError(FactauditError):
 
 
 def suggest_known_name(name: str, known_names: Sequence[str]) -> str:
-    """`` (did you mean 'rouge2'?)`` where a known name is near, else the known names."""
+    """`` (did you mean 'rouge2'?)`` if a known name is similar, else a list of the known names."""
     return (
         suggest_near_name_in_error(name, known_names)
         or f" (known: {', '.join(sorted(known_names))})"
@@ -97,7 +98,7 @@ def suggest_known_name(name: str, known_names: Sequence[str]) -> str:
 
 
 def suggest_near_name_in_error(name: str, known_names: Sequence[str]) -> str:
-    """`` (did you mean 'rouge2'?)`` where a known name is near, else nothing."""
+    """`` (did you mean 'rouge2'?)`` if a known name is similar, else nothing."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, known_names, n=1, cutoff=0.6)

@@ -1,5 +1,5 @@
-"""Files that are either whole or absent: nothing that a killed process leaves behind looks
-finished."""
+"""How are files read and written safely? A file is either complete or absent, also after a process
+was killed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from typing import IO, Any, cast
 
 from factaudit.errors import FactauditError, InputError, Problem, UsageError
 
-#: Sets how many megabytes a compressed file may unpack to.
+#: The environment variable that limits how many megabytes a compressed file may unpack to.
 UNPACK_LIMIT_VARIABLE = "FACTAUDIT_MAX_UNPACKED_MB"
 
-#: How the names of files begin that are being written, or were when a process was killed.
+#: The beginning of the names of files that are still being written, or were when a process was
+#: killed.
 TEMPORARY_PREFIX = ".factaudit-"
 
 
 def read_unpacked_size_limit() -> int:
-    """The bytes that a compressed file may unpack to: ``$FACTAUDIT_MAX_UNPACKED_MB``, else 500
-    MB."""
+    """How many bytes a compressed file may unpack to: ``$FACTAUDIT_MAX_UNPACKED_MB``, by default
+    500 MB."""
     text = os.environ.get(UNPACK_LIMIT_VARIABLE) or "500"
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
         raise UsageError(
@@ -35,7 +36,7 @@ def read_unpacked_size_limit() -> int:
 
 
 def check_unpacked_size(source: str, n_bytes: int, share: float = 1.0) -> None:
-    """Raise `InputError` where something unpacks to more than a share of what is allowed."""
+    """Raise `InputError` if something unpacks to more than a share of the limit."""
     limit = int(share * read_unpacked_size_limit())
     if n_bytes > limit:
         part = "" if share == 1 else f", {share:g} of what it sets"
@@ -46,8 +47,7 @@ def check_unpacked_size(source: str, n_bytes: int, share: float = 1.0) -> None:
 
 
 def check_is_table_file(path: Path) -> None:
-    """Raise `InputError` where there is no file, or a folder, a pipe or a link that leads
-    nowhere."""
+    """Raise `InputError` if the path does not exist, or is a folder, a pipe or a broken link."""
     if path.is_file():
         return
     check_no_pipe(path)
@@ -60,8 +60,8 @@ def check_is_table_file(path: Path) -> None:
 
 
 def check_no_pipe(path: str | Path) -> None:
-    """Raise `InputError` where a path leads to a pipe or a device: it can be read once at most, or
-    without end."""
+    """Raise `InputError` if a path is a pipe or a device, because these can be read only once, or
+    have no end."""
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         message = (
@@ -72,10 +72,10 @@ def check_no_pipe(path: str | Path) -> None:
 
 
 def open_input_file(path: str | Path) -> IO[bytes]:
-    """Open a file of the user's, unpacked where its name ends in ``.gz``. Raises `InputError` where
-    it is none.
+    """Open a file of the user's; if its name ends in ``.gz``, it is unpacked. Raises `InputError`
+    if it cannot be opened.
 
-    Reading raises `InputError` where a compressed file unpacks to more than
+    Reading raises `InputError` as soon as a compressed file unpacks to more than
     `read_unpacked_size_limit`.
     """
     path = Path(path)
@@ -84,7 +84,7 @@ def open_input_file(path: str | Path) -> IO[bytes]:
 
 
 class _SizeLimitedUnpackedStream(io.RawIOBase):
-    """The bytes of a file, unpacked, as far as `open_input_file` allows."""
+    """The unpacked bytes of a file, up to the limit of `open_input_file`."""
 
     def __init__(self, path: Path) -> None:
         self._path = str(path)
@@ -119,19 +119,19 @@ class _SizeLimitedUnpackedStream(io.RawIOBase):
 
 
 def resolve_path(path: str | Path) -> Path:
-    """The absolute path without links; of a link that leads to itself, the link."""
+    """The absolute path with links resolved; a link that leads to itself is returned as it is."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def replace_file_atomically(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; on success it takes ``path``'s place in one step, else
+    """Give a temporary path beside ``path``. On success it replaces ``path`` in one step, otherwise
     it is removed.
 
-    A file that cannot be written (no permission, a full disk) is a `FactauditError` that names it.
+    If the file cannot be written (no permission, a full disk), a `FactauditError` names it.
     """
     target = Path(path)
-    # The suffix is kept: writers (pandas, matplotlib) choose the format by it.
+    # Keep the suffix, because writers such as pandas and matplotlib choose the format by it.
     temporary = (
         target.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}{target.suffix}"
     )
@@ -147,7 +147,7 @@ def replace_file_atomically(path: str | Path) -> Iterator[Path]:
 
 
 def delete_abandoned_temporaries(files: Iterable[Path]) -> None:
-    """Delete what killed processes were writing; what a living one writes is left."""
+    """Delete the temporary files of killed processes; those of running processes are left alone."""
     for path in files:
         writer = path.name.removeprefix(TEMPORARY_PREFIX).partition("-")[0]
         if path.name.startswith(TEMPORARY_PREFIX) and not (
@@ -157,20 +157,20 @@ def delete_abandoned_temporaries(files: Iterable[Path]) -> None:
 
 
 def _is_file_owner_alive(process: int) -> bool:
-    if os.name == "nt":  # where asking would end it
+    if os.name == "nt":  # on Windows, where asking would end the process
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # somebody else's
+    except OSError:  # a process of another user
         return True
     return True
 
 
 def parse_json_file_text(text: str | bytes) -> Any:
-    """A JSON text's value. What is nested too deeply to be read is a `json.JSONDecodeError`, as all
-    that is no JSON."""
+    """The value of a JSON text. Text that is nested too deeply raises `json.JSONDecodeError`, like
+    any text that is not JSON."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -178,14 +178,14 @@ def parse_json_file_text(text: str | bytes) -> Any:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write UTF-8 text atomically, with ``\\n`` line ends on every system."""
+    """Write UTF-8 text atomically, with ``\n`` as the line end on every system."""
     with replace_file_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: str | Path, value: Any, indent: int | None = 1) -> None:
-    """Write JSON atomically; NaN and infinities are refused (a figure that is undefined is
-    null)."""
+    """Write JSON atomically. NaN and infinities are refused, because an undefined figure must be
+    null."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
 
 
@@ -197,8 +197,8 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def list_folder_files(folder: Path) -> list[Path]:
-    """The files of a folder and its folders, sorted; neither hidden ones nor those of a run folder
-    of ours."""
+    """All files in a folder and its subfolders, sorted, without hidden files and without the files
+    of run folders."""
     found = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
@@ -213,10 +213,10 @@ def list_folder_files(folder: Path) -> list[Path]:
 def check_outputs_do_not_replace_inputs(
     inputs: Iterable[str | Path | None], *outputs: str | Path | None
 ) -> None:
-    """Raise `UsageError` where an output is an input or another output, by whatever name: what is
-    read is not lost.
+    """Raise `UsageError` if an output is also an input or another output, even under another name,
+    so that no input is lost.
 
-    A folder among the inputs stands for the files in it. What is None is left out.
+    A folder among the inputs stands for the files in it. None is ignored.
     """
     taken = {}
     for path in (Path(each) for each in inputs if each is not None):
@@ -224,8 +224,8 @@ def check_outputs_do_not_replace_inputs(
             taken[resolve_path(file)] = "would be written over what the command reads"
     for path in (Path(each) for each in outputs if each is not None):
         place = resolve_path(path)
-        # The same file by another name: a hard link, or another case where the file system sees
-        # none.
+        # The same file under another name: a hard link, or other capitals on a file system that
+        # ignores case.
         twin = path.exists() and any(file.exists() and file.samefile(path) for file in taken)
         if place in taken or twin:
             reason = taken.get(place, "is the same file as one that the command reads")
@@ -239,11 +239,11 @@ class HeldFolderError(FactauditError):
 
 @contextmanager
 def hold_folder_lock(folder: str | Path, folder_label: str) -> Iterator[None]:
-    """Hold a folder, made where it is missing, as the only process; `HeldFolderError` where another
-    one has it.
+    """Lock a folder for this process, and create it if necessary. Raises `HeldFolderError` if
+    another process holds it.
 
-    The folder and its lock may not be links, which would lead elsewhere. folder_label: what a
-    message calls it.
+    The folder and its lock must not be links, which would lead elsewhere.
+    folder_label: how a message calls the folder.
     """
     with _open_folder_lock(Path(folder), folder_label):
         yield
@@ -259,7 +259,7 @@ def _open_folder_lock(folder: Path, folder_label: str) -> IO[str]:
             file = lock.open("a")
         except OSError as error:
             if isinstance(error, FileNotFoundError) and not is_last_try:
-                continue  # another process has ended, and deleted the folder just now
+                continue  # another process has ended and deleted the folder at this moment
             raise FactauditError(
                 f"{folder_label}: cannot be written to ({error.strerror})"
             ) from None
@@ -269,14 +269,14 @@ def _open_folder_lock(folder: Path, folder_label: str) -> IO[str]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (
             ImportError
-        ):  # Windows has no fcntl: there, two runs into one folder are the user's to avoid
+        ):  # Windows has no fcntl; users must not start two runs into one folder there
             return file
         except BlockingIOError:
             file.close()
             raise HeldFolderError(
                 f"{folder_label}: another run is writing to this folder"
             ) from None
-        # It may have been deleted before it was held: then the next process would hold another
+        # It may have been deleted before it was locked; then the next process would lock another
         # file.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
@@ -286,40 +286,40 @@ def _open_folder_lock(folder: Path, folder_label: str) -> IO[str]:
 
 
 def delete_unheld_folder(folder: Path) -> None:
-    """Delete a folder that `hold_folder_lock` is for; one that another process holds is left to
-    it."""
+    """Delete a folder that `hold_folder_lock` protects, unless another process holds it."""
     try:
         with hold_folder_lock(folder, str(folder)):
             shutil.rmtree(folder, ignore_errors=True)
     except HeldFolderError:
         pass
-    except FactauditError:  # a full disk, where no lock can be made, is no reason to keep it
+    # on a full disk no lock can be made, but the folder should go all the same
+    except FactauditError:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_not_link(path: str | Path) -> None:
-    """Raise `FactauditError` where a path that is about to be written to is a link."""
+    """Raise `FactauditError` if a path that is about to be written to is a link."""
     if Path(path).is_symlink():
         raise FactauditError(
             f"{path}: is a link, and nothing is written through links here; remove it"
         )
 
 
-#: Made once, which is much of what a short line costs; numpy's numbers and arrays are written as
-#: Python's own.
+#: Created once, because creating an encoder takes longer than writing a short line. Numbers and
+#: arrays of NumPy are written like Python's own.
 _LINE_ENCODER = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, default=lambda value: value.tolist()
 )
 
 
 class JsonLinesJournal:
-    """An append-only file of JSON lines, each flushed as it is written: what a killed process had
-    done is in it.
+    """An append-only file of JSON lines. Each line is flushed as it is written, so that the work of
+    a killed process is kept.
 
-    Opening it calls ``take`` with each whole row that it holds, in order, and cuts off a last line
-    that is torn. A row that is damaged, or that ``take`` cannot use (`ValueError`, `TypeError`,
-    `KeyError`, `AttributeError`), costs itself and not those after it. ``header`` is the first row
-    of a new file.
+    Opening the journal calls ``take`` with each complete row in order, and cuts off an incomplete
+    last line. A row that is damaged, or that ``take`` cannot use (`ValueError`, `TypeError`,
+    `KeyError`, `AttributeError`), is skipped; the rows after it are still read. ``header`` is the
+    first row of a new file.
     """
 
     def __init__(
@@ -346,15 +346,15 @@ class JsonLinesJournal:
             self.write_row(header)
 
     def write_row(self, row: Mapping[str, Any]) -> None:
-        """Append a row; a `FactauditError` that names the file where that fails."""
+        """Append a row. If that fails, a `FactauditError` names the file."""
         try:
             self._file.write(_LINE_ENCODER.encode(row) + "\n")
         except OSError as error:
             raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
 
     def close(self) -> None:
-        # Every line is flushed as it is written: what closing cannot write again is known, and was
-        # said.
+        # Every line is flushed as it is written. If closing fails to write a line again, this has
+        # already been reported.
         with suppress(OSError):
             self._file.close()
 

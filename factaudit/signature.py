@@ -1,4 +1,4 @@
-"""One line that says exactly how a figure was computed, after sacrebleu's signatures.
+"""How exactly was a figure computed? One line says it, modelled on the signatures of sacrebleu.
 
 A signature is ``name|key:value|key:value``: it can be compared as a string, read by a person, and
 put in a paper.
@@ -14,8 +14,8 @@ from typing import Any
 
 
 def make_signature(name: str, settings: Mapping[str, Any]) -> str:
-    """``name|key:value|...``, keys sorted, values as compact JSON where they are not plain words or
-    numbers.
+    """``name|key:value|...`` with sorted keys. Values that are not plain words or numbers are
+    written as compact JSON.
 
     >>> make_signature("rouge2", {"threshold": 0.5, "stemmer": False})
     'rouge2|stemmer:false|threshold:0.5'
@@ -32,8 +32,8 @@ def _format_signature_value(value: Any) -> str:
 
 
 def hash_texts(*parts: str | bytes | None, length: int = 16) -> str:
-    """A stable hexadecimal hash of a sequence of texts; None and "" differ, and so do ("ab", "c")
-    and ("a", "bc")."""
+    """A stable hexadecimal hash of a sequence of texts. None and "" give different hashes, and so
+    do ("ab", "c") and ("a", "bc")."""
     hashed = hashlib.sha256()
     for part in parts:
         if part is None:
