@@ -66,7 +66,7 @@ extras: | $(BIN)/python
 	$(MAKE) --silent EXTRAS=$(ALL_EXTRAS) $(VENV)/.installed-dev,$(ALL_EXTRAS)
 
 bench: $(VENV)/.installed-$(DEV)
-	$(BIN)/python tests/benchmarks/table.py
+	$(BIN)/python tests/benchmarks/limits.py
 
 # Pages about commands, audits and data are made from the code; nothing of build/ is committed.
 docs: $(VENV)/.installed-docs

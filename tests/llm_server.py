@@ -7,13 +7,11 @@ request.
 
 `plan(body, attempt)` says what to do with one chat request: `attempt` counts from 0 how often the
 very same request has come before, so a plan is a pure function and an outcome does not depend on
-the order in which requests arrive. It also serves the Files and Batch endpoints. ``python
-tests/llm_server.py --latency 0.1`` runs it alone, for the benchmarks.
+the order in which requests arrive. It also serves the Files and Batch endpoints.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import hashlib
 import json
@@ -47,8 +45,6 @@ TRANSIENT = (
     "empty-choices",
     "wrong-shape",
 )
-#: Those that are an answer: sending again changes nothing.
-LASTING = ("refusal", "content-filter", "content-filter-400", "context-length")
 
 
 @dataclass(frozen=True)
@@ -364,13 +360,6 @@ def _json(value: Any) -> tuple[int, dict[str, str], bytes]:
     return 200, {}, json.dumps(value).encode()
 
 
-async def _alone(latency: float) -> None:
-    server = FaultServer(plan=lambda body, attempt: Plan(p_yes=0.75, delay=latency), keep=False)
-    await server.start()
-    print(server.port, flush=True)
-    await asyncio.Event().wait()
-
-
 def ask(
     server: FaultServer | str, *requests: ChatRequest, model: str = "m", **options: Any
 ) -> list[ChatReply]:
@@ -383,9 +372,3 @@ def ask(
     client = LLMClient(model, **{"backoff": 0.001, "timeout": 5.0, **options})
     replies = dict(ask_all(client, enumerate(requests)))
     return [replies[number] for number in range(len(requests))]
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--latency", type=float, default=0.1)
-    asyncio.run(_alone(parser.parse_args().latency))

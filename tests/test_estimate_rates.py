@@ -118,13 +118,6 @@ def test_agrees_with_importance_weights_over_a_wide_proposal() -> None:
     assert reveal(corpus, rows).rate_draws.mean() == pytest.approx(exact, abs=0.005)
 
 
-def test_everything_labelled_is_the_share_itself() -> None:
-    corpus = corpus_of(World())
-    case = reveal(corpus, np.arange(len(corpus.error)))
-    truth = [corpus.error[corpus.system == s].mean() for s in range(4)]
-    np.testing.assert_allclose(case.rate_draws, np.tile(truth, (1000, 1)), atol=1e-6)
-
-
 def test_columns() -> None:
     score = np.array([[0.9, 0.1, 0.5, np.nan], [0.5, 0.5, 0.5, 0.5], [0.8, 0.2, 0.6, 0.4]])
     columns = make_covariates(score, ["a", "constant", "b"])
@@ -481,11 +474,3 @@ def test_undecided_claims_widen_the_bounds() -> None:
             assert one.greatest is not None
             assert one.least <= one.rate <= one.greatest, method
             assert one.least < one.greatest, method
-
-
-def test_predicted_rates_alone_fit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    claims, verdicts, _ = labelled_at_random(300)
-    monkeypatch.delattr(HierarchicalRegression, "find_mode")
-    found = estimate_rates(claims, verdicts, levels=["claim"], methods=["raw"])
-    assert {row["method"] for row in found.rates} == {"raw"}
-    assert all(row["rate"] is not None for row in found.rates)

@@ -287,19 +287,3 @@ def test_the_report_has_no_fault_of_accessibility_and_prints_in_few_pages(run_di
         assert violations == [], found.report(violations)
     printed = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) <= 2
-
-
-#: Names that an address, HTML, or a file's name would change.
-NAMES = (
-    *(
-        "R&D",
-        "a+b",
-        "50%",
-        "mean(rouge2+unigram)",
-        "C:\\data\\new.csv",
-        "a#b",
-        "what?",
-        "x=1&kind=right",
-    ),
-    *('"quoted"', "it's", "<b>bold</b>", "日本 語", "100%25", "a/b / c", "a;b,c", "emoji 🙂"),
-)

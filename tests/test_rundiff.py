@@ -102,16 +102,6 @@ def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, P
     assert row["bias"] == pytest.approx(10 / (N - 6))
 
 
-def test_a_judge_that_finds_more_errors_for_more_false_alarms_has_changed(tmp_path: Path) -> None:
-    """VC §3.2: balanced accuracy stays, TPR and TNR do not."""
-    lenient = make_run(tmp_path / "lenient", ONE_DATASET, judge=be_wrong(*ERRORS[:20]))
-    severe = make_run(tmp_path / "severe", ONE_DATASET, judge=be_wrong(*GOOD[:40]))
-    verdict = diff_runs(lenient, severe).judge()
-    assert verdict.word == "changed"
-    assert verdict.others[0].startswith("judge: TPR changed by −50.0 points")
-    assert verdict.others[1].startswith("judge: TNR changed by +50.0 points")
-
-
 def test_a_condition_fails_only_where_it_holds_for_sure(
     runs: tuple[Path, Path], call: Call
 ) -> None:
@@ -169,14 +159,6 @@ def test_a_page_for_a_pull_request_has_the_verdict_and_no_text_acts(
     assert "judge: BAcc changed by −6.6 points" in text
     outside = re.sub(r"^```text\n.*?\n```$", "", text, flags=re.M | re.S)
     assert not re.search(r"<img|@team|(?<!&)#\d|\]\(http://c", outside)
-
-
-def test_the_rows_are_written_as_json(runs: tuple[Path, Path], tmp_path: Path, call: Call) -> None:
-    code, out, _ = call("diff", *runs, "--out", tmp_path / "diff.json")
-    assert code == 0
-    assert "10 became wrong" in out
-    stored = json.loads((tmp_path / "diff.json").read_text())
-    assert (stored["n_claims"], stored["verdict"]["word"]) == (N - 6, "worse")
 
 
 @pytest.mark.parametrize("wrong", ["folder", "condition", "claims", "option"])

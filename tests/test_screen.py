@@ -111,16 +111,6 @@ def test_advice(world: dict[str, Any]) -> None:
         assert "None" not in one.sentence or one.sentence.startswith("None of")
 
 
-def test_a_column_has_one_unit_and_few_labels_show_their_count() -> None:
-    """Of 20 errors and 100 correct claims one column was a count and the other a share."""
-    claims, verdicts = make_tables({"a": (0.8, 0.75)}, n=120, systems=())
-    claims["label"] = [0] * 20 + [1] * 100
-    verdicts["prediction"] = pd.array([1] * 5 + [0] * 15 + [0] * 20 + [1] * 80, dtype="Int64")
-    screen = compose((claims, verdicts))
-    assert column_of(screen, "misses") == ["25 % (5 of 20)"]
-    assert column_of(screen, "flags") == ["20 %"]
-
-
 def test_without_intervals_no_difference_is_claimed() -> None:
     screen = compose(make_tables({"a": (0.95, 0.9), "b": (0.2, 0.2)}), replicates=0)
     assert not {"Use", "Avoid", "Not for", "Good for"} & {one.word for one in screen.advice}
@@ -264,15 +254,6 @@ def test_scores_order_the_claims_to_review_and_verdicts_of_yes_and_no_do_not(
     assert told in advice_of(compose_screen(demo_results.to_dict()), "Instead")
     screen = compose(make_tables({"a": (0.95, 0.6)}, n=1000), audits=["rates", "triage"])
     assert not any("lowest scores" in one for one in advice_of(screen, "Instead"))
-
-
-def test_the_terminal_shows_the_screen(demo_results: Results) -> None:
-    lines = str(demo_results).splitlines()
-    assert len(lines) <= 24
-    assert max(map(len, lines)) <= SCREEN_WIDTH
-    text = "\n".join(lines)
-    for word in ("Use ", "Avoid ", "Not for ", "Instead ", "Weak on "):
-        assert f"\n{word}" in text
 
 
 def test_a_long_name_is_cut_in_its_middle() -> None:
