@@ -60,7 +60,7 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     said = run(
         "sample", *TABLES, "--budget", "120", "--out", "sample.parquet", "--page", "label.html"
     )
-    assert "60 of 120 labels remain" in said
+    assert "draw the remaining 60 of 120" in said
     assert (folder / "label.html").is_file()
     pilot = label(folder, "pilot.csv")
     said = run(

@@ -149,22 +149,18 @@ def sample_command(
     left = sum(plan.count_remaining_labels(name) for name in plan.shares)
     lines = []
     for dataset, part in rows.groupby("dataset"):
-        n_systems, strata = (
-            part["system"].nunique(),
-            format_count(part["stratum"].nunique(), "stratum", "strata"),
-        )
+        n_systems = part["system"].nunique()
         systems = f" of {format_count(n_systems, 'system')}" if n_systems else ", no systems,"
-        lines.append(
-            f"{dataset}: {format_count(plan.drawn[-1][str(dataset)], plan.level)}{systems} in"
-            f" {strata}"
-        )
-    lines += [*(f"open {path} in a browser to label" for path in pages), str(out)]
+        strata = format_count(part["stratum"].nunique(), "stratum", "strata")
+        n_drawn = format_count(plan.drawn[-1][str(dataset)], plan.level)
+        lines.append(f"drawn     {n_drawn}{systems} in {strata} from {dataset}")
+    lines.append(f"sample    {out}")
+    lines += [f"next      open {path} in your browser and label the claims" for path in pages]
     if left:
-        told = (
-            f"{left:,} of {plan.budget:,} labels remain. Label these claims first, then draw the"
-            " others with "
+        lines.append(
+            f"next      label these claims, then draw the remaining {left:,} of {plan.budget:,}:"
+            f" add --then {out.name}"
         )
-        lines.append(f"{told}--then {out.name}")
     return Outcome(lines, {"out": out, "pages": pages, "drawn": plan.drawn[-1], "remaining": left})
 
 

@@ -120,29 +120,28 @@ def triage_command(
     }
     results = triage_claims(loaded.claims, loaded.verdicts, **given, by=by, seed=seed)
     has_page = _write_triage(results, out, files)
-    lines = [row["statement"] for row in results.promises]
+    lines = [f"promise   {row['statement']}" for row in results.promises]
     if len(results.rule["weights"]) > 1:
         weights = ", ".join(
             f"{name} {weight:.2f}" for name, weight in results.rule["weights"].items()
         )
-        lines.append(f"combined by weights: {weights}")
+        lines.append(f"weights   of the evaluators in the combined score: {weights}")
     if sample is None:
         lines.append(
-            "the labels are taken as drawn at random: name the file of `factaudit sample` with"
-            " --sample"
+            "labels    are assumed to be a random sample; if `factaudit sample` drew them, name its"
+            " file with --sample"
         )
     if loaded.annotations is not None:
         lines += _describe_undecided_claims(results.queue, loaded.annotations, promise["rule"])
     decisions = results.queue["decision"].value_counts()
     known = f" ({decisions['labelled']:,} are labelled already)" if "labelled" in decisions else ""
-    to_open = ", ".join(str(files[name]) for name in ("queue", *["review"] * has_page))
-    lines.append(
-        f"to review {decisions.get('review', 0):,} claims{known}, the riskiest first: {to_open}"
-    )
-    bound = " (of these claims alone; --target population makes one for new claims)"
-    lines.append(
-        f"rule {files['rule']}{bound * (promise['target'] == 'corpus')}, curve {files['curve']}"
-    )
+    n_review = format_count(int(decisions.get("review", 0)), "claim")
+    lines.append(f"review    {n_review}{known}, the most probable errors first: {files['queue']}")
+    if has_page:
+        lines.append(f"page      {files['review']}, to review them in your browser")
+    bound = " (for these claims only; --target population makes one for new claims)"
+    lines.append(f"rule      {files['rule']}{bound * (promise['target'] == 'corpus')}")
+    lines.append(f"curve     {files['curve']}: what passes at each threshold")
     document = {
         "promises": results.promises,
         **{name: files[name] for name in ("rule", "queue", "curve")},
@@ -166,9 +165,10 @@ def _describe_undecided_claims(
     if undecided.empty:
         return []
     n_passing = int((undecided["decision"] == "pass").sum())
-    told = format_count(len(undecided), "claim") + " that people could not decide"
+    claims = format_count(len(undecided), "claim")
     return [
-        f"{told} {'counts' if len(undecided) == 1 else 'count'} as unlabelled: {n_passing:,} pass"
+        f"undecided {claims}, treated as unlabelled because the annotators could not decide;"
+        f" {n_passing:,} of them pass"
     ]
 
 
