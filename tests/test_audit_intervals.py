@@ -195,7 +195,7 @@ def test_seeds_reproduce_what_is_drawn_and_change_nothing_else():
     )
     assert found == again
     changed = {name for name in found if found[name] != other[name]}
-    assert "differences" in changed
+    assert "discrimination" in changed
     assert not changed & {"rates", "quantification", "headroom", "ranking"}, (
         "their intervals are not resampled"
     )

@@ -296,7 +296,7 @@ def test_an_experiment_takes_claims_or_counts(tmp_path: Path) -> None:
     (row,) = run(path, tmp_path / "run").rows("quantification", system="a")
     assert row["bias"] == pytest.approx(0.05)
     path.write_text("title: t\naudits: [quantification]\n")
-    with pytest.raises(InputError, match=r"expected claims \(or counts, or tables\), found none"):
+    with pytest.raises(InputError, match=r"expected claims \(or counts\), found none"):
         read_experiment(path)
     path.write_text("title: t\ncounts: counts.csv\nclaims: [claims.csv]\n")
     with pytest.raises(InputError, match="expected counts alone"):

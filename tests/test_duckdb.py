@@ -1,4 +1,4 @@
-"""Tables past memory: what DuckDB loads gives the rows that tables in memory give, and is refused
+"""Files past memory: what DuckDB loads gives the rows that tables in memory give, and is refused
 alike."""
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 from audit_tables import join
 
-from factaudit import estimate_rates, run, validate_claims, validate_verdicts
+from factaudit import run, validate_claims, validate_verdicts
 from factaudit.arrays import duckdb_tables
 from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import Experiment
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import STATUSES
-from factaudit.tables.annotations import validate_annotations
 
 duckdb = pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
 
@@ -85,14 +84,14 @@ def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def written(
     folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame
-) -> duckdb_tables.DuckDBTables:
-    claims.to_parquet(folder / "claims.parquet")
+) -> tuple[list[str], list[str]]:
+    """The files of claims and of verdicts."""
     half = len(verdicts) // 2
-    verdicts[:half].to_parquet(folder / "verdicts-1.parquet")
-    verdicts[half:].to_parquet(folder / "verdicts-2.parquet")
-    return duckdb_tables.find_parquet_tables(
-        [str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")]
-    )
+    parts = {"claims": claims, "verdicts-1": verdicts[:half], "verdicts-2": verdicts[half:]}
+    for name, table in parts.items():
+        table.to_parquet(folder / f"{name}.parquet")
+    first, *others = (str(folder / f"{name}.parquet") for name in parts)
+    return [first], others
 
 
 def as_numbers(claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
@@ -148,7 +147,7 @@ def test_loaded_tables_give_the_rows_of_tables_in_memory(tmp_path, monkeypatch, 
     known = validate_claims(claims)
     judged = join(known, validate_verdicts(verdicts, claims=known))
     monkeypatch.setattr(duckdb_tables, "ROWS_PER_BLOCK", 2048)
-    loaded = duckdb_tables.load_duckdb_judgements(tables, tmp_path)
+    loaded = duckdb_tables.load_duckdb_judgements(*tables, tmp_path)
     for name in (
         "label",
         "prediction",
@@ -172,29 +171,6 @@ def test_loaded_tables_give_the_rows_of_tables_in_memory(tmp_path, monkeypatch, 
         assert audit.compute(loaded, intervals=intervals) == expected, name
         found += bool(expected)
     assert found >= 10
-
-
-def test_error_rates_are_estimated_as_of_tables_in_memory(tmp_path):
-    claims, verdicts = messy(7)
-    known = validate_claims(claims)
-    random = np.random.default_rng(0)
-    chosen = known.dropna(subset="label")["claim_id"].sample(120, random_state=0)
-    mine = validate_annotations(
-        pd.DataFrame({"claim_id": chosen, "annotator": "me", "label": random.integers(0, 2, 120)})
-    )
-    loaded = duckdb_tables.load_duckdb_judgements(written(tmp_path, claims, verdicts), tmp_path)
-    options = {
-        "main": "e2",
-        "covariates": ["e3", "e1"],
-        "strata": ["task", "topic"],
-        "seed": 3,
-        "annotations": mine,
-    }
-    expected = estimate_rates(known, validate_verdicts(verdicts, claims=known), **options).audits()
-    assert estimate_rates(loaded, **options).audits() == expected
-    assert len(expected["estimates"]) > 50
-    with pytest.raises(UsageError, match="expected main, one of e1, e2, e3"):
-        estimate_rates(loaded)
 
 
 WRONG = [
@@ -265,7 +241,7 @@ def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path, table, change,
         tables[table].loc[2, column] = value
     found = written(tmp_path, tables["claims"], tables["verdicts"])
     with pytest.raises(InputError) as raised:
-        duckdb_tables.load_duckdb_judgements(found, tmp_path)
+        duckdb_tables.load_duckdb_judgements(*found, tmp_path)
     assert message in str(raised.value)
     if "unique" not in message:
         assert str(raised.value).startswith(
@@ -273,73 +249,41 @@ def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path, table, change,
         )
 
 
-def database(folder: Path) -> str:
-    """The address of a database that has what the files in a folder have."""
-    with duckdb.connect(str(folder / "mine.db")) as connection:
-        connection.execute("CREATE SCHEMA judged")
-        connection.execute(
-            f"CREATE TABLE my_claims AS SELECT * FROM read_parquet('{folder}/claims.parquet')"
-        )
-        connection.execute(
-            f"CREATE TABLE judged.one AS SELECT * FROM read_parquet('{folder}/verdicts-*.parquet')"
-        )
-    return "mine.db?claims=my_claims&verdicts=judged.one"
-
-
 @pytest.mark.slow
-def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
+def test_an_experiment_loads_files_as_it_reads_them(tmp_path):
     written(tmp_path, *messy(2))
-    common = "replicates: 0\naudits: [rates, {quantification: {by: [topic]}}]\n"
-    common += "estimate: {main: e1, methods: [raw], levels: [claim]}\n"
-    files = "claims: claims.parquet\nverdicts: [verdicts-1.parquet, verdicts-2.parquet]\nwhere: "
     found = []
-    for name, text in (
-        ("memory", f"{files}memory\n"),
-        ("files", f"{files}duckdb\n"),
-        ("tables", f"tables: duckdb:///{database(tmp_path)}\n"),
-    ):
-        (tmp_path / f"{name}.yaml").write_text(common + text)
-        found.append(run(tmp_path / f"{name}.yaml", tmp_path / name))
-    assert found[0].audits == found[1].audits == found[2].audits
-    assert found[0].about["claims"] == found[2].about["claims"]
-    assert not list((tmp_path / "tables").rglob("*.parquet"))  # the tables are not copied
+    for where in ("memory", "duckdb"):
+        (tmp_path / f"{where}.yaml").write_text(
+            "replicates: 0\naudits: [rates, {quantification: {by: [topic]}}]\n"
+            f"claims: claims.parquet\nverdicts: [verdicts-*.parquet]\nwhere: {where}\n"
+        )
+        found.append(run(tmp_path / f"{where}.yaml", tmp_path / where))
+    assert found[0].audits == found[1].audits
+    assert found[0].about["claims"] == found[1].about["claims"]
+    assert not list((tmp_path / "duckdb").rglob("*.parquet"))  # the files are not copied
 
 
 def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
     written(tmp_path, *messy(3, 40))
-    files = {
-        "claims": [str(tmp_path / "claims.parquet")],
-        "verdicts": [str(tmp_path / "verdicts-1.parquet")],
-    }
-    with pytest.raises(
-        UsageError, match="audit 'surface_bias' reads texts, which DuckDB does not load"
+    claims, verdicts = str(tmp_path / "claims.parquet"), str(tmp_path / "verdicts-1.parquet")
+    table = tmp_path / "claims.csv"
+    table.write_text("claim_id,dataset\n")
+    (tmp_path / "no.parquet").write_text("no table")
+    pd.DataFrame({"claim_id": [], "dataset": []}).to_parquet(tmp_path / "empty.parquet")
+    foreign = {"format": "aggrefact", "source": [claims]}
+    for given, message in (
+        ({"audits": ["rates", "surface_bias"]}, "'surface_bias' reads texts, which DuckDB does"),
+        ({"claims": [claims, foreign]}, "reads Parquet files of claims and of verdicts, no other"),
+        ({"verdicts": []}, "reads Parquet files of claims and of verdicts, no other"),
+        ({"evaluators": ["tfidf"]}, "audits claims and verdicts as they are, found evaluators"),
+        ({"estimate": {}}, "audits claims and verdicts as they are, found estimate"),
+        ({"split": "dev"}, "audits claims and verdicts as they are, found split"),
+        ({"claims": [str(table)]}, "expected Parquet: other files are read into memory"),
+        ({"verdicts": [str(tmp_path / "no.parquet")]}, "no.parquet: cannot be read"),
+        ({"claims": [str(tmp_path / "empty.parquet")]}, "the file has no rows"),
+        ({"claims": [verdicts]}, "column 'dataset': the column is missing"),
     ):
-        run(Experiment(**files, where="duckdb", audits=["rates", "surface_bias"]), tmp_path / "run")
-    mixed = files | {
-        "claims": [*files["claims"], {"format": "aggrefact", "source": files["claims"]}]
-    }
-    with pytest.raises(
-        UsageError, match="reads Parquet files of claims and verdicts, no other format"
-    ):
-        run(Experiment(**mixed, where="duckdb"), tmp_path / "run")
-    with pytest.raises(ValueError, match="judges nothing"):
-        Experiment(**files, where="duckdb", evaluators=["tfidf"])
-    with pytest.raises(ValueError, match="expected tables alone"):
-        Experiment(**files, tables="duckdb:///x.db?claims=a&verdicts=b")
-    for address in (
-        "duckdb:///x.db?claims=a",
-        "postgres:///x?claims=a&verdicts=b",
-        "duckdb:///?claims=a&verdicts=b",
-    ):
-        with pytest.raises(UsageError, match="expected duckdb:///path"):
-            duckdb_tables.parse_duckdb_address(address)
-    with pytest.raises(InputError, match=r"no such file"):
-        duckdb_tables.parse_duckdb_address("duckdb:///nowhere.db?claims=a&verdicts=b")
-    (tmp_path / "no.db").write_text(
-        "no database, but a text that is long enough to be told from one"
-    )
-    address = f"duckdb:///{tmp_path}/no.db?claims=a&verdicts=b"
-    with pytest.raises(InputError, match="not a DuckDB database"):
-        duckdb_tables.load_duckdb_judgements(duckdb_tables.parse_duckdb_address(address), tmp_path)
-    with pytest.raises(InputError, match="expected Parquet"):
-        duckdb_tables.find_parquet_tables([__file__], [__file__])
+        files = {"claims": [claims], "verdicts": [verdicts], "where": "duckdb"}
+        with pytest.raises((UsageError, InputError, ValueError), match=message):
+            run(Experiment(**files | given), tmp_path / "run")

@@ -105,7 +105,7 @@ def test_a_limit_of_documents_keeps_whole_documents_with_their_verdicts(root, tm
     )
     assert any(f"{len(kept)} of 507 claims" in line for line in said)
     with pytest.raises(
-        InputError, match="limit_documents: expected claims that are read into memory"
+        InputError, match="audits claims and verdicts as they are, found limit_documents"
     ):
         factaudit.run(path, out=tmp_path / "other", settings={"where": "duckdb"})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import fisher_exact, norm, pearsonr
+from scipy.stats import fisher_exact, pearsonr
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
@@ -29,7 +29,7 @@ from factaudit.stats.clustered_proportions import (
     estimate_clustered_proportions,
     wilson_interval,
 )
-from factaudit.stats.hypothesis_tests import fisher_exact_p, permutation_p
+from factaudit.stats.hypothesis_tests import fisher_exact_p
 from factaudit.stats.influence import MIN_CLUSTERS, interval, mean, slope
 from factaudit.stats.mover import (
     discordant_difference_interval,
@@ -164,9 +164,6 @@ PAIRS = {
     "α": lambda a, b: krippendorff_alpha(
         np.concatenate([a, b]), np.tile(np.arange(len(a)), 2), len(a)
     ),
-    "ordinal α": lambda a, b: krippendorff_alpha(
-        np.concatenate([a, b]), np.tile(np.arange(len(a)), 2), len(a), ordinal=True
-    ),
 }
 
 
@@ -186,8 +183,8 @@ def test_influence_is_what_one_more_unit_changes(name):
 
 
 def test_the_published_examples_of_alpha():
-    """Krippendorff 2011, Computing Krippendorff's alpha-reliability: example C, nominal and
-    ordinal."""
+    """Krippendorff 2011, Computing Krippendorff's alpha-reliability: examples C (of interval
+    data) and A (of labels)."""
     table = np.array(
         [
             [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
@@ -197,17 +194,15 @@ def test_the_published_examples_of_alpha():
         ]
     )
     _, unit = np.nonzero(table)
-    for ordinal, alpha in ((False, 0.743), (True, 0.815)):
-        assert krippendorff_alpha(
-            table[table > 0], unit, 12, ordinal=ordinal
-        ).point == pytest.approx(alpha, abs=5e-4)
+    found = krippendorff_alpha(table[table > 0], unit, 12)
+    assert found.point == pytest.approx(0.849, abs=5e-4)
     # A: two observers, binary.
     one, two = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
     labels = np.array(one + two)
     assert krippendorff_alpha(labels, np.tile(np.arange(10), 2), 10).point == pytest.approx(
         0.095, abs=5e-4
     )
-    assert np.isnan(krippendorff_alpha(np.array(["a", "a", "a"]), np.array([0, 0, 1]), 2).point)
+    assert np.isnan(krippendorff_alpha(np.ones(3), np.array([0, 0, 1]), 2).point)
 
 
 def test_the_interval_of_a_mean_is_that_of_the_means_of_equal_clusters():
@@ -305,26 +300,6 @@ def test_fishers_z_is_scipys():
         tuple(found.confidence_interval())
     )
     assert np.isnan([fisher_z_interval(0.5, 3, 0.95), fisher_z_interval(1.0, 6, 0.95)]).all()
-
-
-def test_the_test_of_equal_bacc_tests_equal_bacc():
-    """a is better on one class and worse on the other: exchanging predictions finds nothing in a
-    clear difference."""
-    random = np.random.default_rng(9)
-    gains = np.zeros((600, 2))
-    gains[:300, 0] = random.choice([1.0, 0.0], 300, p=[0.6, 0.4])
-    gains[300:, 1] = random.choice([-1.0, 0.0], 300, p=[0.5, 0.5])
-    sizes = np.repeat(np.eye(2), 300, axis=0)
-    weights = np.array([0.5, 0.5])
-    p = permutation_p(gains, sizes, weights, [0], 4000)
-    up, down = gains[:300, 0].mean(), gains[300:, 1].mean()
-    z = (up + down) / np.sqrt((up * (1 - up) + -down * (1 + down)) / 300)
-    assert p == pytest.approx(2 * norm.sf(z), abs=0.03)
-    signs = np.random.default_rng(0).integers(0, 2, (4000, 600)) * 2 - 1
-    exchanged = (np.abs(signs @ gains.sum(1)) >= abs(gains.sum())).mean()
-    assert exchanged > 2 * p
-    assert permutation_p(np.zeros((5, 2)), np.ones((5, 2)), weights, [0], 50) == 1
-    assert permutation_p(gains[:300], sizes[:300], weights, [0], 50) is None
 
 
 def test_fishers_exact_test_is_scipys():

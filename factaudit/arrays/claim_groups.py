@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,11 @@ def find_claims_in_responses(claims: pd.DataFrame, response_codes: np.ndarray) -
     wrong because one of them is 0: such responses, named whole by their codes, are none.
     """
     inside: np.ndarray = claims["response_id"].notna().to_numpy(dtype=bool, copy=True)
-    if (
-        "fact_id" in claims
-        and (rows := np.flatnonzero(inside & claims["fact_id"].notna().to_numpy())).size
-    ):
-        facts = pd.DataFrame(
-            {
-                "response": response_codes[rows],
-                "fact": claims["fact_id"].to_numpy(dtype=object)[rows],
-            }
-        )
-        several = np.unique(response_codes[rows[facts.duplicated().to_numpy()]])
-        inside &= ~np.isin(response_codes, several) if several.size else True
+    if "fact_id" in claims:
+        facts = pd.DataFrame({"response": response_codes, "fact": claims["fact_id"]})
+        facts = facts[inside & facts["fact"].notna()]
+        several = facts["response"][facts.duplicated()]
+        inside &= ~np.isin(response_codes, several)
     return inside
 
 
@@ -43,23 +35,18 @@ class ClaimGroups:
     each column, sorted.
 
     The rows are claims or responses, as ``level`` says; ``claims_without_response``: per group, its
-    claims that are in no response.
+    claims that are in no response; ``tallies``: what `Judgements.tally` has counted of it.
     """
 
     codes: np.ndarray
     keys: list[dict[str, Any]]
     level: str = "claim"
     claims_without_response: tuple[int, ...] = ()
+    tallies: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def rows(self, group_index: int) -> np.ndarray:
         """int64: the rows of one group, ascending."""
-        order, starts = self._sorted
-        return order[starts[group_index] : starts[group_index + 1]]
-
-    @cached_property
-    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        order = np.argsort(self.codes, kind="stable")
-        return order, np.searchsorted(self.codes[order], np.arange(len(self.keys) + 1))
+        return np.flatnonzero(self.codes == group_index)
 
 
 def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -> ClaimGroups:
@@ -108,16 +95,8 @@ def encode_claim_group_column(claims: pd.DataFrame, column: str) -> tuple[np.nda
         raise UsageError(
             f"column {column!r} holds lists or objects: claims cannot be grouped by it"
         ) from error
-    names = (
-        found.to_numpy(dtype=object).tolist()
-        if isinstance(found.dtype, pd.StringDtype)
-        else list(found)
-    )
-    names = [name.item() if isinstance(name, np.generic) else name for name in names]
-    if all(isinstance(name, str) for name in names):
-        order = sorted(range(len(names)), key=names.__getitem__)
-    else:
-        order = sorted(range(len(names)), key=lambda i: (str(type(names[i])), names[i]))
+    names = pd.Index(found).astype(object).tolist()
+    order = sorted(range(len(names)), key=lambda i: (str(type(names[i])), names[i]))
     rank = np.empty(len(names) + 1, dtype=np.int64)
     rank[order] = np.arange(len(names))
     rank[-1] = len(names)  # where pandas' code is -1: missing

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -41,6 +40,8 @@ MISSING = -1
 LABEL = -1
 #: What may be counted: claims, or responses (a response is attributable when all its claims are).
 LEVELS = ("claim", "response")
+#: In `ClaimGroups.tallies`: the pairs of a group and a cluster, which every tally starts from.
+PAIRS = ("pairs",)
 
 
 def check_evaluators(wanted_names: Iterable[str], evaluators: Sequence[str]) -> None:
@@ -116,29 +117,15 @@ class Judgements:
         varied = find_claim_variants(claims)
         if varied.any():
             plain, made = (claims[rows].reset_index(drop=True) for rows in (~varied, varied))
-            return replace(
-                cls._join_claims(plain, verdicts, annotations),
-                variants=cls._join_claims(made, verdicts),
-            )
-        return cls._join_claims(claims, verdicts, annotations)
-
-    @classmethod
-    def _join_claims(
-        cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
-    ) -> Judgements:
-        lone = claims["abstained"].notna()
-        # Without any, not their columns either: an empty part of a column of documents holds them
-        # all.
-        silent = claims[lone] if lone.any() else claims.iloc[:0].astype(object)
-        if lone.any():
-            claims = claims[~lone].reset_index(drop=True)
+            judged = cls.join(plain, verdicts, annotations)
+            return replace(judged, variants=cls.join(made, verdicts))
         evaluators = sorted(map(str, verdicts.loc[verdicts["repeat"] == 0, "evaluator"].unique()))
+        claims, silent = split_empty_responses(claims)
         rows = find_claim_positions_in_table(claims, verdicts["claim_id"])
+        if (rows < 0).any():  # mostly all are known: then nothing is copied to be picked from
+            rows, verdicts = rows[rows >= 0], verdicts[rows >= 0]
         arrays = VerdictArrays(evaluators, len(claims))
-        # Mostly all are known: then nothing is copied to be picked from.
-        arrays.add(rows, verdicts) if (rows >= 0).all() else arrays.add(
-            rows[rows >= 0], verdicts[rows >= 0]
-        )
+        arrays.add(rows, verdicts)
         if annotations is not None:
             inside = find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0
             annotations = annotations[inside].reset_index(drop=True)
@@ -187,43 +174,35 @@ class Judgements:
         ``unparsed`` where its prediction rests on a guessed one.
         """
         rows, starts = self._response_rows
-        label, prediction = self.label[rows], self.prediction[:, rows]
-        status = np.full((len(self.evaluators), len(starts)), MISSING, dtype=np.int8)
-        claims = (
-            self.claims[["dataset", "system", "response_id", "doc_id"]]
-            .iloc[rows[starts]]
-            .reset_index(drop=True)
-        )
+        columns = ["dataset", "system", "response_id", "doc_id"]
+        claims = self.claims[columns].iloc[rows[starts]].reset_index(drop=True)
         document, documents = self._document_codes_and_names
-        first, last = self.response_extremes(document)
-        named = pd.Series(
-            np.array([*documents, None], dtype=object)[first], index=claims.index, dtype=object
-        )
-        claims["doc_id"] = named.where(first == last, None)
-        empty = not len(rows)
-        if not empty:
-            certain = _kleene_and_by_response(self.stated_prediction[:, rows], starts)
-            status[certain != _kleene_and_by_response(prediction, starts)] = STATUSES.index(
-                "unparsed"
-            )
+        first, last = (self.reduce_responses(how, document) for how in (np.minimum, np.maximum))
+        named = np.array([*documents, None], dtype=object)[first]
+        claims["doc_id"] = np.where(first == last, named, None)
+        prediction, stated = map(self._join_by_and, (self.prediction, self.stated_prediction))
+        guessed = STATUSES.index("unparsed")
         return Judgements(
             claims=claims,
             evaluators=self.evaluators,
-            label=label if empty else np.minimum.reduceat(label, starts),
-            prediction=prediction if empty else _kleene_and_by_response(prediction, starts),
-            score=self.score[:, rows]
-            if empty
-            else np.minimum.reduceat(self.score[:, rows], starts, axis=-1),
-            status=status,
+            label=self.reduce_responses(np.minimum, self.label),
+            prediction=prediction,
+            score=self.reduce_responses(np.minimum, self.score),
+            status=np.where(stated != prediction, guessed, MISSING).astype(np.int8),
         )
 
-    def response_extremes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the greatest of (n,) values in each response, in the order of
+    def _join_by_and(self, prediction: np.ndarray) -> np.ndarray:
+        """The Kleene AND of 1, 0 and -1 over the claims of each response (0 < -1 < 1)."""
+        least = self.reduce_responses(np.minimum, np.array([0, 2, 1], np.int8)[prediction])
+        return np.array([0, MISSING, 1], np.int8)[least]
+
+    def reduce_responses(self, how: np.ufunc, values: np.ndarray) -> np.ndarray:
+        """The least or the greatest of (..., n) values in each response, in the order of
         `responses`."""
         rows, starts = self._response_rows
-        if not len(rows):
-            return values[rows], values[rows]
-        return np.minimum.reduceat(values[rows], starts), np.maximum.reduceat(values[rows], starts)
+        inside = values[..., rows]
+        reduced: np.ndarray = how.reduceat(inside, starts, axis=-1) if len(starts) else inside
+        return reduced
 
     @cached_property
     def response_index(self) -> np.ndarray:
@@ -255,64 +234,50 @@ class Judgements:
         `UsageError` for an unknown level or column, and where the claims of a response are in
         several groups.
         """
-        return self.compute_once(
-            ("groups", level, tuple(by), systems), lambda: self._make_groups(level, by, systems)
-        )
+        key = ("groups", level, tuple(by), systems)
+        return self.compute_once(key, lambda: self._make_groups(level, by, systems))
 
     def _make_groups(self, level: str, by: Sequence[str], systems: bool) -> ClaimGroups:
         units, groups = self.at_level(level), group_claims_by_columns(self.claims, by)
         if level == "response":
-            alone = self.response_index < 0
-            outside = np.bincount(groups.codes[alone], minlength=len(groups.keys))
-            first, last = self.response_extremes(groups.codes)
-            if (first != last).any():
+            alone = groups.codes[self.response_index < 0]
+            outside = np.bincount(alone, minlength=len(groups.keys))
+            codes = self.reduce_responses(np.minimum, groups.codes)
+            if (codes != self.reduce_responses(np.maximum, groups.codes)).any():
                 raise UsageError(
                     f"claims of one response differ in {', '.join(by)}: use levels: [claim]"
                 )
-            groups = ClaimGroups(first, groups.keys, level, tuple(outside.tolist()))
+            groups = ClaimGroups(codes, groups.keys, level, tuple(outside.tolist()))
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
     def tally(self, groups: ClaimGroups, *fields: int) -> Tally:
         """Count the claims or responses of each group by `LABEL`, or by what evaluators (their
-        places) predict."""
-        known: WeakKeyDictionary[ClaimGroups, dict[tuple[int, ...], Tally]]
-        known = self.compute_once(("tallies",), WeakKeyDictionary)
-        tallies = known.setdefault(groups, {})
-        if fields not in tallies:
-            tallies[fields] = self._tally(groups, *fields)
-        return tallies[fields]
-
-    def _tally(self, groups: ClaimGroups, *fields: int) -> Tally:
-        units = self.at_level(groups.level)
-        values = [units.label if place == LABEL else units.prediction[place] for place in fields]
-        if not any(units.has_guesses[place] for place in fields if place != LABEL):
-            return self.tally_values(groups, values)
-        stated = [
-            units.label if place == LABEL else units.stated_prediction[place] for place in fields
-        ]
-        return self.tally_values(groups, values, stated)
+        places) predict. What several audits ask for is counted once."""
+        if fields not in groups.tallies:
+            units = self.at_level(groups.level)
+            values, stated = (
+                [units.label if place == LABEL else said[place] for place in fields]
+                for said in (units.prediction, units.stated_prediction)
+            )
+            groups.tallies[fields] = self.tally_values(groups, values, stated)
+        found: Tally = groups.tallies[fields]
+        return found
 
     def tally_values(
-        self,
-        groups: ClaimGroups,
-        values: Sequence[np.ndarray],
-        stated: Sequence[np.ndarray] | None = None,
+        self, groups: ClaimGroups, values: Sequence[np.ndarray], stated: Sequence[np.ndarray]
     ) -> Tally:
         """Count by any k values, int8 (n,) each: 0, 1 or -1; stated: the same without guesses."""
+        if PAIRS not in groups.tallies:
+            clusters = self.at_level(groups.level).cluster_codes
+            groups.tallies[PAIRS] = GroupClusterPairs.of(groups.codes, clusters, len(groups.keys))
         size = 3 ** len(values)
-        clusters = self._group_cluster_pairs(groups).count_codes(encode_cells(*values), size)
-        if stated is None:
-            return Tally(clusters)
+        counts = groups.tallies[PAIRS].count_codes(encode_cells(*values), size)
+        if all(map(np.array_equal, values, stated)):
+            return Tally(counts)
         inside = groups.codes >= 0
         places = groups.codes[inside] * size + encode_cells(*stated)[inside]
-        counts = np.bincount(places, minlength=len(groups.keys) * size)
-        return Tally(clusters, counts.reshape(-1, *[3] * len(values)))
-
-    @cached_property
-    def has_guesses(self) -> np.ndarray:
-        """bool (E,): whether some prediction of an evaluator was read into a reply that states
-        none."""
-        return (self.stated_prediction != self.prediction).any(1)
+        cells = np.bincount(places, minlength=len(groups.keys) * size)
+        return Tally(counts, cells.reshape(-1, *[3] * len(values)))
 
     def tally_jointly(
         self, groups: ClaimGroups, members: Sequence[int], evaluator: int, *, stated: bool = False
@@ -328,18 +293,9 @@ class Judgements:
         rows = np.flatnonzero(member >= 0)
         said = (units.stated_prediction if stated else units.prediction)[evaluator]
         codes = member[rows] * 9 + encode_cells(units.label[rows], said[rows])
-        return count_codes_by_cluster(
-            units.cluster_codes[rows], np.zeros_like(rows), 1, codes, len(members) * 9
-        )
-
-    def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
-        """Kept as long as the groups are."""
-        pairs: WeakKeyDictionary[ClaimGroups, GroupClusterPairs]
-        pairs = self.compute_once(("pairs",), WeakKeyDictionary)
-        if groups not in pairs:
-            clusters = self.at_level(groups.level).cluster_codes
-            pairs[groups] = GroupClusterPairs.of(groups.codes, clusters, len(groups.keys))
-        return pairs[groups]
+        everywhere = np.zeros_like(rows)
+        size = len(members) * 9
+        return count_codes_by_cluster(units.cluster_codes[rows], everywhere, 1, codes, size)
 
     def compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """What several audits ask for, computed for the first of them. Groups are told apart by
@@ -369,27 +325,20 @@ class Judgements:
         documents is one. No cluster spans datasets. The codes follow the names, not the order of
         the rows.
         """
-        dataset = self.dataset_codes
         document, documents = self._document_codes_and_names
-        grounded = document < len(documents) - (None in documents)
         answered = self.claims["response_id"].notna().to_numpy()
         response = self._response_codes
-        size = int(response.max(initial=-1)) + 1
         # A response that names several documents (a passage per atomic fact, say) must not be torn
         # apart.
-        low = np.full(size, len(documents), dtype=np.int64)
-        high = np.full(size, -1, dtype=np.int64)
-        np.minimum.at(low, response[answered], document[answered])
-        np.maximum.at(high, response[answered], document[answered])
-        single = ~answered
-        single[answered] = (low == high)[response[answered]]
-        by_document = grounded & single
+        named = pd.Series(document).groupby(np.where(answered, response, -1))
+        is_single = (named.transform("min") == named.transform("max")).to_numpy() | ~answered
+        by_document = is_single & (document < len(documents) - (None in documents))
         kind = np.where(by_document, 0, np.where(answered, 1, 2))
         which = np.where(by_document, document, response)
         lone = np.flatnonzero(kind == 2)
         if len(lone):  # responses all have a response_id, so these are claims, and have an id
             which[lone] = pd.factorize(self.claims["claim_id"].iloc[lone], sort=True)[0]
-        codes = (dataset * 3 + kind) * (max(len(documents), size, len(self.claims)) + 1) + which
+        codes = (self.dataset_codes * 3 + kind) * (int(which.max(initial=0)) + 1) + which
         return pd.factorize(codes, sort=True)[0]
 
     @cached_property
@@ -429,36 +378,42 @@ def name_documents(claims: pd.DataFrame) -> pd.Series:
     if "doc" not in claims or named.notna().all():
         return named
     numbers, texts = encode_distinct_documents(claims["doc"])
-    hashes = [
-        None if not text.strip() or is_text_placeholder(text) else hash_document(text)
-        for text in texts
-    ]
-    by_text = pd.Series(
-        np.array([*hashes, None], dtype=object)[numbers], index=claims.index, dtype=object
-    )
-    return named.where(named.notna(), by_text)
+    hashes = list(map(_hash_document, texts))
+    of_row = np.array([*hashes, None], dtype=object)[numbers]
+    return named.where(named.notna(), pd.Series(of_row, index=claims.index, dtype=object))
 
 
-def hash_document(text: str) -> str:
-    """A name for a document without an id, the same in every table that has the text, and in SQL
-    (``md5``)."""
-    return (
-        "text "
-        + hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-    )
+def _hash_document(text: str) -> str | None:
+    """A name for a document without an id, the same in every table that has the text."""
+    if not text.strip() or is_text_placeholder(text):
+        return None
+    data = text.encode("utf-8", "surrogatepass")
+    return f"text {hashlib.md5(data, usedforsecurity=False).hexdigest()}"
+
+
+def split_empty_responses(claims: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The claims, and the rows that stand for responses without any."""
+    lone = claims["abstained"].notna()
+    if lone.any():
+        return claims[~lone].reset_index(drop=True), claims[lone]
+    # Not their columns either: an empty part of a column of documents holds them all.
+    return claims, claims.iloc[:0].astype(object)
 
 
 class VerdictArrays:
-    """What E evaluators said of n claims, as blocks of verdicts fill it; predictions and statuses
-    by repeat."""
+    """What E evaluators said of n claims, as blocks of verdicts fill it.
+
+    repeats: by its number what a repeat says, int8 (2, E, n), predictions and statuses.
+    """
 
     def __init__(self, evaluators: Sequence[str], n_claims: int) -> None:
         self.evaluators = tuple(evaluators)
-        shape = len(self.evaluators), n_claims
-        self.prediction: dict[int, np.ndarray] = {0: np.full(shape, MISSING, dtype=np.int8)}
-        self.status: dict[int, np.ndarray] = {0: np.full(shape, MISSING, dtype=np.int8)}
-        self.score = np.full(shape, np.nan)
+        self.score = np.full((len(self.evaluators), n_claims), np.nan)
         self.grade: np.ndarray | None = None
+        self.repeats = {0: self._make_repeat()}
+
+    def _make_repeat(self) -> np.ndarray:
+        return np.full((2, *self.score.shape), MISSING, dtype=np.int8)
 
     def add(self, rows: np.ndarray, verdicts: pd.DataFrame) -> np.ndarray:
         """Take validated verdicts of the claims at these rows; gives which of them stand beside
@@ -466,50 +421,38 @@ class VerdictArrays:
 
         Repeats of an evaluator that is not among these are left out.
         """
-        evaluator = pd.Categorical(
-            verdicts["evaluator"], categories=list(self.evaluators)
-        ).codes.astype(np.int64)
+        evaluator = pd.Categorical(verdicts["evaluator"], categories=list(self.evaluators)).codes
+        status = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes
         prediction = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)
-        status = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes.astype(np.int8)
-        repeat, is_again = (
-            verdicts["repeat"].to_numpy(dtype=np.int64),
-            np.zeros(len(rows), dtype=bool),
-        )
+        score = verdicts["score"].to_numpy(dtype=np.float64)
+        is_again = np.zeros(len(rows), dtype=bool)
+        repeat = verdicts["repeat"].to_numpy(dtype=np.int64)
         for number in np.unique(repeat).tolist():
-            of = np.flatnonzero((repeat == number) & (evaluator >= 0))
-            at = evaluator[of], rows[of]
-            for arrays in (self.prediction, self.status):
-                arrays.setdefault(number, np.full(self.score.shape, MISSING, dtype=np.int8))
-            is_again[of] = self.status[number][at] != MISSING
-            self.prediction[number][at], self.status[number][at] = prediction[of], status[of]
-        first = np.flatnonzero((repeat == 0) & (evaluator >= 0))
-        at = evaluator[first], rows[first]
-        self.score[at] = verdicts["score"].to_numpy(dtype=np.float64)[first]
-        if GRADE_COLUMN in verdicts:
-            self.grade = np.full(self.score.shape, np.nan) if self.grade is None else self.grade
-            self.grade[at] = verdicts[GRADE_COLUMN].to_numpy(dtype=np.float64)[first]
+            mine = np.flatnonzero((repeat == number) & (evaluator >= 0))
+            at = evaluator[mine], rows[mine]
+            if number not in self.repeats:
+                self.repeats[number] = self._make_repeat()
+            said, statuses = self.repeats[number]
+            is_again[mine] = statuses[at] != MISSING
+            said[at], statuses[at] = prediction[mine], status[mine]
+            if number == 0:
+                self.score[at] = score[mine]
+            if number == 0 and GRADE_COLUMN in verdicts:
+                self.grade = np.full_like(self.score, np.nan) if self.grade is None else self.grade
+                self.grade[at] = verdicts[GRADE_COLUMN].to_numpy(dtype=np.float64)[mine]
         return is_again
 
     def judge(self, claims: pd.DataFrame, silent: pd.DataFrame) -> Judgements:
         """With the claims, and the rows of responses without any."""
-        label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
-        repeats = [self.prediction[number] for number in sorted(self.prediction)]
+        repeats = [self.repeats[number][0] for number in sorted(self.repeats)]
         return Judgements(
-            claims,
-            self.evaluators,
-            label,
-            repeats[0],
-            self.score,
-            self.status[0],
-            silent,
-            np.stack(repeats) if len(repeats) > 1 else None,
+            claims=claims,
+            evaluators=self.evaluators,
+            label=claims["label"].fillna(MISSING).to_numpy(dtype=np.int8),
+            prediction=repeats[0],
+            score=self.score,
+            status=self.repeats[0][1],
+            empty_responses=silent,
+            repeat_predictions=np.stack(repeats) if len(repeats) > 1 else None,
             grade=self.grade,
         )
-
-
-def _kleene_and_by_response(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Kleene AND of 1 / 0 / -1 over the runs that begin at ``starts`` (last axis)."""
-    rank = np.array([0, 2, 1], dtype=np.int8)  # of 0, 1 and -1: false < unknown < true
-    return np.array([0, MISSING, 1], dtype=np.int8)[
-        np.minimum.reduceat(rank[values], starts, axis=-1)
-    ]

@@ -29,8 +29,6 @@ from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
 from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau
 from factaudit.stats.undefined_values import divide_or_undefined
 
-#: An order in the names of counts: a's error rate is significantly lower than b's, neither, higher.
-ORDER_NAMES = {-1: "lt", 0: "eq", 1: "gt"}
 #: A pair counts as detectable where its labels would show a true difference this often.
 PAIR_DETECTION_POWER = 0.8
 #: How two systems are compared: by a test that knows clusters, or by VC's z-test, for which claims
@@ -339,22 +337,6 @@ def correlate_rates(
     return {
         key: replace(figure, interval=(np.array([ends[key][0]]), np.array([ends[key][1]])))
         for key, figure in figures.items()
-    }
-
-
-def cross_tabulate_orders(
-    labelled_rates: np.ndarray, labelled_order: np.ndarray, predicted_order: np.ndarray
-) -> dict[str, int]:
-    """Numbers of pairs by both orders; the system with the lower labelled rate is the first of a
-    pair."""
-    a, b = np.triu_indices(len(labelled_rates), 1)
-    turn = np.where(labelled_rates[a] > labelled_rates[b], -1, 1)
-    return {
-        f"labelled_{ORDER_NAMES[true]}_predicted_{ORDER_NAMES[said]}": int(
-            ((labelled_order * turn == true) & (predicted_order * turn == said)).sum()
-        )
-        for true in ORDER_NAMES
-        for said in ORDER_NAMES
     }
 
 

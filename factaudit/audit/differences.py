@@ -20,13 +20,7 @@ from factaudit.audit.core.result_rows import (
     Row,
 )
 from factaudit.audit.core.tabulate import average_datasets, tabulate
-from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusterCounts
-from factaudit.stats.hypothesis_tests import permutation_p
-
-#: More would change a p-value of 0.05 by less than 0.01.
-MOST_PERMUTATIONS = 1000
 
 
 def compute_evaluator_differences(
@@ -44,9 +38,8 @@ def compute_evaluator_differences(
     difference is that of the two printed figures; n labelled claims were scored by both
     (n_unscored: labelled, not scored by both). ``_min`` and ``_max`` say what the difference could
     be, whatever the missing predictions. With intervals: ``_low`` and ``_high`` are paired, from
-    the claims that only one of the two judges rightly, and p_permutation is the two-sided p-value
-    of a studentised permutation test (`factaudit.stats.hypothesis_tests`). Dataset ``__macro__`` is
-    the mean over the datasets where the difference is defined; it has no p-value.
+    the claims that only one of the two judges rightly. Dataset ``__macro__`` is the mean over the
+    datasets where the difference is defined.
     """
     datasets = judgements.make_groups("claim")
     names = judgements.dataset_names
@@ -68,11 +61,6 @@ def compute_evaluator_differences(
         }
         for key, figure in contrast.figures.items():
             of_class = " of a class" * (key == "bacc")
-            if intervals is not None:
-                counts["p_permutation"] = [
-                    _compute_permutation_p(contrast.clusters, at, key, name, intervals)
-                    for at, name in enumerate(names)
-                ]
             reasons = {
                 "no labelled claim is scored by both": n == 0,
                 "only one class among the labelled claims that both scored": (
@@ -86,31 +74,7 @@ def compute_evaluator_differences(
     if not rows:
         return rows
     alike, sizes = ("evaluator_a", "evaluator_b", "key"), ("n", "n_unscored", "n_datasets")
-    remark = "" if intervals is None else "the permutation test is for one data set"
-    return rows + average_datasets(rows, alike, ["difference"], sizes, remark)
-
-
-def _compute_permutation_p(
-    clusters: ClusterCounts, place: int, figure: str, dataset: str, intervals: ClusterBootstrap
-) -> float | None:
-    """Two-sided p-value of equal BAcc, or equal bias, on the claims that both scored; None where it
-    is undefined."""
-    inside = clusters.group == place
-    counts, times = clusters.counts[inside].reshape(-1, 2, 2, 2), clusters.times[inside]
-    # By label: a says 1 and b says 0, less the reverse.
-    gains = counts[:, :, 1, 0] - counts[:, :, 0, 1]
-    sizes = counts.sum((2, 3))
-    weights = np.array([-0.5, 0.5])
-    if figure == "bias":
-        gains, sizes, weights = (
-            gains.sum(1, keepdims=True),
-            sizes.sum(1, keepdims=True),
-            np.array([-1.0]),
-        )
-    seed = (intervals.seed, int(hash_texts(dataset, figure, "permutation"), 16))
-    return permutation_p(
-        gains, sizes, weights, seed, min(intervals.replicates, MOST_PERMUTATIONS), times
-    )
+    return rows + average_datasets(rows, alike, ["difference"], sizes)
 
 
 # ---- declaration
@@ -125,8 +89,7 @@ AUDIT = Audit(
     question="Is one evaluator better than another on the same claims?",
     formula=(
         "Difference = figure of the first evaluator − figure of the second, each over the claims"
-        " that it scored, with a paired interval. The CSV also has the p-value of a permutation"
-        " test, which is a different test from the one behind the interval."
+        " that it scored, with a paired interval."
     ),
     text=(
         "The comparison is paired. Since both evaluators judge the same claims, a difference can be"
@@ -153,15 +116,6 @@ AUDIT = Audit(
             _DIFFERENCE_DESCRIPTION + " (the interval is paired)",
             DISCORDANT,
             "points",
-        ),
-        "p_permutation": Column(
-            "p permutation",
-            "p",
-            "two-sided p-value of a studentised permutation test, which swaps the predictions of"
-            " the two evaluators cluster by cluster; it tests whether the figures are equal, not"
-            " whether the predictions are. Null for `__macro__`. Only in the CSV, since the"
-            " interval rests on another test",
-            shown=False,
         ),
     },
     options={

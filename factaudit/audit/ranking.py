@@ -10,7 +10,6 @@ import numpy as np
 from factaudit.arrays.figures import Figure, count_predictions
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.system_rankings import (
-    ORDER_NAMES,
     PAIR_DETECTION_POWER,
     PairTest,
     RankingCase,
@@ -19,7 +18,6 @@ from factaudit.arrays.system_rankings import (
     compare_orders,
     correlate_rates,
     count_reversed_pairs,
-    cross_tabulate_orders,
     list_ranking_cases,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
@@ -63,8 +61,7 @@ def compute_ranking_agreement(
     share of pairs that the labels themselves order; so much is the error_rate of a constant
     evaluator, for which all are equal), kendall_tau (tau-b) and pearson_r over the systems' error
     rates, detectable_10 (the share of pairs whose labels would show a difference of 10 points with
-    a power of at least 80 %), and the confusion of orders as ``labelled_lt_predicted_gt`` and so on
-    (numbers of pairs), the system with the lower labelled rate being the first of a pair.
+    a power of at least 80 %).
 
     test, correction: how pairs are ordered; ``z`` and ``none`` give VC's ordering error.
     error_rate and major_error_rate have ``_min`` and ``_max``: no way to score what is unscored
@@ -123,7 +120,6 @@ def _compare_systems(case: RankingCase, how: PairTest) -> Row:
     row |= compare_orders(*orders) | bound_order_errors(case, *orders, how)
     powers = labelled.compute_power(0.1, how)
     row["detectable_10"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
-    row |= cross_tabulate_orders(labelled.rates, *orders)
     return row | count_reversed_pairs(*case.clustered_errors, how.alpha)
 
 
@@ -306,17 +302,6 @@ _CLUSTERED_ORDERS_DESCRIPTION = (
     " test if there are few) with Holm's correction: by the labels; by both in the same order; by"
     " only one; by both in opposite order"
 )
-_CONFUSION_COLUMNS = {
-    f"labelled_{ORDER_NAMES[true]}_predicted_{ORDER_NAMES[said]}": Column(
-        f"labelled {ORDER_SYMBOLS[true]}, predicted {ORDER_SYMBOLS[said]}",
-        "count",
-        "number of pairs with this order by labels (first sign) and by predictions (second sign);"
-        " the system with the lower labelled rate comes first",
-        shown=False,
-    )
-    for true in ORDER_NAMES
-    for said in ORDER_NAMES
-}
 _PAIR_OPTIONS = {
     "levels": "`claim`, `response`",
     "alpha": "significance level of the tests",
@@ -447,7 +432,6 @@ _SUMMARY = Audit(
         "detectable_10": Column(
             "pairs with power for 10 points", "percent", _DETECTABLE_DESCRIPTION
         ),
-        **_CONFUSION_COLUMNS,
         "n_ordered": Column(
             "ordered by the labels", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False
         ),

@@ -49,10 +49,11 @@ if TYPE_CHECKING:
 @click.option(
     "--where",
     type=click.Choice(["memory", "duckdb"]),
+    default="memory",
+    show_default=True,
     help=(
-        "memory: read all of a Parquet file into memory; duckdb: compute in DuckDB without loading"
-        " the file, and skip the audits that need texts.  [default: duckdb above 10,000,000"
-        " verdicts]"
+        "duckdb: load Parquet files that are too large for memory with DuckDB, without the texts of"
+        " claims and documents, and leave out the audits that need them."
     ),
 )
 @click.option(
@@ -90,7 +91,7 @@ def audit_command(
     title: str,
     seed: int,
     replicates: int,
-    where: str | None,
+    where: str,
     limits: tuple[str, ...],
     label_rules: tuple[str, ...],
     split: str | None,
@@ -102,8 +103,7 @@ def audit_command(
     table of counts with the columns dataset, system, evaluator, n, labelled_error_rate and
     predicted_error_rate.
 
-    Tables that do not fit into memory can be Parquet files or
-    duckdb:///path.db?claims=TABLE&verdicts=TABLE.
+    Parquet files that do not fit into memory are read with --where duckdb.
     """
     from factaudit.datasets.input_tables import is_input_counts_file
     from factaudit.experiment.run import Experiment
@@ -112,9 +112,7 @@ def audit_command(
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
     given["decisions"] = dict(_parse_decision_limit_option(text) for text in limits)
     paths = [str(resolve_path(name)) for name in files]
-    if len(paths) == 1 and "://" in files[0]:
-        given["tables"] = files[0]
-    elif len(paths) == 1 and is_input_counts_file(Path(files[0]), mapping):
+    if len(paths) == 1 and is_input_counts_file(Path(files[0]), mapping):
         given["counts"] = paths[0]
     else:
         given["claims"], given["verdicts"] = paths[:1], paths[1:]

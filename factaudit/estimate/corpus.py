@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -88,14 +89,16 @@ def build_corpora(
     is_undecided = np.zeros(len(judgements.label), dtype=bool) if undecided is None else undecided
     is_partial = np.zeros(len(label), dtype=bool)
     if level == "response":
-        least, most = judgements.response_extremes((judgements.label >= 0) | is_undecided)
-        is_partial = least != most
-        has_error = judgements.response_extremes(judgements.label == 0)[1]
+        any_of = partial(judgements.reduce_responses, np.maximum)
+        least_of = partial(judgements.reduce_responses, np.minimum)
+        is_seen = (judgements.label >= 0) | is_undecided
+        is_partial = least_of(is_seen) != any_of(is_seen)
+        has_error = any_of(judgements.label == 0)
         label = np.where(has_error & ~is_partial, 0, label).astype(np.int8)
-        is_undecided = judgements.response_extremes(is_undecided)[1] & (label < 0) & ~is_partial
+        is_undecided = any_of(is_undecided) & (label < 0) & ~is_partial
         if stratum is not None:  # a response whose claims differ is a stratum of its own kind
-            least, most = judgements.response_extremes(stratum)
-            stratum = np.where(least == most, least, -1)
+            least = least_of(stratum)
+            stratum = np.where(least == any_of(stratum), least, -1)
     for number, dataset in enumerate(units.dataset_names):
         of_dataset = rows = np.flatnonzero(units.dataset_codes == number)
         has_system = units.claims["system"].iloc[rows].notna().to_numpy()

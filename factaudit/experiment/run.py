@@ -7,7 +7,6 @@ killed keeps what it had and continues from there.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from factaudit.arrays.duckdb_tables import (
-    DuckDBTables,
-    choose_duckdb_tables,
-    load_duckdb_judgements,
-)
+from factaudit.arrays.duckdb_tables import load_duckdb_judgements
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import EstimationResults
@@ -75,6 +70,17 @@ from factaudit.text.display_text import format_count
 
 #: Audits that read nothing but the texts of claims and documents, which DuckDB does not load.
 _AUDITS_OF_TEXTS = {"surface_bias", "chunking", "chunking_rates"}
+#: What only tables in memory allow.
+_STEPS_IN_MEMORY = (
+    "mapping",
+    "evaluators",
+    "perturb",
+    "estimate",
+    "annotations",
+    "label_rules",
+    "limit_documents",
+    "split",
+)
 #: The YAML blocks that belong to an engine, and the module of the engines, which has
 #: ``load_experiment``.
 _ENGINES = dict.fromkeys(("factscore", "dfactscore"), "factaudit.engines.runs")
@@ -88,43 +94,32 @@ class Experiment(ExperimentTablePaths):
     """
 
     counts: str | None = None
-    #: Claims and verdicts of any size in a database:
-    #: ``duckdb:///path.db?claims=TABLE&verdicts=TABLE``.
-    tables: str | None = None
-    #: Whether claims and verdicts are read as tables, or loaded by DuckDB without texts. None:
-    #: DuckDB if there are many.
-    where: Literal["memory", "duckdb"] | None = None
+    #: Whether claims and verdicts are read as tables, or loaded by DuckDB without their texts.
+    where: Literal["memory", "duckdb"] = "memory"
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: Error rates estimated from a few labels, in addition to the audits.
     estimate: EstimateSettings | None = None
 
     @model_validator(mode="after")
     def _check_one_input(self) -> Experiment:
-        if self.counts is None and self.tables is None and not self.claims:
-            raise ValueError("expected claims (or counts, or tables), found none")
-        if self.counts is not None and (
-            self.claims or self.verdicts or self.evaluators or self.tables
-        ):
+        if self.counts is None and not self.claims:
+            raise ValueError("expected claims (or counts), found none")
+        if self.counts is not None and (self.claims or self.verdicts or self.evaluators):
             raise ValueError(
                 "expected counts alone: there are no claims to judge, nor verdicts of them"
             )
-        if self.tables is not None and (self.claims or self.verdicts or self.evaluators):
-            raise ValueError("expected tables alone: they are claims and their verdicts")
         if self.perturb is not None and (self.verdicts or not self.evaluators):
             raise ValueError(
                 "perturb: expected evaluators, which judge the variants, and no files of verdicts"
             )
-        if self.limit_documents is not None and (self.where == "duckdb" or not self.claims):
+        if self.limit_documents is not None and not self.claims:
             raise ValueError("limit_documents: expected claims that are read into memory")
-        if (self.where == "duckdb" or self.tables is not None) and (
-            self.annotations or self.label_rules
-        ):
-            raise ValueError(
-                "expected labels in the claims: tables past memory are not labelled anew from"
-                " annotations"
-            )
-        if self.where == "duckdb" and self.evaluators:
-            raise ValueError("where: duckdb judges nothing")
+        if self.where == "duckdb":
+            for name in _STEPS_IN_MEMORY:
+                if getattr(self, name):
+                    raise ValueError(
+                        f"where: duckdb audits claims and verdicts as they are, found {name}"
+                    )
         return self
 
     def run_into(
@@ -141,24 +136,8 @@ class Experiment(ExperimentTablePaths):
         with RunFolder.open(out, [*self.sources, *named], overwrite=overwrite, say=say) as folder:
             if self.counts is not None:
                 return folder.finish(self, _audit_counts(self, self.counts, folder))
-            others = [
-                self.evaluators,
-                self.estimate,
-                self.audits,
-                self.annotations,
-                self.limit_documents,
-                self.split,
-            ]
-            tables = choose_duckdb_tables(
-                self.tables,
-                self.claims,
-                self.verdicts,
-                self.where,
-                any(map(bool, others)),
-                folder.say,
-            )
-            if tables is not None:
-                return folder.finish(self, _audit_duckdb_tables(self, tables, folder))
+            if self.where == "duckdb":
+                return folder.finish(self, _audit_duckdb_tables(self, folder))
             return _judge_and_audit_tables(self, evaluators, folder, progress)
 
     def estimate_cost(self) -> list[Row]:
@@ -173,8 +152,8 @@ class Experiment(ExperimentTablePaths):
     @property
     def sources(self) -> list[str]:
         """Everything that the experiment reads, as the YAML names it."""
-        single = [one for one in (self.counts, self.tables) if one is not None]
-        return [*single, *self.table_paths, *(self.estimate.files() if self.estimate else ())]
+        counts = [] if self.counts is None else [self.counts]
+        return [*counts, *self.table_paths, *(self.estimate.files() if self.estimate else ())]
 
 
 def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> RunSettings:
@@ -341,19 +320,21 @@ def _judge_and_audit_tables(
     return folder.finish(experiment, results, claim_browser=shown, provenance=provenance)
 
 
-def _audit_duckdb_tables(
-    experiment: Experiment, tables: DuckDBTables, folder: RunFolder
-) -> Results:
-    """The results for tables that DuckDB loads. Their texts are not read, and the tables are not
-    copied into the run folder."""
+def _audit_duckdb_tables(experiment: Experiment, folder: RunFolder) -> Results:
+    """The results for Parquet files that DuckDB loads: their texts are not read, and they are not
+    copied."""
     chosen = read_audit_names_and_options(experiment.audits)
     if experiment.audits is not None and (named := sorted(_AUDITS_OF_TEXTS & set(chosen))):
         raise UsageError(
             f"audit {named[0]!r} reads texts, which DuckDB does not load: run it with --where"
             " memory"
         )
-    check_run_spares_inputs(folder.path, tables.files)
-    judged = load_duckdb_judgements(tables, folder.work / "spill")
+    claims = [path for path in experiment.claims if isinstance(path, str)]
+    if len(claims) < len(experiment.claims) or not experiment.verdicts:
+        raise UsageError(
+            "where: duckdb reads Parquet files of claims and of verdicts, no other format"
+        )
+    judged = load_duckdb_judgements(claims, experiment.verdicts, folder.work / "spill")
     shutil.rmtree(folder.work / "spill", ignore_errors=True)
     folder.say(
         f"claims    {len(judged.claims):>9,} in"
@@ -361,14 +342,10 @@ def _audit_duckdb_tables(
     )
     n_verdicts = int((judged.status >= 0).sum())
     folder.say(f"verdicts  {n_verdicts:>9,} by {format_count(len(judged.evaluators), 'evaluator')}")
-    inputs = list_file_checksums(tables.files)
-    read = [sql for sql, _ in (*tables.claims, *tables.verdicts)]
-    digest = hash_texts(*read, *(row["checksum"] for row in inputs))
+    inputs = list_file_checksums(map(Path, [*claims, *experiment.verdicts]))
+    digest = hash_texts(*(row["checksum"] for row in inputs))
     joined = ComparisonTables(judged, digest, judged.evaluators)
     results = compare(joined, **experiment.compare_arguments, inputs=inputs)
-    if (estimator := experiment.estimate) is not None:
-        estimates = estimator.estimate(judged, None, experiment.seed, experiment.confidence)
-        results = _add_estimates(results, estimator, estimates)
     text = (
         "DuckDB loaded these tables without the texts of claims and documents. Audits that read"
         " them were left out."
@@ -420,9 +397,6 @@ def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experim
     counts = (
         None if experiment.counts is None else paths.resolve_file(experiment.counts, ("counts",))
     )
-    tables = experiment.tables and re.sub(
-        r"(?<=:///)[^?]*", lambda m: paths.resolve_path(m[0], ("tables",)), experiment.tables
-    )
     verdicts = paths.resolve_files(experiment.verdicts, "verdicts")
     annotations = paths.resolve_files(experiment.annotations, "annotations")
     evaluators = [
@@ -446,7 +420,6 @@ def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experim
             "data": paths.data,
             "claims": claims,
             "counts": counts,
-            "tables": tables,
             "verdicts": verdicts,
             "annotations": annotations,
             "evaluators": evaluators,

@@ -93,43 +93,32 @@ def spearman(x: np.ndarray, y: np.ndarray) -> Statistic:
     return Statistic(point, influence / len(x))
 
 
-def krippendorff_alpha(
-    values: np.ndarray, unit: np.ndarray, n_units: int, *, ordinal: bool = False
-) -> Statistic:
+def krippendorff_alpha(values: np.ndarray, unit: np.ndarray, n_units: int) -> Statistic:
     """Krippendorff's α (2011): 1 - observed / expected disagreement; the influence is that of each
     unit, (n_units,).
 
     values: (r,), all that raters gave; unit: int (r,), 0..n_units-1, what each was given to. A unit
-    with one value does
-    not count. Nominal: values are equal or not. Ordinal: the squared difference of midranks, which
-    is the grades between two, and half of those at both. Undefined where no unit has two values, or
-    all values are equal.
+    with one value does not count. Two values disagree by their squared difference: of labels 1 and
+    0 this is the nominal α, of other numbers the interval α. Undefined where no unit has two
+    values, or all values are equal.
 
-    >>> values, units = np.array([1, 1, 2, 3, 3, 3]), np.array([0, 0, 1, 1, 2, 2])
-    >>> found = krippendorff_alpha(values, units, 3, ordinal=True)
-    >>> round(found.point, 3)
-    0.778
+    >>> values, units = np.array([1, 1, 0, 1, 0, 0]), np.array([0, 0, 1, 1, 2, 2])
+    >>> round(krippendorff_alpha(values, units, 3).point, 3)
+    0.444
     """
     counts = np.bincount(unit, minlength=n_units)
     paired = counts[unit] > 1
     values, unit = values[paired], unit[paired]
-    ranks, codes = _midranks(values)
     n = len(values)
-    if not n or codes.max() == 0:
+    if not n or np.ptp(values) == 0:
         return Statistic.undefined(n_units)
-    points = ranks[:, None] if ordinal else np.eye(codes.max() + 1)[codes]
-    sums = np.stack([np.bincount(unit, column, n_units) for column in points.T], axis=1)
-    from_all = points - points.mean(0)
-    from_unit = points - (sums / np.maximum(counts, 1)[:, None])[unit]
-    pairs = 2 * counts / np.maximum(counts - 1, 1)
-    observed = pairs * np.bincount(unit, (from_unit**2).sum(1), n_units)
-    expected = 2 * np.bincount(unit, (from_all**2).sum(1), n_units)
+    means = np.bincount(unit, values, n_units) / np.maximum(counts, 1)
+    from_all, from_unit = values - values.mean(), values - means[unit]
+    pairs = counts / np.maximum(counts - 1, 1)
+    observed = pairs * np.bincount(unit, from_unit**2, n_units)
+    expected = np.bincount(unit, from_all**2, n_units)
     ratio, scale = observed.sum() / expected.sum(), (n - 1) / n / expected.sum()
-    moved = observed - ratio * expected
-    if ordinal:
-        by_rank = 2 * pairs[unit] * from_unit[:, 0] - ratio * 4 * from_all[:, 0]
-        moved += np.bincount(unit, _influence_through_ranks(by_rank, codes), n_units)
-    return Statistic(float(1 - (n - 1) / n * ratio), -scale * moved)
+    return Statistic(float(1 - (n - 1) / n * ratio), -scale * (observed - ratio * expected))
 
 
 def _midranks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,25 +1,15 @@
-"""Two-sided tests of equal proportions: of independent units, of clusters, and of two classifiers
-by permutation."""
+"""Two-sided tests of equal proportions, of independent units and of clusters."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import scipy
 
 from factaudit.stats.clustered_proportions import ClusteredProportions
-from factaudit.stats.distinct_rows import count_distinct_rows
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: With fewer errors, or fewer other units, expected of one system, the exact test is asked as well.
 FEWEST_EXPECTED_FOR_T_TEST = 5
-#: So many signs of a permutation at a time: they stay in the processor's cache.
-_BLOCK = 1 << 18
-#: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance
-#: that is 0 on paper (every cluster gains the same) is taken for this, so that all such
-#: permutations are equal.
-_ROUNDING = 1e-9
 
 
 def two_proportion_p(
@@ -144,74 +134,3 @@ def _pooled_t(
     variance = pooled * (1 - pooled) * (divide_or_undefined(1, n_a) + divide_or_undefined(1, n_b))
     distance = np.abs(rate_a - rate_b)
     return pooled, np.where(distance == 0, 0.0, divide_or_undefined(distance, np.sqrt(variance)))
-
-
-def permutation_p(
-    gains: np.ndarray,
-    sizes: np.ndarray,
-    weights: np.ndarray,
-    seed: Sequence[int],
-    replicates: int,
-    times: np.ndarray | None = None,
-) -> float | None:
-    """The p-value of "the sum over j of weights_j * (sum of gains_j / sum of sizes_j) is 0", of two
-    classifiers.
-
-    gains: whole (C, J), in each cluster by how many units a is right more often than b, in each
-    class; sizes: whole (C, J), its units of each class; weights: (J,); times: (C,), how many
-    clusters each row stands for (None: one). None where a class is empty, or there are fewer than
-    two clusters.
-
-    To swap the two classifiers' predictions in a cluster turns the sign of its gains. That the
-    *difference* exceeds those of random swaps is a test of "the two say the same", and rejects
-    because of TPR and TNR apart, even where balanced accuracy is equal. Divided by its linearised
-    standard error in each permutation the difference tests equal rates (Chung & Romano 2013; for
-    pairs Konietschke & Pauly 2014).
-
-    >>> gains = np.array([[1, 0], [0, 1], [2, 0], [0, -1], [1, 1], [1, 0], [0, 1], [1, 0]])
-    >>> permutation_p(gains, np.full((8, 2), 5), np.array([0.5, 0.5]), seed=[1], replicates=999)
-    0.052
-    """
-    kinds, times = count_distinct_rows(
-        np.concatenate([gains, sizes], axis=1).astype(np.int64), times
-    )
-    width = gains.shape[1]
-    gain, size = kinds[:, :width], kinds[:, width:]
-    total = times @ size
-    if times.sum() < 2 or (total == 0).any():
-        return None
-    per_claim = weights / total
-    scaled = gain @ per_claim  # what a cluster adds to the difference
-    if abs(times @ scaled) <= 1e-12 * (times @ np.abs(scaled)):
-        return 1.0  # no difference on paper: no replicate has less
-    square = times @ scaled**2  # a sign leaves a cluster's square as it is
-    products = (size * times[:, None]).T @ size
-    # What signs are summed with: gains, and each class's gains times each class's claims, all whole
-    # numbers.
-    stacked = np.concatenate(
-        [gain, (gain[:, :, None] * size[:, None, :]).reshape(len(gain), -1)], axis=1
-    )
-    whole = (times @ stacked).astype(np.float64)
-
-    def statistic(sums: np.ndarray) -> np.ndarray:
-        """(b, J + J * J) sums of the signed clusters -> (b,)."""
-        gained, sized = sums[:, :width], per_claim @ sums[:, width:].reshape(-1, width, width)
-        fitted = gained / total * per_claim  # what each claim of a class would add
-        variance = (
-            square
-            - 2 * (sized * fitted).sum(1)
-            + np.einsum("bj,jk,bk->b", fitted, products, fitted)
-        )
-        return np.abs(gained @ per_claim) / np.sqrt(np.maximum(variance, _ROUNDING * square))
-
-    # Sums in another order differ in the last bits: what is equal on paper must count as equal.
-    observed = statistic(whole[None])[0] * (1 - 1e-9)
-    random, extreme = np.random.default_rng(seed), 0
-    block = max(1, _BLOCK // len(times))
-    for start in range(0, replicates, block):
-        # Of each kind's clusters those with a plus; the others have a minus.
-        plus = random.binomial(times, 0.5, (min(block, replicates - start), len(times)))
-        extreme += int(
-            (statistic(2.0 * (plus.astype(np.float64) @ stacked) - whole) >= observed).sum()
-        )
-    return (1 + extreme) / (1 + replicates)
