@@ -218,8 +218,6 @@ def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
         str(files / "pages.jsonl"),
         "--llm",
         f"m:{model}",
-        "--set",
-        "logprobs=false",
     ]
     audits = "dfactscore" if command == "people" else "rates"
     figures = ["--set", "replicates=20", "--set", f"audits=[{audits}]", "--out", str(life / "out")]
@@ -350,7 +348,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         if not path.is_file() or name.startswith(".") or path.name in OF_CALLS:
             continue
         data = path.read_bytes()
-        if path.name in ("results.json", "summary.json"):
+        if path.name == "results.json":
             shown = json.loads(data)
             data = json.dumps(
                 {key: value for key, value in shown.items() if key not in OF_ONE_RUN}

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from factaudit.engines.responses import Response, make_response_id
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
 
@@ -51,16 +52,19 @@ class ScriptedLLM(LLMClient):
         return answer if isinstance(answer, ChatReply) else ChatReply("ok", answer, "stop")
 
 
-def make_models(
-    settings: type[Any], knowledge: Any, llm: ScriptedLLM | None, npm: Any = None, **given: Any
-) -> Any:
+def make_models(settings: type[Any], knowledge: Any, llm: ScriptedLLM | None, **given: Any) -> Any:
     """The pipeline of an engine with a model by script; ``given`` are settings."""
     from factaudit.engines.pipeline import Pipeline
     from factaudit.settings.yaml_file import check_yaml_settings
 
-    return Pipeline(
-        check_yaml_settings(settings, {"responses": ["-"], **given}), knowledge, llm, npm=npm
-    )
+    return Pipeline(check_yaml_settings(settings, {"responses": ["-"], **given}), knowledge, llm)
+
+
+def make_response(
+    topic: str, output: str, system: str | None = None, position: int = 0
+) -> Response:
+    """A response as a file without ids gives it."""
+    return Response(make_response_id(system, topic, output, position), topic, output, system)
 
 
 def find_facts_to_group(prompt: str) -> str | None:

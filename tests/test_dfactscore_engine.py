@@ -20,7 +20,7 @@ from factaudit.engines.passages import ScoredFacts
 from factaudit.engines.pipeline import DFactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import DFactScoreExperiment
-from factaudit.engines.score_rows import list_dfactscore_responses, make_merged_section
+from factaudit.engines.score_rows import ScoredBiography, make_merged_section, score_biographies
 from factaudit.errors import InputError, UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply
@@ -76,12 +76,12 @@ def score(
     scored = dfactscore(
         given, make_models(DFactScoreSettings, knowledge, ScriptedLLM(llm), **options)
     )
-    return scored, responses_of(scored)
+    return scored, [one.row for one in responses_of(scored)]
 
 
-def responses_of(scored: ScoredFacts) -> list[Row]:
+def responses_of(scored: ScoredFacts) -> list[ScoredBiography]:
     judged = Judgements.join(scored.claims, scored.verdicts)
-    return list_dfactscore_responses(judged, 0, "argmax", gamma=0, narrow=0.1)
+    return score_biographies(judged, "argmax", gamma=0, narrow=0.1)
 
 
 def audit(scored: ScoredFacts) -> Row:
@@ -95,12 +95,9 @@ def audit(scored: ScoredFacts) -> Row:
 def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer)
     scored = dfactscore(bios(MERGED), make_models(DFactScoreSettings, knowledge, llm))
-    (row,) = responses_of(scored)
+    ((row, *_),) = responses_of(scored)
     assert (row["factscore"], row["dfactscore"]) == (1.0, pytest.approx(2 / 3))
     assert (row["category"], row["merged"], row["n_elsewhere"]) == ("one bio, N entities", True, 1)
-    assert [fact["about"] for fact in row["facts"]] == ["Ann Lee (painter)"] * 2 + [
-        "Ann Lee (diver)"
-    ]
     # 3 sentences, 1 paragraph, 3 facts x 2 entities: nothing is asked twice.
     assert len(llm.requests) == len(set(llm.prompts)) == 3 + 1 + 6
     asked = [prompt for prompt in llm.prompts if "True or False?" in prompt]
@@ -129,12 +126,13 @@ def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: Topic
         return answer(prompt)
 
     text = "Ann Lee was born. Ann Lee painted. Ann Lee was born. Ann Lee was born. Ann Lee dived."
-    scored, (row,) = score(knowledge, answer_grouping, bios(text))
-    assert [(fact["text"], fact["group"]) for fact in row["facts"]] == [
-        ("Ann Lee was born.", 0),
-        ("Ann Lee painted.", 0),
-        ("Ann Lee was born.", 1),
-        ("Ann Lee dived.", 1),
+    scored, _ = score(knowledge, answer_grouping, bios(text))
+    facts = scored.claims.drop_duplicates("fact_id")
+    assert list(zip(facts["claim"], facts["group"], strict=True)) == [
+        ("Ann Lee was born.", "1"),
+        ("Ann Lee painted.", "1"),
+        ("Ann Lee was born.", "2"),
+        ("Ann Lee dived.", "2"),
     ]
     assert scored.notes == ["left out: 1 repeated facts"]
 
@@ -225,27 +223,13 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
     assert (whole["dfactscore_min"], whole["dfactscore_max"]) == (0.0, 1.0)
 
 
-def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(
-    knowledge: TopicLookup,
-) -> None:
-    def told(entity: str) -> list[Response]:
-        facts = (AtomicFact("Ann Lee was a painter.", group="a", entity=entity),)
-        return bios(
-            "Ann Lee was a painter.",
-            facts=facts,
-            candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"),
-        )
-
-    llm = ScriptedLLM(answer)
-    models = make_models(DFactScoreSettings, knowledge, llm, grouper="given", rule="given")
-    scored = dfactscore(told("Ann_Lee_(painter)"), models)
-    assert scored.claims["given_entity"].tolist() == ["Ann Lee (painter)"] * 2
-    asked = len(llm.prompts)
-    with pytest.raises(
-        UsageError, match=r"'r0': the given entity 'Ann Lee \(ghost\)' is not among its candidates"
-    ):
-        dfactscore(told("Ann Lee (ghost)"), models)
-    assert len(llm.prompts) == asked
+def test_a_given_entity_is_known_by_every_name_of_its_page(knowledge: TopicLookup) -> None:
+    facts = (AtomicFact("Ann Lee was a painter.", 1, group="a", entity="Ann_Lee_(painter)"),)
+    candidates = ("Ann_Lee_(painter)", "Ann Lee (diver)")
+    given = bios("Ann Lee was a painter.", facts=facts, candidates=candidates)
+    claims = score(knowledge, answer, given, grouper="given")[0].claims
+    assert claims["given_entity"].tolist() == ["Ann Lee (painter)"] * 2
+    assert claims["label"].isna().tolist() == [False, True]
 
 
 def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup) -> None:
@@ -307,24 +291,22 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
     }
     run(write(tmp_path / "bios.jsonl", line), tmp_path / "run")
     report = (tmp_path / "run" / "report.html").read_text()
-    assert 'class="person p0"' in report
     assert 'class="person p1"' in report
-    assert "somebody else" in report
+    assert 'class="person p0 other"' in report
     assert "<script>alert" not in report
 
 
-def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: TopicLookup) -> None:
-    _, rows = score(knowledge, answer, bios(MERGED))
-    section = make_merged_section(rows)
+def test_a_merged_paragraph_lists_people_with_their_facts(knowledge: TopicLookup) -> None:
+    models = make_models(DFactScoreSettings, knowledge, ScriptedLLM(answer))
+    scored = responses_of(dfactscore(bios(MERGED), models))
+    section = make_merged_section(scored)
     assert section is not None
     (item,) = section["merged"]
-    assert [(one["title"], one["n"], one["linked"]) for one in item["people"]] == [
-        ("Ann Lee (painter)", 2, True),
-        ("Ann Lee (diver)", 1, False),
-    ]
-    assert [one["person"] for one in item["sentences"]] == [0, 0, 1]
+    people = [(one["title"], one["n"]) for one in item["people"]]
+    assert people == [("Ann Lee (diver)", 1), ("Ann Lee (painter)", 2)]
+    assert [one["person"] for one in item["facts"]] == [1, 1, 0]
     assert [one["elsewhere"] for one in item["facts"]] == [False, False, True]
-    assert make_merged_section([{"merged": False}]) is None
+    assert make_merged_section([]) is None
 
 
 def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path) -> None:

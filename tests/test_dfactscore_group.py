@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -17,7 +14,7 @@ from factaudit.engines.grouping import (
     number_groups,
     split_groups,
 )
-from factaudit.errors import InputError
+from factaudit.engines.responses import AtomicFact, Response
 from factaudit.llm.chat_types import ChatReply
 
 FACTS = [
@@ -88,17 +85,15 @@ def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataOb
 
 def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
     shown = GroupingPrompt.load()
-    assert [len(groups) for _, _, groups in shown.examples] == [1, 3, 1, 3]
-    assert [text[:13] for text, *_ in shown.examples[:2]] == [
+    assert [len(groups) for groups in shown.examples.values()] == [1, 3, 1, 3]
+    assert [text[:13] for text in list(shown.examples)[:2]] == [
         "Park Chan-woo",
         "Gavin Hamilto",
     ]  # as Table 8 prints
 
 
 def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
-    shown = GroupingPrompt(
-        (("A. B.", ("A1.", "B1."), (("A1.",), ("B1.",))), ("C.", ("C1.",), (("C1.",),)))
-    )
+    shown = GroupingPrompt({"A. B.": [["A1."], ["B1."]], "C.": [["C1."]]})
     task = (
         "Next, refer to the paragraph again and see if it explicitly states that it contains the"
         " biographies of multiple individuals. If there are multiple biographies, split the"
@@ -115,23 +110,14 @@ def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
     assert shown.make_request("x", ["fact"] * 500).params["max_tokens"] > 4000
 
 
-def test_replaced_demonstrations_are_checked(tmp_path: Path) -> None:
-    file = tmp_path / "demos.json"
-    file.write_text(json.dumps({"A.": [["a", "b"], ["a", "- ===", "b"]]}))
-    assert GroupingPrompt.load(file).examples == (("A.", ("a", "b"), (("a",), ("b",))),)
-    for wrong in ('{"A.": [["a", "b"], ["a"]]}', "[]", "{", "{}", '{"A.": ["a"]}'):
-        file.write_text(wrong)
-        with pytest.raises(InputError, match=r"demos\.json"):
-            GroupingPrompt.load(file)
-
-
 TWO = "- " + "\n- ".join([*FACTS[:3], "===", *FACTS[3:]])
 
 
 def group(*replies: str | ChatReply) -> tuple[tuple[int, ...] | None, ScriptedLLM]:
     left = list(replies)
     llm = ScriptedLLM(lambda _: left.pop(0) if len(left) > 1 else left[0])
-    return ask_for_groups(llm, GroupingPrompt.load(), [("P.", FACTS)])[0], llm
+    given = Response("r", "N", "P.", facts=tuple(map(AtomicFact, FACTS)))
+    return ask_for_groups(llm, GroupingPrompt.load(), [given])[0], llm
 
 
 @pytest.mark.parametrize(
@@ -140,7 +126,6 @@ def group(*replies: str | ChatReply) -> tuple[tuple[int, ...] | None, ScriptedLL
         (TWO, (0, 0, 0, 1, 1), 1),
         ("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS), (0,) * 5, 1),
         (TWO.replace("- He is a luthier.\n", ""), (0, 0, 0, 1, 1), 1),
-        (ChatReply("ok", TWO + "\n- Let me", "length"), (0, 0, 0, 1, 1), 1),
         (ChatReply("ok", TWO[:60], "length"), None, 2),
         (ChatReply("error", error="gave up"), None, 1),
         (ChatReply("refused", "No."), None, 1),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_llm import ScriptedLLM, answer_two_facts, make_models
+from scripted_llm import ScriptedLLM, answer_two_facts, make_models, make_response
 
 import factaudit
 from factaudit import Claim, Verdict
@@ -18,7 +18,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.engines.factscore import factscore
 from factaudit.engines.passages import ScoredFacts
 from factaudit.engines.pipeline import FactScoreSettings, open_knowledge_source
-from factaudit.engines.responses import AtomicFact, Response, make_response, read_responses
+from factaudit.engines.responses import AtomicFact, Response, read_responses
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
@@ -72,7 +72,7 @@ def audit(scored: ScoredFacts, gamma: float = 0) -> Row:
 def test_the_calls_of_one_response_byte_for_byte(
     knowledge: TopicLookup, tmp_path: Path, decontextualize: bool
 ) -> None:
-    demos = write(tmp_path / "demons.json", {"She sang.": ["She sang."]})
+    demos = str(write(tmp_path / "demons.json", {"She sang.": ["She sang."]}))
     llm = ScriptedLLM(answer_two_facts)
     options = {"demos": demos, "decontextualize": decontextualize, "k": 2}
     score(knowledge, llm, "Ada won the Quill.", **options)
@@ -105,9 +105,8 @@ def test_the_calls_of_one_response_byte_for_byte(
 
 def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
     llm = ScriptedLLM(answer_two_facts)
-    scored = score(None, llm, "She won.", verifiers=["no-context"], logprobs=False)
+    scored = score(None, llm, "She won.", verifiers=["no-context"])
     assert llm.prompts[1:] == ["She won. True or False?", "She won indeed. True or False?"]
-    assert llm.requests[-1].params == {"temperature": 0.0, "max_tokens": 50}
     assert scored.verdicts["prediction"].tolist() == [1, 1]
 
 
@@ -152,20 +151,15 @@ def answer_seventy_facts(prompt: str) -> str:
     return "\n".join(f"- Fact {i}." for i in range(70)) if prompt.startswith("Please") else "True"
 
 
-def break_off(prompt: str) -> str | ChatReply:
-    return ChatReply("ok", "- It rain", "length") if prompt.startswith("Please") else "True"
-
-
 @pytest.mark.parametrize(
     ("output", "answer", "n_calls", "n_facts", "note"),
     [
         ("It rained. It rained.", answer_two_facts, 4, 2, "left out: 2 repeated facts"),
         ("It rained.", answer_seventy_facts, 51, 50, "left out: 20 facts beyond max_facts"),
-        ("It rained.", break_off, 1, 1, "left out: 1 last facts of replies that were cut off"),
         ("", answer_two_facts, 0, 0, None),
         ("Sure, here is her life.", answer_two_facts, 0, 0, "left out: 1 lines of layout or talk"),
     ],
-    ids=["repeated", "beyond the cap", "cut off", "empty", "talk"],
+    ids=["repeated", "beyond the cap", "empty", "talk"],
 )
 def test_what_is_left_out_of_a_text_is_said(
     knowledge: TopicLookup, output: str, answer: Any, n_calls: int, n_facts: int, note: str | None
@@ -270,8 +264,6 @@ def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLook
     assert own["rouge2"]["prediction"].tolist() == [1, 0, 0]
     assert own["rouge2"]["claim_id"].tolist() == scored.claims["claim_id"].tolist()
     assert own["always-no"]["prediction"].tolist() == [0, 0, 0]
-    strict = score_given(knowledge, made, verifiers=["rouge2"], irrelevant="unsupported")
-    assert strict.claims["label"].tolist() == [1, 0, 0]
 
 
 class Gate:
@@ -292,16 +284,16 @@ class Gate:
             )
 
 
-def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup) -> None:
+def test_the_nonparametric_probability_is_combined_by_and(
+    knowledge: TopicLookup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("factaudit.engines.pipeline.make_evaluator", lambda name, options: Gate())
     llm = ScriptedLLM(answer_two_facts)
-    scored = score(knowledge, llm, "It rained. It was wrong. It burned.", npm=Gate())
+    texts = "It rained. It was wrong. It burned."
+    scored = score(knowledge, llm, texts, verifiers=["retrieval+npm"])
     assert scored.verdicts["prediction"].tolist() == [1, 0, 0, 0, 1, 1]
-    assert scored.verdicts["raw"].tolist()[:3] == [
-        "True\n[npm 0.4000]",
-        "True\n[npm 0.2000]",
-        "False",
-    ]
-    assert scored.verdicts["raw"].iloc[4] == "True\n[npm undefined]"
+    assert scored.verdicts["raw"].tolist()[:3] == ["True\n[npm 0.4]", "True\n[npm 0.2]", "False"]
+    assert scored.verdicts["raw"].iloc[4] == "True\n[npm None]"
     assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted+npm"}
 
 
@@ -316,7 +308,6 @@ def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup
         ({"verifiers": ["rouge2", "rouge2"]}, "rouge2"),
         ({"gamma": -1}, "gamma: expected greater than or equal to 0"),
         ({"max_fact": 9}, "unknown key 'max_fact'"),
-        ({"verifiers": ["rouge2"], "npm": Gate()}, "nonparametric probability is combined with"),
     ],
 )
 def test_wrong_options_are_refused_at_once(
@@ -374,7 +365,7 @@ WRONG_LINES: list[tuple[list[object], str | None, str]] = [
     (
         [{"topic": "A", "output": "x", "facts": [{"text": "a", "label": "yes"}]}],
         None,
-        "column 'facts[0].label': expected 'S', 'NS' or 'IR', found 'yes'",
+        "column 'facts[0].label': expected 'S', 'NS', 'IR', 1 or 0, found 'yes'",
     ),
     (
         [{"topic": "A", "output": one, "response_id": "1"} for one in "xy"],

@@ -18,7 +18,6 @@ from factaudit.engines.decompose import (
 )
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.verifier import (
-    compute_true_probability,
     make_retrieval_prompt,
     parse_as_original,
     read_verification,
@@ -332,13 +331,12 @@ def test_token_probabilities_become_the_score() -> None:
         ChatReplyToken(" True", math.log(0.6), top),
         ChatReplyToken("False", 0.0),
     )
-    assert compute_true_probability(tokens, 1) == pytest.approx(0.7 / 0.9)
     assert read_verification(ChatReply("ok", "Answer True", tokens=tokens)).score == pytest.approx(
         0.7 / 0.9
     )
-    assert compute_true_probability((ChatReplyToken("False", math.log(0.9)),), 0) == 0
-    assert compute_true_probability(None, 1) is None
-    assert compute_true_probability((ChatReplyToken("Yes", 0.0, {"True": -1.0}),), 1) is None
+    only = (ChatReplyToken("False", math.log(0.9)),)
+    assert read_verification(ChatReply("ok", "False", tokens=only)).score == 0
+    assert read_verification(ChatReply("ok", "False")).score is None
 
 
 def test_a_score_never_contradicts_its_prediction() -> None:
@@ -361,14 +359,8 @@ def test_a_score_never_contradicts_its_prediction() -> None:
     drawn = read_verification(
         ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.3), unsure),))
     )
-    assert (drawn.prediction, drawn.score) == (1, None)
+    assert (drawn.prediction, drawn.score) == (1, 1)
     even = {"True": math.log(0.5), "False": math.log(0.5)}
-    assert (
-        read_verification(
-            ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.5), even),))
-        ).score
-        is None
-    )
     assert read_verification(
         ChatReply("ok", "False", tokens=(ChatReplyToken("False", math.log(0.5), even),))
     ).score == pytest.approx(0.5)
@@ -378,23 +370,17 @@ def test_a_score_never_contradicts_its_prediction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "original", "perplexity"),
+    ("output", "original"),
     [
-        ("I'm sorry, I do not know her.", True, False),
-        ("Could you provide more details?", True, False),
-        ("In 2016 she asked the club to provide more boats.", True, False),
-        ("I could not find any information [1] on her.", False, True),
-        ("Ada is a miller [1].\n\nThere is no information on her son.", False, False),
-        ("There are many. But there is no information on Ada.\n\nMore text.", False, True),
-        ("According to [1], the search results do not provide it", False, True),
-        ("", False, True),
-        ("\n\nAda is a miller.", False, True),
-        ("Ada is a miller.", False, False),
+        ("I'm sorry, I do not know her.", True),
+        ("Could you provide more details?", True),
+        ("In 2016 she asked the club to provide more boats.", True),
+        ("", False),
+        ("Ada is a miller.", False),
     ],
 )
-def test_the_originals_abstentions(output: str, original: bool, perplexity: bool) -> None:
+def test_the_originals_abstentions(output: str, original: bool) -> None:
     assert is_abstaining_response(output, "original") is original
-    assert is_abstaining_response(output, "perplexity_ai") is perplexity
     assert not is_abstaining_response(output, "none")
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_llm import ScriptedLLM
+from scripted_llm import ScriptedLLM, make_response
 
 from factaudit import Verdict, validate_verdicts
 from factaudit.engines import verifier
@@ -23,7 +23,7 @@ from factaudit.engines.decompose import (
 )
 from factaudit.engines.grouping import GroupingPrompt, ask_for_groups
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
-from factaudit.engines.responses import make_response
+from factaudit.engines.responses import AtomicFact, Response
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
@@ -265,7 +265,9 @@ def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> No
     assert all(len(fact) > 3 and "\n" not in fact for fact in facts)
     assert not (facts and says_none)
     llm = ScriptedLLM(lambda prompt: reply)
-    (groups,) = ask_for_groups(llm, GroupingPrompt.load(), [("P.", ["One fact.", "Two facts."])])
+    facts = (AtomicFact("One fact."), AtomicFact("Two facts."))
+    paragraph = Response("r", "N", "P.", facts=facts)
+    (groups,) = ask_for_groups(llm, GroupingPrompt.load(), [paragraph])
     assert groups in (None, (0, 0), (0, 1))
 
 

@@ -113,7 +113,6 @@ def test_variants_ask_what_they_share_once(
             "responses": str(texts),
             "knowledge": str(pages),
             "llm": fine | {"model": "coarse"},
-            "logprobs": False,
             "variants": {
                 "k": [1, 3, 5],
                 "retrieval": ["all"],
@@ -156,8 +155,6 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
             str(pages),
             "--llm",
             llm,
-            "--set",
-            "logprobs=false",
         ]
         line += ["--vary", "k=1,5", "--vary", "verifier=no-context,unigram"]
         code, screen, _ = call(*line, "--out", tmp_path / "run")

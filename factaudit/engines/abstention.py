@@ -12,25 +12,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.text.sentences import split_sentences
 from factaudit.text.stated_verdicts import strip_thoughts
 
-ABSTENTION_DETECTORS = ("declines", "original", "perplexity_ai", "none")
-
-_NO_ANSWER_PHRASES = tuple(
-    phrase.lower()
-    for phrase in (
-        "I could not find any information",
-        "The search results do not provide",
-        "There is no information",
-        "There are no search results",
-        "there are no provided search results",
-        "not provided in the search results",
-        "is not mentioned in the provided search results",
-        "There seems to be a mistake in the question",
-        "Not sources found",
-        "No sources found",
-        "Try a more general question",
-    )
-)
-
+ABSTENTION_DETECTORS = ("declines", "original", "none")
 
 _MODEST = r"(?:\w+\s+){0,2}?"
 _NOT_A_WORD_OF_THE_MODEL = re.compile(
@@ -92,21 +74,13 @@ def is_abstaining_response(output: str, detector: str = "declines") -> bool:
 
     ``declines``: it says that it cannot answer, or asks back, and then tells nothing; so does an
     empty one.
-    ``original``: it begins with "I'm sorry" or asks to "provide more". ``perplexity_ai``: the
-    original's other rule: without its citations, it begins with a phrase such as "I could not find
-    any information", or its first paragraph
-    holds one or is blank. ``none``: never. Raises `UsageError` for another detector.
+    ``original``: it begins with "I'm sorry" or asks to "provide more". ``none``: never.
+    Raises `UsageError` for another detector.
     """
     if detector == "declines":
         return _is_declining_response(output)
     if detector == "original":
         return output.startswith("I'm sorry") or "provide more" in output
-    if detector == "perplexity_ai":
-        text = re.sub(r"\s*\[\d+\]\s*", "", output)
-        if text.startswith("According to , "):
-            text = text.replace("According to , ", "According to the search results, ")
-        first = text.lower().split("\n\n")[0]
-        return not first.strip() or any(phrase in first for phrase in _NO_ANSWER_PHRASES)
     if detector == "none":
         return False
     raise UsageError(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from factaudit.engines.passages import Candidate
+from factaudit.engines.passages import Candidate, find_topic_page
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
 from factaudit.knowledge.docdb import KnowledgePage
@@ -32,59 +32,62 @@ def find_candidates(
     under the policy ``error``, `InputError` for names that nobody has and candidates without a
     page.
     """
-    unknown = [one.topic for one in responses if one.candidates is None]
-    titles: dict[str, list[str]] = {}
-    if unknown and knowledge is None:
-        raise UsageError(
-            "candidates are to be found: that needs a knowledge source (or give them, or docs)"
-        )
-    if knowledge is not None:
-        titles = (
-            find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
-            if unknown
-            else {}
-        )
-        # Under the policy `error`, a name that no page has is as bad as a candidate without a page.
-        lost = {name for name in unknown if not titles[name]}
-        for one in responses:
-            lost |= set(one.candidates or ()) - {title for title, _ in one.docs}
-        knowledge.check_topics(sorted(lost))
-    named, found, n_beyond = [], [], 0
+    titles = _find_titles(responses, knowledge)
+    n_beyond = sum(max(0, len(its) - max_candidates) for its in titles.values())
+    named, found = [], []
     for one in responses:
-        asked = list(one.candidates or ())
-        if one.candidates is None:
-            asked = titles[one.topic][:max_candidates]
-            n_beyond += len(titles[one.topic]) - len(asked)
         brought: dict[str, list[str]] = {}
         for title, text in one.docs:
             brought.setdefault(title, []).append(text)
-        # Two names may lead to one page, by a redirect.
+        asked = one.candidates
+        if asked is None:
+            asked = tuple(titles[one.topic][:max_candidates])
         pages = {
-            title: _find_page(title, brought.get(title, []), knowledge)
+            title: _find_page(title, brought.get(title, ()), knowledge)
             for title in (*asked, *brought)
         }
         people: dict[str | None, Candidate] = {}
-        for page in pages.values():
+        for page in pages.values():  # two names may lead to one page, by a redirect
             people.setdefault(page.title, page)
         nobody = Candidate(None, reason=f"no candidate entity: no page has the name {one.topic!r}")
         found.append([*people.values()] or [nobody])
-        facts = one.facts
-        if facts is not None:
-            entities = {title: page.title for title, page in pages.items()}
-            facts = tuple(
-                replace(fact, entity=entities.get(fact.entity or "", fact.entity)) for fact in facts
-            )
-        named.append(replace(one, facts=facts))
+        if one.facts is not None:
+            facts = [
+                replace(fact, entity=pages[fact.entity].title) if fact.entity in pages else fact
+                for fact in one.facts
+            ]
+            one = replace(one, facts=tuple(facts))
+        named.append(one)
     return named, found, n_beyond
+
+
+def _find_titles(
+    responses: Sequence[Response], knowledge: TopicLookup | None
+) -> dict[str, list[str]]:
+    """By name the titles of its pages, for the responses that name no candidates."""
+    unknown = [one.topic for one in responses if one.candidates is None]
+    if knowledge is None:
+        if unknown:
+            raise UsageError(
+                "candidates are to be found: that needs a knowledge source (or give them, or docs)"
+            )
+        return {}
+    titles = {}
+    if unknown:
+        titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
+    # Under the policy `error`, a name that no page has is as bad as a candidate without a page.
+    lost = {name for name in unknown if not titles[name]}
+    for one in responses:
+        lost |= set(one.candidates or ()) - {title for title, _ in one.docs}
+    knowledge.check_topics(sorted(lost))
+    return titles
 
 
 def _find_page(title: str, brought: Sequence[str], knowledge: TopicLookup | None) -> Candidate:
     """A candidate with its page: the knowledge source's, else what came with the response."""
-    page: KnowledgePage | None = None
-    status, reason = "skipped", f"no document {title!r} came with the biography"
-    if knowledge is not None:
-        page, status, why = knowledge.find_page(title)
-        reason = why or reason
-    if page is None and brought:
-        page = KnowledgePage(title, tuple(dict.fromkeys(brought)))
-    return Candidate(title, None, status, reason) if page is None else Candidate(page.title, page)
+    found = find_topic_page(title, knowledge)
+    if found.page is None and brought:
+        return Candidate(title, KnowledgePage(title, tuple(dict.fromkeys(brought))))
+    if knowledge is None:
+        return Candidate(title, reason=f"no document {title!r} came with the biography")
+    return found if found.page is not None else found._replace(title=title)

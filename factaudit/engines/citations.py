@@ -11,7 +11,7 @@ as in ALCE (where ``[0]``, though, is the last document). Recall and precision a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,12 @@ from typing import Any
 import pandas as pd
 
 from factaudit.audit.core.result_rows import Row
+from factaudit.engines.passages import validate_any_verdicts
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import NamedEvaluator, judge, make_named_evaluator
 from factaudit.signature import hash_texts
-from factaudit.tables import merge_verdict_tables, validate_claims, validate_verdicts
+from factaudit.tables import validate_claims
 from factaudit.text.sentences import split_sentences
 
 #: Citations of a sentence beyond this are not looked at (ALCE's ``at_most_citations``).
@@ -58,26 +59,56 @@ def parse_cited_sentences(output: str, n_docs: int) -> list[CitedSentence]:
     """The sentences of an output with their citations ``[1]`` .. ``[n_docs]``; what is left of
     brackets is malformed.
 
-    >>> first = parse_cited_sentences("He sang [1][9]. He died.", 2)[0]
-    >>> first.text, first.doc_numbers, first.malformed_citations, first.cites_absent_doc
-    ('He sang.', (0,), ('[9]',), True)
+    >>> parse_cited_sentences("He sang [1][9]. He died.", 2)[0].malformed_citations
+    ('[9]',)
     """
     found = []
     for sentence in split_sentences(output):
-        numbers = [
-            int(number)
-            for group in _CITATION.findall(sentence)
-            for number in re.findall(r"\d+", group)
-        ]
-        absent = [f"[{number}]" for number in numbers if not 1 <= number <= n_docs]
+        numbers = [int(one) for one in re.findall(r"\d+", " ".join(_CITATION.findall(sentence)))]
+        cited = dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n_docs)
+        absent = [f"[{number}]" for number in numbers if number - 1 not in cited]
         wrong = [*absent, *(match.group() for match in _MALFORMED.finditer(sentence))]
-        cited = tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= n_docs))[
-            :MAX_CITATIONS
-        ]
-        found.append(
-            CitedSentence(_CITATION.sub("", sentence).strip(), cited, tuple(wrong), bool(absent))
-        )
+        text, docs = _CITATION.sub("", sentence).strip(), tuple(cited)[:MAX_CITATIONS]
+        found.append(CitedSentence(text, docs, tuple(wrong), bool(absent)))
     return found
+
+
+@dataclass(frozen=True)
+class _CitedSet:
+    """A sentence of a response with some of the documents."""
+
+    response: Response
+    number: int
+    sentence: CitedSentence
+    docs: tuple[int, ...]
+
+    def make_claim(self) -> Row:
+        """As a row of the claims table."""
+        fact = f"{self.response.response_id}.{self.number}"
+        texts = [self.response.docs[one] for one in self.docs]
+        return {
+            **_name_response(self.response),
+            "claim_id": f"{fact}.{hash_texts(*map(str, self.docs), length=8)}",
+            "fact_id": fact,
+            "claim": self.sentence.text,
+            "doc": "\n".join(f"Title: {title}\n{text}" for title, text in texts) or None,
+            "cited": ",".join(str(one + 1) for one in self.docs) or None,
+            "malformed": "; ".join(self.sentence.malformed_citations) or None,
+        }
+
+
+def _name_response(response: Response) -> Row:
+    """As a row of a response without a sentence."""
+    return {
+        "claim_id": f"{response.response_id}.-",
+        "dataset": CITATIONS_DATASET,
+        "system": response.system,
+        "response_id": response.response_id,
+        "topic": response.topic,
+        "claim": None,
+        "cited": None,
+        "malformed": None,
+    }
 
 
 def judge_citations(
@@ -97,114 +128,49 @@ def judge_citations(
     Judging goes in three steps, so that nothing is asked in vain: whole citation sets, the single
     documents of the sets that passed, the sets without a document that does not suffice.
     """
-    named = evaluator if isinstance(evaluator, NamedEvaluator) else make_named_evaluator(evaluator)
-    rows, uncited = [], []
-    wholes: list[_CitedSet] = []
-    for response in (one for one in responses if one.docs):
+    named = evaluator
+    if not isinstance(named, NamedEvaluator):
+        named = make_named_evaluator(named)
+    rows, told, wholes = [], [], []
+    for response in responses:
+        if not response.docs:
+            continue
         sentences = parse_cited_sentences(response.output, len(response.docs))
         if not sentences:
-            rows.append(
-                _name_response(response) | {"claim_id": f"{response.response_id}.-", "abstained": 1}
-            )
+            rows.append(_name_response(response) | {"abstained": 1})
         for number, sentence in enumerate(sentences):
             one = _CitedSet(response, number, sentence, sentence.doc_numbers)
             if sentence.doc_numbers and not sentence.cites_absent_doc:
                 wholes.append(one)
-            else:
-                uncited.append(replace(one, docs=()).make_claim())
-    # Not a judgement, but the evaluator's all the same: without any there would be nobody to have a
-    # recall of 0.
-    told = {"evaluator": named.name, "prediction": 0, "raw": "cites no document that there is"}
-    tables = (
-        [
-            validate_verdicts(
-                pd.DataFrame([{"claim_id": row["claim_id"], **told} for row in uncited])
-            )
-        ]
-        if uncited
-        else []
-    )
-    rows += uncited
+                continue
+            rows.append(replace(one, docs=()).make_claim())
+            # Not a judgement, but the evaluator's all the same: without any there would be nobody
+            # to have a recall of 0.
+            uncited = {"evaluator": named.name, "prediction": 0, "raw": "cites no document"}
+            told.append({"claim_id": rows[-1]["claim_id"], **uncited})
+    tables = [pd.DataFrame(told, columns=["claim_id", "evaluator", "prediction", "raw"])]
+    verdict: dict[_CitedSet, Any] = {}
 
-    def ask(sets: Sequence[_CitedSet]) -> list[int | None]:
-        if not sets:
-            return []
-        asked = [one.make_claim() for one in sets]
-        rows.extend(asked)
-        tables.append(
-            judge(validate_claims(pd.DataFrame(asked)), [named], journal=journal, progress=progress)
-        )
-        return [None if pd.isna(one) else int(one) for one in tables[-1]["prediction"]]
+    def ask(sets: Iterable[_CitedSet]) -> None:
+        """Judge the sets that were not judged yet."""
+        new = [one for one in dict.fromkeys(sets) if one not in verdict]
+        if new:
+            claims = [one.make_claim() for one in new]
+            table = validate_claims(pd.DataFrame(claims))
+            tables.append(judge(table, [named], journal=journal, progress=progress))
+            verdict.update(zip(new, tables[-1]["prediction"].fillna(-1), strict=True))
+            rows.extend(claims)
 
-    passed = [
-        one
-        for one, said in zip(wholes, ask(wholes), strict=True)
-        if said == 1 and len(one.docs) > 1
-    ]
-    singles = [replace(one, docs=(doc,)) for one in passed for doc in one.docs]
-    sufficient = dict(zip((one.key for one in singles), ask(singles), strict=True))
-    rests = {}
+    ask(wholes)
+    passed = [one for one in wholes if verdict[one] == 1 and len(one.docs) > 1]
+    ask(replace(one, docs=(doc,)) for one in passed for doc in one.docs)
+    rests = []
     for one in passed:
         for doc in one.docs:
-            rest = replace(one, docs=tuple(other for other in one.docs if other != doc))
-            if sufficient[replace(one, docs=(doc,)).key] != 1 and rest.key not in sufficient:
-                rests[rest.key] = rest
-    ask(list(rests.values()))
+            if verdict[replace(one, docs=(doc,))] != 1:
+                others = tuple(other for other in one.docs if other != doc)
+                rests.append(replace(one, docs=others))
+    ask(rests)
     if not rows:
         raise UsageError("no response has documents (docs) by which its citations could be judged")
-    columns = dict.fromkeys(
-        [
-            "claim_id",
-            "dataset",
-            "claim",
-            "cited",
-            "malformed",
-            *(key for row in rows for key in row),
-        ]
-    )
-    verdicts = (
-        merge_verdict_tables(tables)
-        if tables
-        else validate_verdicts(pd.DataFrame([_NO_VERDICT])).iloc[:0]
-    )
-    return validate_claims(pd.DataFrame(rows, columns=list(columns))), verdicts
-
-
-_NO_VERDICT = {"claim_id": "-", "evaluator": "-", "prediction": 0}
-
-
-@dataclass(frozen=True)
-class _CitedSet:
-    """A sentence of a response with some of the documents, as a claim."""
-
-    response: Response
-    number: int
-    sentence: CitedSentence
-    docs: tuple[int, ...]
-
-    @property
-    def key(self) -> tuple[str, int, tuple[int, ...]]:
-        return self.response.response_id, self.number, self.docs
-
-    def make_claim(self) -> Row:
-        """As a row of the claims table."""
-        fact = f"{self.response.response_id}.{self.number}"
-        texts = [self.response.docs[one] for one in self.docs]
-        return {
-            "claim_id": f"{fact}.{hash_texts(*map(str, self.docs), length=8)}",
-            **_name_response(self.response),
-            "fact_id": fact,
-            "claim": self.sentence.text,
-            "doc": "\n".join(f"Title: {title}\n{text}" for title, text in texts) or None,
-            "cited": ",".join(str(one + 1) for one in self.docs) or None,
-            "malformed": "; ".join(self.sentence.malformed_citations) or None,
-        }
-
-
-def _name_response(response: Response) -> Row:
-    return {
-        "dataset": CITATIONS_DATASET,
-        "system": response.system,
-        "response_id": response.response_id,
-        "topic": response.topic,
-    }
+    return validate_claims(pd.DataFrame(rows)), validate_any_verdicts(pd.concat(tables))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from factaudit.knowledge.retrieval import Bm25Index
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
-from factaudit.llm.reply import CUT_OFF_FINISH_REASONS, extract_llm_answer
+from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.markdown import split_markdown_lines
@@ -47,10 +47,7 @@ _DECONTEXTUALIZATION_TASK = (
     " or noun instead of a pronoun"
 )
 #: What is left out of a response's sentences and facts, in the words of the run's notes.
-LAYOUT, BROKEN_OFF = (
-    "lines of layout or talk",
-    "last facts of replies that were cut off at their limit of tokens",
-)
+LAYOUT = "lines of layout or talk"
 REPEATED, BEYOND_MAX = "repeated facts", "facts beyond max_facts"
 
 
@@ -210,72 +207,53 @@ def decompose(
     split = [split_response(one.output) for one in responses]
     left_out = Counter({LAYOUT: sum(n for _, n in split)})
     sentences = {
-        (at, s): text for at, (texts, _) in enumerate(split) for s, text in enumerate(texts)
+        (at, n): text for at, (texts, _) in enumerate(split) for n, text in enumerate(texts)
     }
-    found: dict[tuple[int, int], list[AtomicFact]] = {}
     replies = ask_all(
         llm, ((place, prompt.make_request(text)) for place, text in sentences.items())
     )
+    found: dict[tuple[int, int], list[AtomicFact]] = {}
     for place, reply in progress_bar(
         "sentences decomposed", "call", len(sentences), of=replies, shown=progress
     ):
         found[place] = read_decomposition(sentences[place], place[1], reply)
-        left_out[BROKEN_OFF] += reply.finish_reason in CUT_OFF_FINISH_REASONS
     made = []
     for at, (response, (texts, _)) in enumerate(zip(responses, split, strict=True)):
-        by_sentence = [found[at, s] for s in range(len(texts))]
-        facts = _select_facts(by_sentence, max_facts, unique_by_sentence, left_out)
+        seen: set[Any] = set()
+        facts: list[AtomicFact] = []
+        for fact in (fact for n in range(len(texts)) for fact in found[at, n]):
+            key = (fact.text, fact.sentence if unique_by_sentence else None)
+            if fact.failure is None and key in seen:
+                left_out[REPEATED] += 1
+            elif fact.failure is None and len(seen) >= max_facts:
+                left_out[BEYOND_MAX] += 1
+            else:
+                facts.append(fact)
+                seen |= {key} if fact.failure is None else set()
         made.append(replace(response, sentences=tuple(texts), facts=tuple(facts)))
     return made, left_out
 
 
-def _select_facts(
-    by_sentence: Sequence[Sequence[AtomicFact]],
-    max_facts: int,
-    unique_by_sentence: bool,
-    left_out: Counter[str],
-) -> Iterator[AtomicFact]:
-    """The facts of a response without repeated ones and those beyond the cap, which ``left_out``
-    counts."""
-    seen: set[str] = set()
-    n_facts = 0
-    for facts in by_sentence:
-        if unique_by_sentence:
-            seen = set()
-        for fact in facts:
-            if fact.failure is not None:
-                yield fact
-            elif fact.text in seen:
-                left_out[REPEATED] += 1
-            elif n_facts >= max_facts:
-                # It is not put among the seen, so that a second one beyond the cap counts as cut
-                # too.
-                left_out[BEYOND_MAX] += 1
-            else:
-                seen.add(fact.text)
-                n_facts += 1
-                yield fact
-
-
 def read_decomposition(sentence: str, number: int, reply: ChatReply) -> list[AtomicFact]:
-    """The facts of a reply. Where it broke off at its limit, the last line is none.
-
-    A reply that neither has facts nor says that there are none is ``unparsed``.
-    """
-    answer = extract_llm_answer(reply, is_whole=lambda text: "\n" in text.strip())
+    """The facts of a reply; one that neither has facts nor says that there are none is
+    ``unparsed``."""
+    answer = extract_llm_answer(reply)
     status, reason = answer.status, answer.error or reply.text
     if status == "ok":
-        is_cut = reply.finish_reason in CUT_OFF_FINISH_REASONS
-        facts, says_none = parse_reply_facts(
-            answer.text.rpartition("\n")[0] if is_cut else answer.text
-        )
+        facts, says_none = parse_reply_facts(answer.text)
         if facts or says_none:
             return [AtomicFact(fact, sentence=number) for fact in facts]
         status, reason = "unparsed", "no facts, and no word that there are none"
-    return [leave_undecomposed(sentence, number, status, reason)]
+    return [_leave_sentence(sentence, number, status, reason)]
 
 
-def leave_undecomposed(sentence: str, number: int, status: str, reason: str | None) -> AtomicFact:
-    """A sentence that stands for its facts."""
+def leave_undecomposed(response: Response, status: str, reason: str | None) -> Response:
+    """A response whose sentences stand for their facts."""
+    sentences = split_response(response.output)[0]
+    facts = [_leave_sentence(text, n, status, reason) for n, text in enumerate(sentences)]
+    return replace(response, sentences=tuple(sentences), facts=tuple(facts))
+
+
+def _leave_sentence(sentence: str, number: int, status: str, reason: str | None) -> AtomicFact:
     why = f"the sentence was not decomposed: {reason or status}"
     return AtomicFact(sentence, sentence=number, failure=status, reason=why)

@@ -5,24 +5,20 @@ true of somebody, and FActScore is high, but what the reader is told is not. `df
 through MF §4.1 and §5.1:
 
 1. *Atomic facts*, as in FActScore (`decontextualize` adds the words of MF's code). Equal facts of
-  two sentences stay:
-   they may be of two people.
+   two sentences stay: they may be of two people.
 2. *Fact groups.* A model is given the paragraph and its facts, with four demonstrations, and says
-  which facts a reader
-   takes to be about one person (`factaudit.engines.grouping`; App. C, Table 8). Of equal facts in a
-   group one is left.
+   which facts a reader takes to be about one person (`factaudit.engines.grouping`; App. C, Table
+   8). Of equal facts in a group one is left.
 3. *Candidates.* Everybody who is meant, maybe: the pages of the name
-  (`factaudit.engines.candidates`). From here on
-   there is a table of claims with a row per fact and person.
+   (`factaudit.engines.candidates`). From here on there is a table of claims with a row per fact and
+   person.
 4. *Verification.* Each fact is put to the page of each candidate, by the verifiers of FActScore.
-5. *Entity linking* (App. C.1). A group is linked to e* = argmax over the candidates e of 1/|A_i| Σ
-  [e supports a] over
-   the facts a of the group A_i (Eq. 1; `factaudit.arrays.support_matrix`). The Hungarian algorithm,
-   by which no entity has two groups, is the rule ``hungarian``.
+5. *Entity linking* (App. C.1). A group is linked to e* = argmax over the candidates e of 1/|A_i|
+   Σ [e supports a] over the facts a of the group A_i (Eq. 1; `factaudit.arrays.support_matrix`).
+   The Hungarian algorithm, by which no entity has two groups, is the rule ``hungarian``.
 6. *Score* (§4.1). D-FS(y) = 1/|A| Σ_i Σ_{a in A_i} [e*_i supports a]: the share of a response's
-  facts that the entity
-   of their group supports. Where any entity may support a fact it is FActScore
-   (`factaudit.arrays.biography_scores`). Of all responses it is the mean.
+   facts that the entity of their group supports. Where any entity may support a fact it is
+   FActScore (`factaudit.arrays.biography_scores`). Of all responses it is the mean.
 
 Steps 5 and 6 are arithmetic on the tables of claims and verdicts: the audits of
 `factaudit.audit.dfactscore`.
@@ -38,9 +34,9 @@ from pathlib import Path
 
 from factaudit.engines.candidates import find_candidates
 from factaudit.engines.decompose import REPEATED
-from factaudit.engines.factscore import find_facts, verify
+from factaudit.engines.factscore import find_facts, mark_abstentions, verify
 from factaudit.engines.grouping import ask_for_groups, number_groups
-from factaudit.engines.passages import Candidate, ScoredFacts, build_claims
+from factaudit.engines.passages import ScoredFacts, build_claims
 from factaudit.engines.pipeline import Pipeline
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
@@ -67,29 +63,27 @@ def dfactscore(
         raise UsageError("the grouper 'given' needs biographies with facts and their groups")
     # 3. Candidates. They cost nothing, and what is missing is said before anything is paid for.
     named, people, n_beyond = find_candidates(responses, models.knowledge, settings.max_candidates)
-    if settings.rule == "given":
-        _check_given_entities(named, people)
     # 1. Atomic facts, of the texts without citations
     texts = [replace(one, output=_CITATION.sub("", one.output)) for one in named]
-    decomposed, left_out = find_facts(texts, models, unique_by_sentence=True, progress=progress)
+    texts = mark_abstentions(texts, models)
+    facts, left_out = find_facts(texts, models, unique_by_sentence=True, progress=progress)
     # 2. Fact groups
-    grouped = group_facts(decomposed, models, progress)
-    kept = [
-        one if given.facts is not None else _remove_repeated_facts(one, left_out)
-        for one, given in zip(grouped, responses, strict=True)
-    ]
+    grouped = []
+    for one, its in zip(facts, group_facts(facts, models, progress), strict=True):
+        grouped.append(replace(one, groups=its))
+    for at, given in enumerate(responses):
+        if given.facts is None:
+            grouped[at] = _remove_repeated_facts(grouped[at], left_out)
     claims = build_claims(
-        kept,
+        grouped,
         people,
         models.retriever,
         left_out,
-        dataset=settings.dataset,
-        irrelevant=settings.irrelevant,
         by_person=True,
     )
     if n_beyond:
         claims.notes.append(f"left out: {n_beyond:,} pages of a name beyond max_candidates")
-    if n := sum(one.groups is None for one in kept):
+    if n := sum(one.groups is None for one in grouped):
         claims.notes.append(
             f"not grouped: the facts of {n:,} responses, as the model's replies could not be read"
         )
@@ -99,46 +93,28 @@ def dfactscore(
 
 def group_facts(
     responses: Sequence[Response], models: Pipeline, progress: bool = False
-) -> list[Response]:
-    """The responses with the group of each fact: as the LLM says, as given, or all in one."""
-    facts = [[fact.text for fact in one.facts or ()] for one in responses]
-    groups: Sequence[tuple[int, ...] | None]
+) -> Sequence[tuple[int, ...] | None]:
+    """The group of each fact of each response: as the LLM says, as given, or all in one."""
     if models.grouping_prompt is not None and models.llm is not None:
-        paragraphs = [(one.output, texts) for one, texts in zip(responses, facts, strict=True)]
-        groups = ask_for_groups(models.llm, models.grouping_prompt, paragraphs, progress)
-    elif models.settings.grouper == "given":
-        groups = [number_groups([fact.group for fact in one.facts or ()]) for one in responses]
-    else:
-        groups = [(0,) * len(texts) for texts in facts]
-    return [replace(one, groups=its) for one, its in zip(responses, groups, strict=True)]
+        return ask_for_groups(models.llm, models.grouping_prompt, responses, progress)
+    marks = [[fact.group for fact in one.facts or ()] for one in responses]
+    if models.settings.grouper == "one-group":
+        marks = [[None] * len(its) for its in marks]
+    return list(map(number_groups, marks))
 
 
 def _remove_repeated_facts(response: Response, left_out: Counter[str]) -> Response:
     """Without the facts that their group has already; a sentence that was not decomposed stays."""
-    facts, groups = response.facts or (), response.groups
-    if groups is None:
+    if response.groups is None:
         return response
-    seen: set[tuple[int, str]] = set()
-    kept = []
-    for number, fact in enumerate(facts):
-        place = groups[number], fact.text
-        if fact.failure is not None or place not in seen:
-            kept.append(number)
-        seen.add(place)
+    facts = response.facts or ()
+    first: dict[object, int] = {}
+    for at, (fact, group) in enumerate(zip(facts, response.groups, strict=True)):
+        first.setdefault((group, fact.text) if fact.failure is None else at, at)
+    kept = list(first.values())
     left_out[REPEATED] += len(facts) - len(kept)
     return replace(
-        response, facts=tuple(facts[n] for n in kept), groups=tuple(groups[n] for n in kept)
+        response,
+        facts=tuple(facts[at] for at in kept),
+        groups=tuple(response.groups[at] for at in kept),
     )
-
-
-def _check_given_entities(
-    responses: Sequence[Response], people: Sequence[Sequence[Candidate]]
-) -> None:
-    for response, candidates in zip(responses, people, strict=True):
-        titles = [one.title for one in candidates if one.title]
-        for fact in response.facts or ():
-            if fact.entity is not None and fact.entity not in titles:
-                raise UsageError(
-                    f"response {response.response_id!r}: the given entity {fact.entity!r} is not"
-                    f" among its candidates ({', '.join(titles) or 'none'})"
-                )

@@ -3,28 +3,25 @@
 `factscore` goes through the steps of the paper:
 
 1. *Atomic facts* (§3.1, A.2). A response is split into sentences, and a model splits each into
-  short sentences that
-   state one thing each; its prompt shows seven fixed demonstrations and the one that BM25 finds
-   nearest. Facts of up to three characters and repeated ones are left out, those beyond 50 cut
-   (`factaudit.engines.decompose`). A response that declines to answer has no facts
-   (`factaudit.engines.abstention`; §4.3).
+   short sentences that state one thing each; its prompt shows seven fixed demonstrations and the
+   one that BM25 finds nearest. Facts of up to three characters and repeated ones are left out,
+   those beyond 50 cut (`factaudit.engines.decompose`). A response that declines to answer has no
+   facts (`factaudit.engines.abstention`; §4.3).
 2. *Passages* (§4.1). Of the topic's page in the knowledge source, cut into passages of 256 tokens,
-  BM25 takes the k = 5
-   nearest to "TOPIC FACT" (`factaudit.engines.passages`, `factaudit.knowledge.retrieval`). After
-   this step there is an
-   ordinary table of claims: a fact is a claim, and its passages are the document.
+   BM25 takes the k = 5 nearest to "TOPIC FACT" (`factaudit.engines.passages`,
+   `factaudit.knowledge.retrieval`). After this step there is an ordinary table of claims: a fact is
+   a claim, and its passages are the document.
 3. *Verification* (§4.1). Each fact is put to an evaluator LM: with its passages ("Retrieve→LM"),
-  alone ("No-context
-   LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which may also check what
-   the LM finds true ("Retrieve→LM+NP"). Any other evaluator may verify as well. The LM is asked
-   "Answer the question about TOPIC based on the given context", then its passages, then "Input:
-   FACT True or False?" (`factaudit.engines.verifier`).
-4. *Score* (§3.1). f(y) of a response is the share of its facts that are supported, times exp(1 -
-  γ/n) where it has
-   fewer than γ = 10 facts (the paper's code). FActScore is the mean of f(y) over the responses that
-   did not abstain. This is arithmetic on the tables of claims and verdicts:
-   `factaudit.arrays.response_facts.score_response_facts` for a response, and the audit `factscore`
-   (`factaudit.audit.factscore`) over responses, with intervals.
+   alone ("No-context LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which
+   may also check what the LM finds true ("Retrieve→LM+NP", the verifier ``retrieval+npm``). Any
+   other evaluator may verify as well. The LM is asked "Answer the question about TOPIC based on the
+   given context", then its passages, then "Input: FACT True or False?"
+   (`factaudit.engines.verifier`).
+4. *Score* (§3.1). f(y) of a response is the share of its facts that are supported, times
+   exp(1 - γ/n) where it has fewer than γ = 10 facts (the paper's code). FActScore is the mean of
+   f(y) over the responses that did not abstain. This is arithmetic on the tables of claims and
+   verdicts: `factaudit.arrays.response_facts.score_response_facts` for a response, and the audit
+   `factscore` (`factaudit.audit.factscore`) over responses, with intervals.
 """
 
 from __future__ import annotations
@@ -41,20 +38,19 @@ from factaudit.engines.decompose import (
     decompose,
     leave_undecomposed,
     split_for_decomposition,
-    split_response,
 )
 from factaudit.engines.passages import (
     Candidate,
     FactClaims,
     ScoredFacts,
     build_claims,
-    find_topic_pages,
+    find_topic_page,
+    validate_any_verdicts,
 )
 from factaudit.engines.pipeline import Pipeline
 from factaudit.engines.responses import Response
-from factaudit.engines.verifier import AskedWherePossible, reads_pages
+from factaudit.engines.verifier import reads_pages
 from factaudit.evaluators.judging import judge
-from factaudit.tables import validate_verdicts
 
 
 def factscore(
@@ -75,62 +71,55 @@ def factscore(
     call.
     """
     models.check_can_decompose(responses)
-    responses = ask_for_topics(responses, models.llm)
+    responses = mark_abstentions(ask_for_topics(responses, models.llm), models)
+    topics = dict.fromkeys(one.topic for one in responses if not one.abstained)
     if models.knowledge:
-        models.knowledge.check_topics(one.topic for one in responses if one.abstained is not True)
-    speaking = [one.topic for one in responses if not models.abstains(one)]
-    pages = find_topic_pages(speaking, models.knowledge)
-    nowhere = Candidate(None, reason="no knowledge source")
-    page_of_topic = [pages.get(one.topic, nowhere) for one in responses]
+        models.knowledge.check_topics(topics)
+    pages = {topic: find_topic_page(topic, models.knowledge) for topic in topics}
+    page_of_topic = [pages.get(one.topic, Candidate(None)) for one in responses]
 
-    # 1. Atomic facts
-    known_pages = page_of_topic if models.knowledge else None
-    facts, left_out = find_facts(responses, models, pages=known_pages, progress=progress)
+    # 1. Atomic facts. Where there is no page, and all verifiers would read it, finding facts would
+    # be paid for in vain: each sentence stands for its facts, unscored.
+    known = list(responses)
+    for at, (one, page) in enumerate(zip(responses, page_of_topic, strict=True)):
+        if one.facts is None and page.page is None and models.knowledge and models.needs_pages:
+            known[at] = leave_undecomposed(one, page.status, page.reason)
+    facts, left_out = find_facts(known, models, progress=progress)
     # 2. Passages
-    settings = models.settings
     claims = build_claims(
         facts,
         [[page] for page in page_of_topic],
         models.retriever,
         left_out,
-        dataset=settings.dataset,
-        irrelevant=settings.irrelevant,
     )
     # 3. Verification; the score (4.) is arithmetic on these tables
     return ScoredFacts(claims.table, verify(claims, models, journal, progress), claims.notes)
+
+
+def mark_abstentions(responses: Sequence[Response], models: Pipeline) -> list[Response]:
+    """The responses, without facts where they abstain."""
+    found = []
+    for one in responses:
+        if models.abstains(one):
+            sentences = tuple(split_for_decomposition(one.output))
+            one = replace(one, abstained=True, facts=(), sentences=sentences)
+        found.append(one)
+    return found
 
 
 def find_facts(
     responses: Sequence[Response],
     models: Pipeline,
     *,
-    pages: Sequence[Candidate] | None = None,
     unique_by_sentence: bool = False,
     progress: bool = False,
 ) -> tuple[list[Response], Counter[str]]:
-    """The responses with their facts: given ones, or a model's; none where a response abstains. And
-    what was left out.
-
-    pages: of the topics. Where there is none, and all verifiers would read it, finding facts would
-    be paid for in vain: each sentence stands for its facts, unscored.
-    """
+    """The responses with their facts, given ones or a model's, and what was left out."""
     found = list(responses)
-    asked: dict[int, Response] = {}
+    asked = {at: one for at, one in enumerate(responses) if one.facts is None}
     for at, one in enumerate(responses):
-        if models.abstains(one):
-            sentences = tuple(split_for_decomposition(one.output))
-            found[at] = replace(one, abstained=True, facts=(), sentences=sentences)
-        elif one.facts is not None:
+        if at not in asked and one.sentences is None:
             found[at] = _place_given_facts(one)
-        elif pages is not None and pages[at].page is None and models.needs_pages:
-            sentences = tuple(split_response(one.output)[0])
-            _, _, status, reason = pages[at]
-            facts = tuple(
-                leave_undecomposed(text, n, status, reason) for n, text in enumerate(sentences)
-            )
-            found[at] = replace(one, facts=facts, sentences=sentences)
-        else:
-            asked[at] = one
     llm, left_out = models.decomposer or models.llm, Counter[str]()
     if asked and llm is not None:
         decomposed, left_out = decompose(
@@ -147,22 +136,21 @@ def find_facts(
 
 
 def _place_given_facts(response: Response) -> Response:
-    """A response with its facts' sentences: those of its file, the whole text where no fact names
-    one, else its own."""
+    """A response whose file has facts and no sentences: they are the text's, or, where no fact
+    names one, the whole text is the sentence of all."""
     facts = response.facts or ()
-    sentences = response.sentences
-    if not sentences:
-        is_whole = all(fact.sentence is None for fact in facts)
-        sentences = (
-            (response.output,) if is_whole else tuple(split_for_decomposition(response.output))
-        )
-    if len(sentences) == 1:
+    sentences = tuple(split_for_decomposition(response.output))
+    if len(sentences) == 1 or all(fact.sentence is None for fact in facts):
+        sentences = (response.output,)
         facts = tuple(replace(fact, sentence=0) for fact in facts)
     return replace(response, facts=facts, sentences=sentences)
 
 
 def verify(
-    claims: FactClaims, models: Pipeline, journal: str | Path | None = None, progress: bool = False
+    claims: FactClaims,
+    models: Pipeline,
+    journal: str | Path | None = None,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """A verdict per fact and verifier.
 
@@ -170,12 +158,15 @@ def verify(
     with the reason.
     """
     facts = claims.table[claims.table["claim"].notna()]
-    if facts.empty:
-        return validate_verdicts(
-            pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])
-        ).iloc[:0]
-    verifiers = []
+    tables = []
     for one in models.verifiers:
-        unasked = claims.undecomposed | (claims.without_page if reads_pages(one.evaluator) else {})
-        verifiers.append(replace(one, evaluator=AskedWherePossible(one.evaluator, unasked)))
-    return judge(facts, verifiers, journal=journal, progress=progress)
+        unasked = claims.unasked
+        if not reads_pages(one.evaluator):
+            unasked = unasked[unasked["is_undecomposed"]]
+        asked = facts[~facts["claim_id"].isin(unasked["claim_id"])]
+        told = unasked.drop(columns="is_undecomposed").assign(evaluator=one.name)
+        if len(asked):
+            judged = judge(asked, [one], journal=journal, progress=progress)
+            told = pd.concat([judged, told], ignore_index=True)
+        tables.append(told.set_index("claim_id").loc[facts["claim_id"]].reset_index())
+    return validate_any_verdicts(pd.concat(tables, ignore_index=True))

@@ -10,17 +10,13 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
-from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from factaudit.errors import InputError, Problem
-from factaudit.files import check_no_pipe, parse_json_file_text
+from factaudit.engines.responses import Response
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
@@ -44,18 +40,18 @@ MIN_FACT_SIMILARITY = 0.75
 #: MF's words, as Table 8 prints them.
 _PARAGRAPH_TASK = "Please breakdown the following sentence into independent facts: "
 _GROUPING_TASK = (
-    "Next, refer to the paragraph again and see if it explicitly states that it contains the"
-    " biographies of multiple individuals. If there are multiple biographies, split the independent"
-    ' facts from different biography using "====". If the paragraph does not contain multiple'
-    " biographies from different individuals, repeat the independent facts.\n"
+    "Next, refer to the paragraph again and see if it explicitly states that it contains the "
+    "biographies of multiple individuals. If there are multiple biographies, split the independent "
+    'facts from different biography using "====". If the paragraph does not contain multiple '
+    "biographies from different individuals, repeat the independent facts.\n"
 )
 #: What stands between two people in the demonstrations that Table 8 prints.
-_GROUP_SEPARATOR = "====="
+_GROUP_SEPARATOR = "- =====\n"
 #: Said to a model whose reply could not be read, once.
 _RETRY_MESSAGE = (
     "Your reply could not be read. Write the same facts again, unchanged, each on a line of its own"
-    ' that begins with "- ", and between the facts of one person and those of the next a line "-'
-    ' ===" and nothing else: no headings, no numbers, no comments. If the paragraph does not say'
+    ' that begins with "- ", and between the facts of one person and those of the next a line'
+    ' "- ===" and nothing else: no headings, no numbers, no comments. If the paragraph does not say'
     " that it tells of several people, write no such line."
 )
 _SEPARATOR_LINE = re.compile(r"(?:- ?)?={3,}")
@@ -71,48 +67,19 @@ def number_groups(marks: Sequence[Any]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(mark, len(numbers)) for mark in marks)
 
 
-# ---- the prompt
+# --------------------------------------------------------------------------------- the prompt
 
 
 @dataclass(frozen=True)
 class GroupingPrompt:
-    """Paragraphs with their facts, in order, and the same facts in groups."""
+    """examples: paragraphs with the groups of their facts, in the order of the facts."""
 
-    examples: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    examples: Mapping[str, Sequence[Sequence[str]]]
 
     @classmethod
-    def load(cls, path: str | Path | None = None) -> GroupingPrompt:
-        """Read a JSON object {paragraph: [[fact, ...], [fact, ..., "===", fact, ...]]}, MF's form;
-        by default our own.
-
-        Raises `InputError` where the file is missing or of another form.
-        """
-        source = Path(path) if path else files("factaudit.engines") / "group_demos.json"
-        check_no_pipe(str(source))
-        examples = []
-        try:
-            for text, (facts, lines) in parse_json_file_text(
-                source.read_text(encoding="utf-8")
-            ).items():
-                groups = [
-                    list(group)
-                    for is_group, group in groupby(lines, lambda line: "===" not in line)
-                    if is_group
-                ]
-                if not facts or Counter(facts) != Counter(
-                    fact for group in groups for fact in group
-                ):
-                    raise ValueError("the grouped facts are not the facts")
-                examples.append((text, tuple(facts), tuple(map(tuple, groups))))
-            if not examples:
-                raise ValueError("there is no demonstration")
-        except (OSError, ValueError, TypeError, AttributeError) as error:
-            message = (
-                'expected an object {paragraph: [[fact, ...], [fact, ..., "===", ...]]}'
-                f" ({error})"
-            )
-            raise InputError(str(source), [Problem(message)]) from None
-        return cls(tuple(examples))
+    def load(cls) -> GroupingPrompt:
+        """Two paragraphs of one person, as Table 8 prints them, and two of several people."""
+        return cls(json.loads((files("factaudit.engines") / "group_demos.json").read_text("utf-8")))
 
     @property
     def signature(self) -> str:
@@ -121,66 +88,61 @@ class GroupingPrompt:
 
     def make_text(self, paragraph: str, facts: Sequence[str]) -> str:
         """MF's prompt (Table 8): the demonstrations, then the paragraph with its facts."""
-        blocks = []
-        for text, given, groups in self.examples:
-            grouped = f"- {_GROUP_SEPARATOR}\n".join(map(_format_facts, groups))
-            blocks.append(_format_task(text, given) + grouped)
-        return "\n".join([*blocks, _format_task(paragraph, facts)])
+        text = ""
+        for shown, groups in self.examples.items():
+            listed = [_format_facts(group) for group in groups]
+            text += _format_task(shown, "".join(listed)) + _GROUP_SEPARATOR.join(listed) + "\n"
+        return text + _format_task(paragraph, _format_facts(facts))
 
     def make_request(self, paragraph: str, facts: Sequence[str]) -> ChatRequest:
         """The prompt as one user message, with room for all facts in the reply."""
         # A token is at least two characters of an English text, nearly always more.
         room = max(MIN_GROUPING_TOKENS, sum(map(len, facts)) // 2 + 8 * len(facts))
-        content = self.make_text(paragraph, facts)
-        return ChatRequest(
-            ({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": room}
-        )
+        message = {"role": "user", "content": self.make_text(paragraph, facts)}
+        return ChatRequest((message,), {"temperature": 0.0, "max_tokens": room})
 
 
 def _format_facts(facts: Sequence[str]) -> str:
     return "".join(f"- {fact}\n" for fact in facts)
 
 
-def _format_task(paragraph: str, facts: Sequence[str]) -> str:
-    return f"{_PARAGRAPH_TASK}{paragraph.strip()}\n{_format_facts(facts)}{_GROUPING_TASK}"
+def _format_task(paragraph: str, facts: str) -> str:
+    return f"{_PARAGRAPH_TASK}{paragraph.strip()}\n{facts}{_GROUPING_TASK}"
 
 
-# ---- asking, and replies
+# ------------------------------------------------------------------------- asking, and replies
 
 
 def ask_for_groups(
-    llm: LLMClient,
-    prompt: GroupingPrompt,
-    paragraphs: Sequence[tuple[str, Sequence[str]]],
-    progress: bool = False,
+    llm: LLMClient, prompt: GroupingPrompt, responses: Sequence[Response], progress: bool = False
 ) -> list[tuple[int, ...] | None]:
-    """The group of each fact of each paragraph, with one call, or a second one where the first
-    reply cannot be read.
+    """The group of each fact of each response, with one call, or a second one where the first reply
+    cannot be read.
 
     What cannot be read twice, or whose call fails, leaves the facts without groups (None): one
     group would be a claim about the text that nobody made. Where there is no fact, the model is not
     asked.
     """
-    found: list[tuple[int, ...] | None] = [() for _ in paragraphs]
+    facts = [[fact.text for fact in one.facts or ()] for one in responses]
+    found: list[tuple[int, ...] | None] = [() for _ in responses]
     requests = {
-        at: prompt.make_request(text, facts) for at, (text, facts) in enumerate(paragraphs) if facts
+        at: prompt.make_request(responses[at].output, its) for at, its in enumerate(facts) if its
     }
     for _ in range(2):
-        again = {}
+        unread = {}
         replies = ask_all(llm, requests.items())
         for at, reply in progress_bar(
             "facts grouped", "call", len(requests), of=replies, shown=progress
         ):
-            found[at] = read_groups(reply, paragraphs[at][1])
+            found[at] = read_groups(reply, facts[at])
             if found[at] is None and reply.status == "ok":
                 said = (
                     {"role": "assistant", "content": reply.text},
                     {"role": "user", "content": _RETRY_MESSAGE},
                 )
-                again[at] = ChatRequest((*requests[at].messages, *said), requests[at].params)
-        requests = again
-        if not again:
-            break
+                messages = (*requests[at].messages, *said)
+                unread[at] = ChatRequest(messages, requests[at].params)
+        requests = unread
     return found
 
 
@@ -188,18 +150,11 @@ def read_groups(reply: ChatReply, facts: Sequence[str]) -> tuple[int, ...] | Non
     """The group of each fact by a reply, numbered by first appearance; None where it cannot be
     read.
 
-    It cannot where it is in another layout, lacks more than half of the facts, broke off before
-    some of them, or has
+    It cannot where it is in another layout, broke off, lacks more than half of the facts, or has
     lines besides the facts and no separator: these may be headings that tell people apart. A fact
     that it lacks goes where the fact before it went.
     """
-
-    def has_all_facts(text: str) -> bool:
-        groups = split_groups(text)
-        return groups is not None and None not in match_facts(facts, groups)[0]
-
-    # A reply that was cut off after the last of the facts is whole.
-    answer = extract_llm_answer(reply, is_whole=has_all_facts)
+    answer = extract_llm_answer(reply)
     groups = split_groups(answer.text) if answer.status == "ok" else None
     if groups is None:
         return None
@@ -243,25 +198,20 @@ def match_facts(
     `MIN_FACT_SIMILARITY`.
     """
     found: list[int | None] = [None] * len(facts)
-    texts = list(map(_normalise, facts))
-    waiting: dict[str, list[int]] = {}
-    for at, text in enumerate(texts):
-        waiting.setdefault(text, []).append(at)
-    other_lines = []
-    for number, group in enumerate(groups):
-        for line in map(_normalise, group):
-            if waiting.get(line):
-                found[waiting[line].pop(0)] = number
-            elif line not in waiting:  # else it is repeated
-                other_lines.append((line, number))
-    n_invented = 0
-    for line, number in other_lines:
-        left = [text for text, places in waiting.items() if places]
-        near = get_close_matches(line, left, n=1, cutoff=MIN_FACT_SIMILARITY)
-        if near:
-            found[waiting[near[0]].pop(0)] = number
-        n_invented += not near
-    return found, n_invented
+    left = dict(enumerate(map(_normalise, facts)))
+    texts = set(left.values())
+    lines = [(number, _normalise(line)) for number, group in enumerate(groups) for line in group]
+    for similarity in (1.0, MIN_FACT_SIMILARITY):
+        others = []
+        for number, line in lines:
+            if near := get_close_matches(line, left.values(), n=1, cutoff=similarity):
+                at = next(at for at, text in left.items() if text == near[0])
+                found[at] = number
+                del left[at]
+            elif line not in texts:  # else it is repeated
+                others.append((number, line))
+        lines = others
+    return found, len(lines)
 
 
 def _normalise(text: str) -> str:

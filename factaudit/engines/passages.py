@@ -10,19 +10,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
-from factaudit.engines.responses import AtomicFact, Response
-from factaudit.evaluators.base import Verdict
+from factaudit.engines.responses import FACT_LABELS, AtomicFact, Response
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.signature import hash_texts
-from factaudit.tables import validate_claims
+from factaudit.tables import validate_claims, validate_verdicts
 
 #: What stands between two passages of a claim's document, the nearest first; a passage holds no
 #: blank line.
@@ -44,14 +43,16 @@ class Candidate(NamedTuple):
 
 @dataclass
 class FactClaims:
-    """The facts as a table of claims. undecomposed, without_page: by claim id the verdict where
-    there is no fact to ask about, or nothing to check it against. notes: what was left out, a line
-    each."""
+    """The facts as a table of claims.
+
+    unasked: the rows (claim_id, status, raw) of facts that nobody can be asked about, as there is
+    no page to check them against, or (``is_undecomposed``) as the fact is a sentence that was not
+    decomposed. notes: what was left out, a line each.
+    """
 
     table: pd.DataFrame
-    undecomposed: dict[str, Verdict] = field(default_factory=dict)
-    without_page: dict[str, Verdict] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    unasked: pd.DataFrame
+    notes: list[str]
 
 
 class ScoredFacts(NamedTuple):
@@ -62,15 +63,20 @@ class ScoredFacts(NamedTuple):
     notes: list[str]
 
 
-def find_topic_pages(topics: Iterable[str], knowledge: TopicLookup | None) -> dict[str, Candidate]:
-    """The page of each topic."""
+def validate_any_verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of verdicts, which may be of no fact at all."""
+    if len(table):
+        return validate_verdicts(table)
+    row = {"claim_id": "-", "evaluator": "-", "prediction": 1}
+    return validate_verdicts(pd.DataFrame([row])).iloc[:0]
+
+
+def find_topic_page(topic: str, knowledge: TopicLookup | None) -> Candidate:
+    """The page of a topic."""
     if knowledge is None:
-        return dict.fromkeys(topics, Candidate(None, reason="no knowledge source"))
-    found = {}
-    for topic in dict.fromkeys(topics):
-        page, status, reason = knowledge.find_page(topic)
-        found[topic] = Candidate(None if page is None else page.title, page, status, reason)
-    return found
+        return Candidate(None, reason="no knowledge source")
+    page, status, reason = knowledge.find_page(topic)
+    return Candidate(None if page is None else page.title, page, status, reason)
 
 
 def build_claims(
@@ -79,8 +85,6 @@ def build_claims(
     retriever: PassageRetriever,
     left_out: Counter[str],
     *,
-    dataset: str,
-    irrelevant: str = "exclude",
     by_person: bool = False,
 ) -> FactClaims:
     """A row per fact and candidate, with the candidate's nearest passages as the document.
@@ -97,88 +101,65 @@ def build_claims(
     groups and people.
     """
     rows: list[dict[str, Any]] = []
-    made = FactClaims(pd.DataFrame())
+    unasked: list[dict[str, Any]] = []
     for response, people in zip(responses, candidates, strict=True):
         shared: dict[str, Any] = {
-            "dataset": dataset,
+            "dataset": "biographies" if by_person else "factscore",
             "system": response.system,
             "response_id": response.response_id,
             "topic": response.topic,
             "response": " ".join(response.sentences or ()) or None,
             **dict(zip(HUMAN_FACT_COUNTS, response.human or (), strict=False)),
         }
-        facts = response.facts or ()
-        if not facts:
-            empty = {
-                "claim_id": f"{response.response_id}.-",
-                "abstained": int(response.abstained or False),
-            }
+        if not response.facts:
+            empty = {"claim_id": f"{response.response_id}.-", "abstained": int(response.abstains)}
             rows.append(shared | empty)
-        given = _list_given_entities(facts)
-        for number, fact in enumerate(facts):
+        subjects = _list_subjects(response.facts or ())
+        for number, fact in enumerate(response.facts or ()):
             fact_id = f"{response.response_id}.{number}"
-            shared["fact_id"], shared["claim"] = fact_id, fact.text
-            shared["sentence"] = (
-                None if fact.sentence is None else (response.sentences or ())[fact.sentence]
-            )
+            shared |= {"fact_id": fact_id, "claim": fact.text, "sentence": None}
+            if fact.sentence is not None and response.sentences:
+                shared["sentence"] = response.sentences[fact.sentence]
             for candidate in people:
                 row = shared | {"claim_id": fact_id, "doc_id": candidate.title}
-                row["label"] = fact.as_claim_label(irrelevant)
+                row["label"] = None if fact.label is None else FACT_LABELS[fact.label]
                 if by_person:
                     row |= {"entity": candidate.title, "given_entity": fact.entity}
-                    row["group"] = (
-                        None if response.groups is None else str(response.groups[number] + 1)
-                    )
+                    if response.groups is not None:
+                        row["group"] = str(response.groups[number] + 1)
                     if candidate.title is not None:
                         row["claim_id"] += f".{hash_texts(candidate.title, length=8)}"
-                    if len(people) > 1 and candidate.title != given[number]:
+                    if len(people) > 1 and candidate.title != subjects[fact.group]:
                         row["label"] = None
                 if fact.failure is not None:
                     row["undecomposed"] = 1
-                    made.undecomposed[row["claim_id"]] = Verdict(
-                        row["claim_id"], status=fact.failure, raw=fact.reason
-                    )
+                    unasked.append((row["claim_id"], fact.failure, fact.reason, True))
                 elif candidate.page is None:
-                    no_page = Verdict(
-                        row["claim_id"], status=candidate.status, raw=candidate.reason
-                    )
-                    made.without_page[row["claim_id"]] = no_page
+                    unasked.append((row["claim_id"], candidate.status, candidate.reason, False))
                 else:
-                    passages = retriever.retrieve(candidate.page, response.topic, fact.text)
-                    row["doc"] = PASSAGE_BREAK.join(_BLANK_LINES.sub("\n", one) for one in passages)
+                    found = retriever.retrieve(candidate.page, response.topic, fact.text)
+                    row["doc"] = PASSAGE_BREAK.join(_BLANK_LINES.sub("\n", one) for one in found)
                 rows.append(row)
     # A column that no row has is one of nulls all the same.
-    columns = dict.fromkeys(
-        ["claim_id", "dataset", "claim", "sentence", "doc", *(key for row in rows for key in row)]
-    )
-    made.table = validate_claims(pd.DataFrame(rows, columns=list(columns)))
-    made.notes = [f"left out: {n:,} {what}" for what, n in left_out.items() if n]
-    made.notes += _list_missing_pages(responses, candidates)
-    return made
+    table = pd.DataFrame(rows)
+    for name in ("claim", "sentence", "doc", "fact_id", *(("group",) if by_person else ())):
+        table[name] = table.get(name)
+    notes = [f"left out: {n:,} {what}" for what, n in left_out.items() if n]
+    reasons = [one.reason for people in candidates for one in people if one.reason]
+    missing = list(dict.fromkeys(reasons))
+    notes += missing[:MAX_TOLD_TOPICS]
+    if len(missing) > MAX_TOLD_TOPICS:
+        notes.append(f"no page for {len(missing) - MAX_TOLD_TOPICS:,} more topics")
+    columns = ["claim_id", "status", "raw", "is_undecomposed"]
+    told = pd.DataFrame(unasked, columns=columns).astype({"is_undecomposed": bool})
+    return FactClaims(validate_claims(table), told.assign(prediction=None), notes)
 
 
-def _list_given_entities(facts: Sequence[AtomicFact]) -> list[str | None]:
-    """By fact whom its group is about, where most of the group's facts say somebody."""
-    said: dict[str | None, list[str]] = {}
+def _list_subjects(facts: Iterable[AtomicFact]) -> dict[str | None, str | None]:
+    """Whom each group of facts is about: the one that most of its facts name."""
+    named: dict[str | None, Counter[str | None]] = {}
     for fact in facts:
-        said.setdefault(fact.group, []).extend([fact.entity] if fact.entity else [])
-    most = {group: max(names, key=names.count) if names else None for group, names in said.items()}
-    return [most[fact.group] for fact in facts]
-
-
-def _list_missing_pages(
-    responses: Sequence[Response], candidates: Sequence[Sequence[Candidate]]
-) -> list[str]:
-    reasons: dict[str, None] = {}
-    for response, people in zip(responses, candidates, strict=True):
-        if response.facts:
-            reasons |= dict.fromkeys(
-                one.reason for one in people if one.page is None and one.reason
-            )
-    missing = list(reasons)
-    more = (
-        [f"no page for {len(missing) - MAX_TOLD_TOPICS:,} more topics"]
-        if len(missing) > MAX_TOLD_TOPICS
-        else []
-    )
-    return [*missing[:MAX_TOLD_TOPICS], *more]
+        named.setdefault(fact.group, Counter()).update([fact.entity] if fact.entity else [])
+    return {
+        group: max(counts, key=counts.__getitem__, default=None) for group, counts in named.items()
+    }

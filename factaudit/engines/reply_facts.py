@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 #: Lines of a reply up to this many characters are no facts.
@@ -13,8 +12,6 @@ _LABEL = re.compile(
     r"^\**(?:(?:independent|atomic)\s+)?(?:fact|statement|claim)(?:\s*#?\d+)?\**\s*[:.)–—-]+\**\s+",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r'^["“](.*)["”],?$', re.DOTALL)
-_FACT_TAG = re.compile(r"</?(?:fact|claim|li)>", re.IGNORECASE)
 _FACT_ADJECTIVES = (
     r"(?:(?:independent|atomic|verifiable|factual|checkable|objective|specific|additional|other"
     r"|separate)\s+)*"
@@ -86,6 +83,7 @@ _CHATTER_AROUND_FACTS = re.compile(
 _LINE_WITHOUT_TEXT = re.compile(
     r"^(?:[\W_]*|```\w*|</?\w+>|#{1,6}\s.*|\*\*[^*]*\*\*:?|\|.*\||\|.*\|.*)$", re.DOTALL
 )
+_JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]")
 #: A base model goes on with another sentence of its own.
 _NEXT_TASK = re.compile(r"^\W*please\s+break\s?down\s+the\s+following\b", re.IGNORECASE)
 
@@ -131,21 +129,20 @@ def is_boilerplate_reply_sentence(sentence: str, is_first_sentence: bool = True)
 
 def parse_reply_facts(reply: str) -> tuple[list[str], bool]:
     """The facts of a reply, and whether it says that there are none; a reply that does neither
-    could not be read.
+    could not be read, nor one in JSON, as nobody asked for it.
 
     Facts are its lines without numbering, bullets and labels, if longer than `MIN_FACT_CHARACTERS`.
     What stands around the list ("Here are the facts:", "Note: ..."), headings, tables and
-    statements that there are no facts are no facts. A list in JSON is read as such. Duplicates are
-    kept: they are removed over the whole response.
+    statements that there are no facts are no facts. Duplicates are kept: they are removed over the
+    whole response.
     """
-    lines = _parse_json_reply_facts(reply)
     facts: list[str] = []
-    says_none = lines == []
-    for line in map(
-        str.strip, reply.split("\n") if lines is None else [f"- {one}" for one in lines]
-    ):
+    says_none = False
+    if _JSON.match(reply):
+        return facts, says_none
+    for line in map(str.strip, reply.split("\n")):
         fact = _BULLET.sub("", line, count=1)
-        bulleted = fact != line
+        is_bulleted = fact != line
         if _NEXT_TASK.match(line):
             if facts or says_none:
                 break
@@ -153,13 +150,11 @@ def parse_reply_facts(reply: str) -> tuple[list[str], bool]:
         if _NO_FACTS_STATEMENT.match(fact):
             says_none = True
             continue
-        fact = _remove_fact_markup(fact)
-        talk = not bulleted and (
-            _is_talk(_CHATTER_AROUND_FACTS, line) or _LINE_WITHOUT_TEXT.match(line)
-        )
-        if len(fact) > MIN_FACT_CHARACTERS and not (
-            talk or _is_talk(_NEVER_A_FACT, fact) or fact.endswith(":")
-        ):
+        fact = _LABEL.sub("", fact).replace("**", "").strip()
+        is_around = _is_talk(_CHATTER_AROUND_FACTS, line) or _LINE_WITHOUT_TEXT.match(line)
+        if _is_talk(_NEVER_A_FACT, fact) or fact.endswith(":") or (is_around and not is_bulleted):
+            continue
+        if len(fact) > MIN_FACT_CHARACTERS:
             facts.append(fact)
     return facts, says_none and not facts
 
@@ -168,26 +163,3 @@ def _is_talk(pattern: re.Pattern[str], line: str) -> bool:
     """Whether a line begins as talk, and not as the name of a work ("Let me know is a song")."""
     found = pattern.match(line)
     return found is not None and re.match(_NAMES_A_WORK, line[found.end() :]) is None
-
-
-def _remove_fact_markup(fact: str) -> str:
-    fact = _FACT_TAG.sub("", _LABEL.sub("", fact)).replace("**", "").strip()
-    quoted = _QUOTED.match(fact)
-    return quoted[1].strip() if quoted and not set(quoted[1]) & set('"“”') else fact
-
-
-def _parse_json_reply_facts(reply: str) -> list[str] | None:
-    """The texts of a reply that is a JSON list, or an object with one; None where it is not."""
-    text = re.sub(r"\A\s*```(?:json)?\s*|\s*```\s*\Z", "", reply).strip()
-    if not text.startswith(("[", "{")):
-        return None
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(data, dict):
-        lists = [value for value in data.values() if isinstance(value, list)]
-        data = lists[0] if len(lists) == 1 else None
-    if not isinstance(data, list) or not all(isinstance(one, str) for one in data):
-        return None
-    return [one.replace("\n", " ") for one in data]

@@ -21,8 +21,8 @@ from factaudit.tables import validate_claims, validate_verdicts
 #: What may be varied: the steps of the pipeline, not what is scored.
 VARIED_SETTINGS = (
     *("decomposer", "demos", "decontextualize", "max_facts", "abstain"),
-    *("knowledge", "retrieval", "retrieval_model", "k"),
-    *("llm", "verifier", "verifiers", "parser", "npm", "gamma"),
+    *("knowledge", "retrieval", "k"),
+    *("llm", "verifier", "verifiers", "parser", "gamma"),
 )
 #: The score's name among the evaluators of the tables of variants: what is varied is the whole
 #: pipeline.
@@ -36,29 +36,28 @@ def list_score_variants(block: Any) -> dict[str, Any]:
     Raises `UsageError` for settings that cannot be varied, values that they do not take, and two of
     one name.
     """
+    varied = getattr(block, "variants", {})
     found: dict[str, Any] = {}
-    for key, values in block.variants.items():
+    for key, values in varied.items():
         if key not in VARIED_SETTINGS:
-            raise UsageError(
-                f"variants: {key!r} cannot be varied{suggest_known_name(key, VARIED_SETTINGS)}"
-            )
+            known = suggest_known_name(key, VARIED_SETTINGS)
+            raise UsageError(f"variants: {key!r} cannot be varied{known}")
         field = "verifiers" if key == "verifier" else key
         for value in values:
             try:
-                chosen = getattr(
-                    type(block).model_validate({"responses": block.responses, key: value}), field
-                )
+                one = type(block).model_validate({"responses": block.responses, field: value})
             except ValidationError as error:
-                raise UsageError(
-                    f"variants: {key}: {error.errors()[0]['msg']}, found {value!r}"
-                ) from None
+                message = error.errors()[0]["msg"]
+                raise UsageError(f"variants: {key}: {message}, found {value!r}") from None
+            chosen = getattr(one, field)
             if chosen == getattr(block, field):
                 continue
-            name = f"{key}={Path(chosen).name if key in block.PATHS else _format_setting(chosen)}"
+            shown = Path(chosen).name if key in block.PATHS else _format_setting(chosen)
+            name = f"{key}={shown}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
             found[name] = block.model_copy(update={field: chosen, "variants": {}})
-    if block.variants and not found:
+    if varied and not found:
         raise UsageError("variants: all values are those of the base")
     return found
 
@@ -68,16 +67,12 @@ def _format_setting(value: Any) -> str:
         return "+".join(map(_format_setting, value))
     if isinstance(value, LLMSettings):
         return value.model
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         name, options = next(iter(value.items()))
         return f"{name}({', '.join(f'{key}={each}' for key, each in (options or {}).items())})"
-    return (
-        str(value).lower()
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def stack_variants(
@@ -87,16 +82,11 @@ def stack_variants(
     says of them."""
     claims, verdicts = [], []
     for name, (verifier, facts) in scored.items():
-        ids = {
-            key: facts.claims[key] + f"@{name}"
-            for key in ("claim_id", "fact_id")
-            if key in facts.claims
-        }
+        end = f"@{name}"
+        ids = {key: facts.claims[key] + end for key in ("claim_id", "fact_id")}
         claims.append(facts.claims.assign(**ids, doc=None, variant=name))
         mine = facts.verdicts[facts.verdicts["evaluator"] == verifier]
-        verdicts.append(mine.assign(claim_id=mine["claim_id"] + f"@{name}", evaluator=METRIC_NAME))
-    tables = [
-        pd.concat(parts, ignore_index=True).astype({"claim_id": object})
-        for parts in (claims, verdicts)
-    ]
+        ids = {"claim_id": mine["claim_id"] + end}
+        verdicts.append(mine.assign(**ids, evaluator=METRIC_NAME))
+    tables = [pd.concat(parts, ignore_index=True) for parts in (claims, verdicts)]
     return validate_claims(tables[0]), validate_verdicts(tables[1])

@@ -107,7 +107,6 @@ _RUN_FILES = (
         "variant_verdicts.parquet",
         "responses.jsonl",
         "citations.jsonl",
-        "summary.json",
     ),
     *("results.json", "report.html", EXPERIMENT_FILE, CLAIM_PAGE),
 )
