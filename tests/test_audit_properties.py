@@ -408,7 +408,7 @@ _OF_CHUNKS = [
     [
         ("surface_bias", _BY_OVERLAP, {"bins": 2}),
         ("covariates", _BY_OVERLAP, {}),
-        ("covariates", _BY_KIND, {"columns": ["kind", "number"], "min_labels": 2}),
+        ("covariates", _BY_KIND, {"columns": ["kind", "number"]}),
         ("chunking", _OF_CHUNKS, {"size": 3}),
     ],
 )
@@ -490,7 +490,7 @@ def test_a_missing_interval_is_told_by_its_own_cause():
     )
     assert (
         audits["differences"][0]["reason"]
-        == "no interval for difference: fewer than two clusters of a class"
+        == "no interval for difference: fewer than two clusters (of a class)"
     )
     lone = run(judged(of(label=lambda i: int(i > 0)), *EVALUATORS), names=["discrimination"])[
         "discrimination"

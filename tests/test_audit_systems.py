@@ -56,11 +56,11 @@ def test_orders_agree_with_statsmodels(correction):
             lower = errors_a[at - 1] / n_a < errors_b[at - 1] / n_b
             assert row[f"{kind}_order"] == ("=" if value >= 0.05 else "<" if lower else ">")
     summary = compute("ranking", table, levels=["claim"], test="z", correction=correction)[0]
-    assert summary["error_rate"] == pytest.approx(np.mean([row["error"] for row in pairs]))
-    assert summary["major_error_rate"] == pytest.approx(
-        np.mean([row["major_error"] for row in pairs])
-    )
-    assert any(row["major_error"] for row in pairs), "the case is meant to hold a reversed pair"
+    orders = [(row["labelled_order"], row["predicted_order"]) for row in pairs]
+    assert summary["error_rate"] == pytest.approx(np.mean([a != b for a, b in orders]))
+    reversed_pairs = [set(pair) == {"<", ">"} for pair in orders]
+    assert summary["major_error_rate"] == pytest.approx(np.mean(reversed_pairs))
+    assert any(reversed_pairs), "the case is meant to hold a reversed pair"
 
 
 def test_correlations_agree_with_scipy():

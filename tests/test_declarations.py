@@ -81,7 +81,7 @@ def make_rows(name: str) -> list[Row]:
 OPTIONS = {
     "chunking": {"size": 3},
     "chunking_rates": {"size": 3},
-    "covariates": {"columns": ["system"], "min_labels": 1},
+    "covariates": {"columns": ["system"]},
     "grades": {"scale": (0, 4)},
 }
 

@@ -286,7 +286,6 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
         ("ranking_pairs", "p_labelled", 0.04, "0.040"),
         ("ranking", "error_rate", 0, "0.0"),
         ("rates", "tpr", None, "–"),
-        ("ranking_pairs", "major_error", True, "yes"),
         ("rates", "dataset", "__macro__", "mean over data sets"),
     ],
 )

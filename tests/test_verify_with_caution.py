@@ -383,9 +383,7 @@ def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(
     text = [shared / "ragtruth/qa_test_text.jsonl"]
     found = convert("ragtruth-scores", [shared / "ragtruth/responses_test_scores.jsonl"], text=text)
     assert found.verdicts is not None
-    told = compare(
-        found.claims, found.verdicts, audits=["surface_bias", {"covariates": {"bins": 5}}]
-    )
+    told = compare(found.claims, found.verdicts, audits=["surface_bias", "covariates"])
     bins = [
         row
         for row in told.rows("surface_bias")

@@ -39,14 +39,12 @@ class Figure:
     """A figure of N groups: float64 (N,), NaN where undefined.
 
     bounds: what it could be, whatever the unscored claims are. interval: what other claims would
-    give. cause: str (N,), why there is no interval where that is another reason than too few
-    clusters; "" elsewhere.
+    give.
     """
 
     point: np.ndarray
     bounds: IntervalEnds | None = None
     interval: IntervalEnds | None = None
-    cause: np.ndarray | None = None
 
     @property
     def limits(self) -> IntervalEnds:
@@ -58,13 +56,6 @@ class Figure:
         """The interval; NaN without one."""
         lacking = np.full(len(self.point), np.nan)
         return (lacking, lacking) if self.interval is None else self.interval
-
-    def without_interval(self, where: np.ndarray, cause: str) -> Figure:
-        """No interval where nothing can vary, whatever the claims."""
-        if self.interval is None:
-            return self
-        low, high = (np.where(where, np.nan, end) for end in self.interval)
-        return replace(self, interval=(low, high), cause=np.where(where, cause, ""))
 
 
 Figures = dict[str, Figure]

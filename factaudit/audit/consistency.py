@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays.figures import Figure
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.figures import Figure, Tally
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.evaluator_comparison import (
-    is_constant_evaluator,
-    list_evaluators_alike_by_bacc,
-)
-from factaudit.audit.core.interval_methods import KAPPA, WILSON
+from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import tabulate
-from factaudit.stats.agreement import has_constant_rater, iou_interval, kappa_interval
+from factaudit.audit.rates import FEWEST_CLUSTERS, list_evaluators_alike_by_bacc
+from factaudit.stats.agreement import iou_interval, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.influence import interval
 from factaudit.stats.undefined_values import divide_or_undefined
 
 PREDICTED_CLASSES = {"attributable": 1, "unattributable": 0}
@@ -42,90 +40,79 @@ def compute_evaluator_consistency(
     Labels aren't read. A row per data set, pair and class: dataset, evaluator_a, evaluator_b,
     class, n (claims scored by both), n_unscored (by one or both), iou with ``_min`` and ``_max``
     (whatever the missing predictions had been), kappa (Cohen's, the same in both rows of a pair)
-    and, with intervals, ``_low`` and ``_high``
-    of both. kappa has no bounds: its extremes over missing predictions are not those of any simple
-    completion; and no interval where one evaluator says the same of every claim, for it is 0 then
-    whatever is drawn.
+    and, with intervals, ``_low`` and ``_high`` of both. kappa has no bounds: its extremes over
+    missing predictions are not those of any simple completion.
     """
-    groups = judgements.make_groups("claim")
-    rows: list[tuple[int, Row]] = []
-    for pair in pairs_of(judgements.evaluators, pairs):
+    groups, confidence = judgements.make_groups("claim"), intervals and intervals.confidence
+    names = judgements.evaluators
+    rows: list[Row] = []
+    for a, b in pairs_of(names, pairs):
         # The cells are as of a label and a prediction, with a's prediction in the label's place.
-        tally = judgements.tally(groups, *pair)
-        both, names = tally.cells[:, :2, :2], [judgements.evaluators[place] for place in pair]
-        n = both.sum((1, 2))
+        tally = judgements.tally(groups, a, b)
+        n = tally.cells[:, :2, :2].sum((1, 2))
         counts = {"n": n, "n_unscored": tally.cells.sum((1, 2)) - n}
-        table = tally.clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
-        kappa = Figure(consistency_kappa(both))
-        if intervals is not None:
-            kappa = replace(
-                kappa, interval=kappa_interval(tally.clusters, table, intervals.confidence)
-            )
-            kappa = kappa.without_interval(
-                has_constant_rater(both), "one gives every claim the same prediction"
-            )
-        keys = [{**key, "evaluator_a": names[0], "evaluator_b": names[1]} for key in groups.keys]
-        for name, cls in PREDICTED_CLASSES.items():
-            iou = Figure(consistency_iou(both, cls), consistency_iou_bounds(tally.stated, cls))
-            if intervals is not None:
-                ends = iou_interval(tally.clusters, table, cls, intervals.confidence)
-                given = both[:, cls].sum(1), both[:, :, cls].sum(1)
-                never = [
-                    is_constant_evaluator(who) & (of == 0)
-                    for who, of in zip(names, given, strict=True)
-                ]
-                iou = replace(iou, interval=ends).without_interval(
-                    never[0] | never[1], "one gives the class to no claim, whatever the claims"
-                )
+        kappa = _measure_kappa(judgements, groups, (a, b), confidence)
+        for name, value in PREDICTED_CLASSES.items():
+            pair = {"evaluator_a": names[a], "evaluator_b": names[b], "class": name}
+            iou = _measure_iou(tally, value, confidence)
             reasons = {
                 "no claim is scored by both": n == 0,
                 f"neither predicts a claim {name}": np.isnan(iou.point) & (n > 0),
                 "both give every claim the same prediction": np.isnan(kappa.point) & (n > 0),
             }
-            figures = {"iou": iou, "kappa": kappa}
-            rows += enumerate(
-                tabulate([key | {"class": name} for key in keys], counts, figures, reasons)
+            keys, figures = [key | pair for key in groups.keys], {"iou": iou, "kappa": kappa}
+            rows += tabulate(keys, counts, figures, reasons, _FEW_CLUSTERS)
+    return sorted(rows, key=lambda row: row["dataset"])
+
+
+_FEW_CLUSTERS = f"fewer than two clusters (of kappa: {FEWEST_CLUSTERS}), or predictions do not vary"
+
+
+def _measure_iou(tally: Tally, value: int, confidence: float | None) -> Figure:
+    """The intersection over union of the claims that each of two evaluators predicts ``value``."""
+    other, stated = 1 - value, tally.stated
+    clusters = tally.clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
+    ends = None
+    if confidence is not None:
+        ends = iou_interval(tally.clusters, clusters, value, confidence)
+    (both, union), (sure, known) = (
+        (cells[:, value, value], cells[:, :2, :2].sum((1, 2)) - cells[:, other, other])
+        for cells in (tally.cells, stated)
+    )
+    # Claims that one evaluator scored: in the union already, or perhaps in it but not in the
+    # intersection. Claims that neither scored may be in both.
+    inside, outside = (stated[:, cls, 2] + stated[:, 2, cls] for cls in (value, other))
+    free = inside + stated[:, 2, 2]
+    least = divide_or_undefined(sure, known + free + outside)
+    most = divide_or_undefined(sure + free, known + free)
+    return Figure(divide_or_undefined(both, union), (least, np.fmax(least, most)), ends)
+
+
+def _measure_kappa(
+    judgements: Judgements, groups: ClaimGroups, pair: tuple[int, int], confidence: float | None
+) -> Figure:
+    """Cohen's kappa of two evaluators in each group, over the claims that both scored."""
+    a, b = (judgements.prediction[place].astype(np.int64) for place in pair)
+    cluster = judgements.cluster_codes
+    # In an order of their own, so that sums do not depend on that of the table.
+    order = np.argsort(cluster * 4 + a * 2 + b, kind="stable")
+    order = order[(a[order] >= 0) & (b[order] >= 0)]
+    found = np.full((len(groups.keys), 3), np.nan)
+    for at in range(len(groups.keys)):
+        rows = order[groups.codes[order] == at]
+        kappa = weighted_kappa(a[rows].astype(np.float64), b[rows].astype(np.float64))
+        found[at, 0] = kappa.point
+        if confidence is not None:
+            telling = a[rows] != b[rows]
+            found[at, 1:] = interval(
+                kappa,
+                cluster[rows],
+                "fisher",
+                confidence,
+                min_clusters=FEWEST_CLUSTERS,
+                telling=telling,
             )
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
-
-
-def consistency_iou(both: np.ndarray, predicted_class: int) -> np.ndarray:
-    """Intersection over union of "predicted ``predicted_class``" by two evaluators, of (G, 2, 2)
-    claims."""
-    given = both[:, predicted_class, predicted_class]
-    return divide_or_undefined(
-        given, both.sum((1, 2)) - both[:, 1 - predicted_class, 1 - predicted_class]
-    )
-
-
-def consistency_iou_bounds(
-    counts: np.ndarray, predicted_class: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The least and greatest IoU over all ways to score what is unscored."""
-    both = counts[..., predicted_class, predicted_class]
-    union = (
-        both
-        + counts[..., predicted_class, 1 - predicted_class]
-        + counts[..., 1 - predicted_class, predicted_class]
-    )
-    # In the union already, whatever the other had said; and what may enter it, never the
-    # intersection.
-    one, other = (
-        counts[..., cls, -1] + counts[..., -1, cls]
-        for cls in (predicted_class, 1 - predicted_class)
-    )
-    none = counts[..., -1, -1]
-    low = divide_or_undefined(both, union + one + other + none)
-    high = divide_or_undefined(both + one + none, union + one + none)
-    return low, np.where(np.isnan(high), low, high)
-
-
-def consistency_kappa(both: np.ndarray) -> np.ndarray:
-    """Cohen's kappa over what both scored; NaN where both always say the same one thing."""
-    n = both.sum((1, 2)).astype(float)
-    observed = both[:, 0, 0] + both[:, 1, 1]
-    expected = (both.sum(2) * both.sum(1)).sum(1)
-    return divide_or_undefined(n * observed - expected, n * n - expected)
+    return Figure(found[:, 0], interval=None if confidence is None else (found[:, 1], found[:, 2]))
 
 
 # ---- checks
@@ -206,7 +193,7 @@ AUDIT = Audit(
             "number",
             "Cohen's κ, the same in both rows of a pair",
             digits=2,
-            interval=KAPPA,
+            interval=FISHER_JACKKNIFE,
         ),
     },
     options={

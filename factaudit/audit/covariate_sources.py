@@ -9,7 +9,7 @@ the claims' own columns give the others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -32,99 +32,91 @@ NO_COVARIATES = {
 }
 #: A column with more values names things, and does not sort them.
 MOST_VALUES = 50
+#: A column of numbers with no more values than this is a category.
+MOST_CATEGORY_NUMBERS = 4
 PLACES = ("beginning", "middle", "end")
 #: Words in the chunk that has the evidence; a document is long that has more than three times as
 #: many.
 EVIDENCE_WORDS = 100
-FROM_LOW_TO_HIGH = "from its 10th to its 90th percentile"
 
 
 @dataclass(frozen=True)
 class Covariate:
-    """Something known of each claim.
+    """Something known of each claim: a category, or a number.
 
-    codes: int64 (n,), the claim's place among ``names``, -1 for none. numbers: float64 (n,), NaN
-    for none; None of a category.
-    per: over which change of the number its slope is said.
+    names: the values of a category; codes: int64 (n,), each claim's place among them, -1 for none.
+    numbers: float64 (n,), NaN for none; per: over which change of the number its slope is said.
     """
 
     name: str
-    names: Sequence[str]
-    codes: np.ndarray
+    names: Sequence[str] = ()
+    codes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     numbers: np.ndarray | None = None
     per: str = ""
 
 
-def list_covariates(
-    judgements: Judgements, columns: Sequence[str] | None, bins: int
-) -> Iterator[Covariate]:
-    """Those that some labelled claims differ in. columns: of the claims; by default all that sort
-    claims."""
-    labelled = judgements.label >= 0
+def list_covariates(judgements: Judgements, columns: Sequence[str] | None) -> Iterator[Covariate]:
+    """Those in which some labelled claims differ. columns: of the claims; by default the properties
+    of the texts, and all columns that sort claims."""
+    claims, labelled = judgements.claims, judgements.label >= 0
+    chosen = columns
     if columns is None:
-        yield from _list_text_covariates(judgements, labelled, bins)
-    for column in columns or ():
-        if column not in judgements.claims:
-            hint = suggest_known_name(column, [str(each) for each in judgements.claims])
+        yield from _list_text_covariates(judgements, labelled)
+        chosen = sorted(set(map(str, claims)) - NO_COVARIATES)
+    for column in chosen or ():
+        if column not in claims:
+            hint = suggest_known_name(column, [str(each) for each in claims])
             raise UsageError(f"covariates: the claims have no column {column!r}{hint}")
-    for column in sorted(
-        set(map(str, judgements.claims)) - NO_COVARIATES if columns is None else columns
-    ):
-        found = _read_column_covariate(judgements.claims[column], labelled, bins)
+        found = _read_column_covariate(claims[column], labelled)
         if found is not None:
             yield found
         elif columns is not None:
             raise UsageError(
-                f"covariates: column {column!r} sorts no labelled claims: expected numbers, or 2 to"
-                f" {MOST_VALUES} different values"
+                f"covariates: column {column!r} sorts no labelled claims: expected numbers, or 2 "
+                f"to {MOST_VALUES} different values"
             )
 
 
-def has_covariates(judgements: Judgements) -> bool:
-    """Whether labelled claims have texts, or columns that sort them; cheap to tell."""
-    claims, labelled = judgements.claims, judgements.label >= 0
-    if (labelled & claims["claim"].notna().to_numpy()).any():
-        return True
-    return any(
-        _read_column_covariate(claims[column], labelled, 4)
-        for column in set(claims) - NO_COVARIATES
-    )
-
-
-def _list_text_covariates(
-    judgements: Judgements, labelled: np.ndarray, bins: int
-) -> Iterator[Covariate]:
-    rouge2 = measure_surface_overlap(judgements)
-    lengths = [_count_characters(judgements.claims[column]) for column in ("claim", "doc")]
+def _list_text_covariates(judgements: Judgements, labelled: np.ndarray) -> Iterator[Covariate]:
+    claims = judgements.claims
     for name, values, per in (
-        ("ROUGE-2 precision", rouge2, "from no overlap to full overlap"),
-        ("claim length", lengths[0], "each time it doubles"),
-        ("document length", lengths[1], "each time it doubles"),
+        (
+            "ROUGE-2 precision",
+            measure_surface_overlap(judgements),
+            "from no overlap to full overlap",
+        ),
+        ("claim length", _count_characters(claims["claim"]), _DOUBLING),
+        ("document length", _count_characters(claims["doc"]), _DOUBLING),
     ):
-        values = np.where(labelled, values, np.nan)
-        if len(np.unique(values[~np.isnan(values)])) > 1:
-            codes, names = _cut_into_bins(values, bins)
-            # Slopes are the same from any origin; near the data sums round off less.
-            numbers = values if per.startswith("from") else np.log2(values / np.nanmedian(values))
-            yield Covariate(name, names, codes, numbers, per)
-    place = np.where(labelled, _locate_evidence(judgements, labelled), -1)
-    if len(np.unique(place[place >= 0])) > 1:
-        yield Covariate("place of the evidence", PLACES, place)
+        known = labelled & ~np.isnan(values)
+        if len(np.unique(values[known])) > 1:
+            if per is _DOUBLING:
+                # Slopes are the same from any origin; near the data sums round off less.
+                values = np.log2(values / np.median(values[known]))
+            yield Covariate(name, numbers=np.where(known, values, np.nan), per=per)
+    yield Covariate("place of the evidence", PLACES, _locate_evidence(judgements, labelled))
+
+
+_DOUBLING = "each time it doubles"
 
 
 def _count_characters(texts: pd.Series) -> np.ndarray:
     """float64 (n,): NaN where the text is missing, empty or only stands for one."""
     found = np.full(len(texts), np.nan)
     for rows, block in iterate_document_blocks(texts):
-        found[rows] = [
-            (
-                len(text)
-                if isinstance(text, str) and text and not is_text_placeholder(text)
-                else np.nan
-            )
-            for text in block
-        ]
+        lengths = [0 if is_text_placeholder(text) else len(text) for text in block]
+        found[rows] = np.where(lengths, lengths, np.nan)
     return found
+
+
+def count_document_words(judgements: Judgements) -> np.ndarray:
+    """int64 (n,): words in each claim's document, 0 without one; a document that many claims share
+    is counted once."""
+    lengths = np.zeros(len(judgements.claims), dtype=np.int64)
+    for within, docs in iterate_document_blocks(judgements.claims["doc"]):
+        known = {doc: count_words(doc) for doc in set(docs)}
+        lengths[within] = [known[doc] for doc in docs]
+    return lengths
 
 
 def _locate_evidence(judgements: Judgements, labelled: np.ndarray) -> np.ndarray:
@@ -132,63 +124,33 @@ def _locate_evidence(judgements: Judgements, labelled: np.ndarray) -> np.ndarray
     bigrams; -1 where the document is short, no chunk has one, or chunks of different thirds have as
     many."""
     place = np.full(len(labelled), -1)
-    at = np.flatnonzero(labelled)
-    some = judgements.claims.iloc[at]
+    is_long = count_document_words(judgements) > len(PLACES) * EVIDENCE_WORDS
+    chosen = np.flatnonzero(labelled & is_long)
+    some = judgements.claims[["claim", "doc"]].iloc[chosen]
     for rows, docs in iterate_document_blocks(some["doc"]):
-        words = {doc: count_words(doc) for doc in set(docs)}
-        is_long = np.array([words[doc] > len(PLACES) * EVIDENCE_WORDS for doc in docs])
-        chosen = rows[is_long]
-        if not len(chosen):
-            continue
-        claims = some["claim"].iloc[chosen].fillna("").tolist()
-        long_docs = [doc for doc, long in zip(docs, is_long, strict=True) if long]
-        shares = locate_best_rouge_chunks(claims, long_docs, EVIDENCE_WORDS)
-        first, last = (np.floor(len(PLACES) * share) for share in shares)
-        place[at[chosen]] = np.where(first == last, np.nan_to_num(first, nan=-1), -1).astype(
-            np.int64
-        )
+        claims = some["claim"].iloc[rows].fillna("").tolist()
+        shares = locate_best_rouge_chunks(claims, docs, EVIDENCE_WORDS)
+        first, last = (np.nan_to_num(np.floor(len(PLACES) * share), nan=-1) for share in shares)
+        place[chosen[rows]] = np.where(first == last, first, -1)
     return place
 
 
-def _read_column_covariate(values: pd.Series, labelled: np.ndarray, bins: int) -> Covariate | None:
+def _read_column_covariate(values: pd.Series, labelled: np.ndarray) -> Covariate | None:
     """A column as a covariate of the labelled claims; None where it sorts none, or names each."""
     known = labelled & values.notna().to_numpy()
-    try:
-        n_values = values[known].nunique()
-    except TypeError:  # lists
+    if pd.api.types.infer_dtype(values[known]) == "mixed":  # lists
         return None
-    if n_values < 2:
-        return None
-    name = str(values.name)
-    if (
-        pd.api.types.is_numeric_dtype(values)
-        and not pd.api.types.is_bool_dtype(values)
-        and n_values > bins
-    ):
-        numbers = np.where(known, values.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)
-        codes, names = _cut_into_bins(numbers, bins)
-        low, high = np.nanquantile(numbers, [0.1, 0.9], method="inverted_cdf")
-        scaled = (numbers - low) / (high - low) if high > low else np.full(len(numbers), np.nan)
-        return Covariate(name, names, codes, scaled, FROM_LOW_TO_HIGH)
-    if n_values > MOST_VALUES:
+    name, n_values = str(values.name), values[known].nunique()
+    is_numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    if is_numeric and n_values > MOST_CATEGORY_NUMBERS:
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        low, high = np.quantile(numbers[known], [0.1, 0.9], method="inverted_cdf")
+        if high > low:
+            scaled = np.where(known, numbers - low, np.nan) / (high - low)
+            return Covariate(name, numbers=scaled, per="from its 10th to its 90th percentile")
+    if not 2 <= n_values <= MOST_VALUES:
         return None
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[known], found = encode_claim_group_column(values[known].to_frame(name), name)
-    return Covariate(
-        name, [f"{each:g}" if isinstance(each, float) else str(each) for each in found], codes
-    )
-
-
-def _cut_into_bins(values: np.ndarray, bins: int) -> tuple[np.ndarray, list[str]]:
-    """The bin of each value (-1: none), and the bins' names; of equal numbers of claims as far as
-    ties allow."""
-    known = ~np.isnan(values)
-    numbers = values[known]
-    edges = np.unique(np.quantile(numbers, np.arange(1, bins) / bins, method="inverted_cdf"))
-    used, places = np.unique(np.searchsorted(edges, numbers, side="left"), return_inverse=True)
-    codes = np.full(len(values), -1, dtype=np.int64)
-    codes[known] = places
-    return codes, [
-        f"{numbers[places == at].min():.4g} to {numbers[places == at].max():.4g}"
-        for at in range(len(used))
-    ]
+    names = [f"{each:g}" if isinstance(each, float) else str(each) for each in found]
+    return Covariate(name, names, codes)

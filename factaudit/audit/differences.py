@@ -1,10 +1,8 @@
-"""Is one evaluator better than another on the same claims? Differences in BAcc and bias, with a
-paired test."""
+"""Is one evaluator better than another on the same claims? Differences in BAcc and bias."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +10,8 @@ from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
-from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.result_rows import (
-    CONSTANT_EVALUATOR,
     FEW_CLUSTERS,
     Row,
 )
@@ -42,39 +38,29 @@ def compute_evaluator_differences(
     datasets where the difference is defined.
     """
     datasets = judgements.make_groups("claim")
-    names = judgements.dataset_names
     confidence = None if intervals is None else intervals.confidence
+    names = judgements.evaluators
     rows: list[Row] = []
-    for a, b in pairs_of(judgements.evaluators, pairs):
+    for a, b in pairs_of(names, pairs):
         contrast = compare_evaluators(judgements, datasets, a, b, confidence)
-        pair: Row = {
-            "evaluator_a": judgements.evaluators[a],
-            "evaluator_b": judgements.evaluators[b],
-        }
-        is_constant = all(map(is_constant_evaluator, pair.values()))
-        by_label = contrast.both.sum((2, 3))
-        n = by_label.sum(1)
-        counts: dict[str, Any] = {
-            "n": n,
-            "n_unscored": contrast.n_labelled - n,
-            "n_datasets": np.ones_like(n),
-        }
-        for key, figure in contrast.figures.items():
-            of_class = " of a class" * (key == "bacc")
-            reasons = {
-                "no labelled claim is scored by both": n == 0,
-                "only one class among the labelled claims that both scored": (
-                    (by_label == 0).any(1) & (n > 0) & (key == "bacc")
-                ),
-            }
-            figure = figure.without_interval(np.full(len(n), is_constant), CONSTANT_EVALUATOR)
-            keys = [{"dataset": name, **pair, "key": key} for name in names]
-            rows += tabulate(keys, counts, {"difference": figure}, reasons, FEW_CLUSTERS + of_class)
+        n = contrast.both.sum((1, 2, 3))
+        counts = {"n": n, "n_unscored": contrast.n_labelled - n, "n_datasets": np.ones_like(n)}
+        for figure, difference in contrast.figures.items():
+            pair: Row = {"evaluator_a": names[a], "evaluator_b": names[b], "key": figure}
+            keys = [key | pair for key in datasets.keys]
+            reasons = {_UNDEFINED[figure]: np.isnan(difference.point)}
+            rows += tabulate(keys, counts, {"difference": difference}, reasons, _FEW_CLUSTERS)
     rows.sort(key=lambda row: row["dataset"])
-    if not rows:
-        return rows
-    alike, sizes = ("evaluator_a", "evaluator_b", "key"), ("n", "n_unscored", "n_datasets")
-    return rows + average_datasets(rows, alike, ["difference"], sizes)
+    alike = ("evaluator_a", "evaluator_b", "key")
+    means = average_datasets(rows, alike, ["difference"], ("n", "n_unscored", "n_datasets"))
+    return rows + means
+
+
+_UNDEFINED = {
+    "bacc": "both must have scored labelled claims of both classes",
+    "bias": "no labelled claim is scored by both",
+}
+_FEW_CLUSTERS = f"{FEW_CLUSTERS} (of a class)"
 
 
 # ---- declaration

@@ -13,164 +13,116 @@ from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_co
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.decision_limits import has_interval
-from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import INFLUENCE, MOVER
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
-    CONSTANT_EVALUATOR,
     Row,
 )
 from factaudit.audit.core.tabulate import average_datasets, tabulate
-from factaudit.errors import UsageError
 from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.roc import curve_interval, curve_statistics
-from factaudit.stats.undefined_values import divide_or_undefined
 
 #: The figures that have a mean over data sets.
-AVERAGED_FIGURES = ("auc", "average_precision", "tuned_tpr", "tuned_tnr", "tuned_bacc", "bacc")
+AVERAGED_FIGURES = ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc", "bacc")
 
 
 def compute_score_discrimination(
-    judgements: Judgements, *, folds: int = 5, intervals: ClusterBootstrap | None = None
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
-    """AUC, average precision and BAcc at a tuned threshold, of every evaluator that gives scores.
-
-    folds: of the cross-validation; documents (clusters) stay whole.
+    """AUC, and BAcc at a tuned threshold, of every evaluator that gives scores.
 
     A row per dataset and evaluator over its n labelled claims with a score (n_unscored: labelled,
-    without one): auc, average_precision (of finding errors, the least score first), error_rate (the
-    share of errors: what guessing gets as average precision), bacc (of the predictions as they are,
-    of the same claims), tuned_threshold (of best BAcc), tuned_tpr, tuned_tnr and tuned_bacc (each
-    claim by the threshold of the other folds). Figures have ``_min`` and ``_max`` (what they could
-    be, whatever the missing scores) and, where there are intervals, ``_low`` and ``_high``.
-    Row ``__macro__``: the means over datasets. An evaluator has no row of a dataset where it gives
-    no score.
+    without one): auc, bacc (of the predictions as they are, of the same claims), tuned_threshold
+    (of best BAcc), tuned_tpr, tuned_tnr and tuned_bacc (each claim by the threshold of the other of
+    five folds, which keep documents whole). Figures have ``_min`` and ``_max`` (what they could be,
+    whatever the missing scores) and, where there are intervals, ``_low`` and ``_high``. Row
+    ``__macro__``: the means over datasets. An evaluator has no row of a dataset where it gives no
+    score.
     """
-    if folds < 2:
-        raise UsageError(f"discrimination: expected at least 2 folds, found {folds}")
-    rows = [
-        row
-        for place in np.flatnonzero(~np.isnan(judgements.score).all(1)).tolist()
-        for row in _tabulate_evaluator(judgements, place, folds, intervals)
-    ]
-    if not rows:
-        return rows
+    scored = np.flatnonzero(~np.isnan(judgements.score).all(1))
+    rows = [row for at in scored.tolist() for row in _tabulate_evaluator(judgements, at, intervals)]
     counts, remark = ("n", "n_unscored", "n_datasets"), "each data set has a threshold of its own"
-    means = average_datasets(rows, ["evaluator"], ("error_rate", *AVERAGED_FIGURES), counts, remark)
+    means = average_datasets(rows, ["evaluator"], AVERAGED_FIGURES, counts, remark)
     return sorted(rows, key=lambda row: row["dataset"]) + means
 
 
 def _tabulate_evaluator(
-    judgements: Judgements, place: int, folds: int, intervals: ClusterBootstrap | None
+    judgements: Judgements, place: int, intervals: ClusterBootstrap | None
 ) -> list[Row]:
     """A row for each dataset where the evaluator gives a score."""
-    confidence = None if intervals is None else intervals.confidence
-    evaluator, score, size = (
-        judgements.evaluators[place],
-        judgements.score[place],
-        len(judgements.dataset_names),
-    )
-    dataset, prediction = judgements.dataset_codes, judgements.prediction[place]
+    confidence, seed = (None, 0) if intervals is None else (intervals.confidence, intervals.seed)
+    label, cluster = judgements.label.astype(np.int64), judgements.cluster_codes
+    score, said = judgements.score[place], judgements.prediction[place]
+    has_score, size = ~np.isnan(score), len(judgements.dataset_names)
     # A guess states no score either.
-    lacks = np.isnan(score) | (judgements.stated_prediction[place] != prediction)
-    inside = np.flatnonzero((judgements.label >= 0) & ~np.isnan(score))
-    numbers = np.stack(
-        [
-            np.bincount(dataset[inside[judgements.label[inside] == at]], minlength=size)
-            for at in (0, 1)
-        ]
-    )
-    figures = _measure_ranking(judgements, score, inside, lacks, confidence)
-    as_is = np.where(np.isnan(score), MISSING, prediction)
-    figures["bacc"] = _measure_predictions(judgements, judgements.label, as_is, lacks, confidence)[
-        "bacc"
-    ]
-    tried, predicted = (
-        np.full_like(judgements.label, MISSING),
-        np.full_like(judgements.label, MISSING),
-    )
-    thresholds = []
+    lacks = ~has_score | (judgements.stated_prediction[place] != said)
+    tried, tuned = np.full_like(label, MISSING), np.full_like(label, MISSING)
+    auc, thresholds = np.full((size, 5), np.nan), list[float | None]()
     for at in range(size):
-        rows = inside[dataset[inside] == at]
-        threshold, predicted[rows] = _tune_threshold(judgements, score, rows, folds, intervals)
-        thresholds.append(threshold)
-        # Without a threshold nothing was tried, so nothing is known of what is missing either.
-        if threshold is not None:
-            tried[dataset == at] = judgements.label[dataset == at]
-    rates = _measure_predictions(judgements, tried, predicted, lacks, confidence)
-    figures |= {f"tuned_{key}": rates[key] for key in ("tpr", "tnr", "bacc")}
-    if is_constant_evaluator(evaluator):
-        # The average precision of a constant is the share of errors, which other claims would
-        # change.
-        everywhere, varying = np.ones(size, dtype=bool), figures.pop("average_precision")
-        figures = {
-            key: one.without_interval(everywhere, CONSTANT_EVALUATOR)
-            for key, one in figures.items()
-        }
-        figures["average_precision"] = varying
-    figures["error_rate"] = Figure(divide_or_undefined(numbers[0], numbers.sum(0)))
-    n = numbers.sum(0)
-    unscored = np.bincount(dataset[(judgements.label >= 0) & np.isnan(score)], minlength=size)
-    counts: dict[str, Any] = {"n": n, "n_unscored": unscored, "n_datasets": np.ones_like(n)}
-    counts["tuned_threshold"] = thresholds
-    keys = [{"dataset": name, "evaluator": evaluator} for name in judgements.dataset_names]
+        mine = (judgements.dataset_codes == at) & (label >= 0)
+        rows = np.flatnonzero(mine & has_score)
+        auc[at] = _measure_auc(judgements, score, rows, np.flatnonzero(mine & lacks), confidence)
+        threshold = best_bacc_threshold(label[rows], score[rows])
+        found = cross_validate_threshold(label[rows], score[rows], cluster[rows], seed=seed)
+        thresholds.append(None if (found < 0).any() else threshold)
+        if thresholds[-1] is not None:
+            tried[mine], tuned[rows] = label[mine], found
+    rates = _measure_predictions(judgements, tried, tuned, lacks, confidence)
+    figures = {f"tuned_{key}": rates[key] for key in ("tpr", "tnr", "bacc")}
+    as_is = np.where(has_score, said, MISSING)
+    figures["bacc"] = _measure_predictions(judgements, label, as_is, lacks, confidence)["bacc"]
+    point, least, most, low, high = auc.T
+    ends = None if confidence is None else (low, high)
+    figures["auc"] = Figure(point, (least, most), ends)
+    n, n_labels = (
+        np.bincount(judgements.dataset_codes[(label >= 0) & which], minlength=size)
+        for which in (has_score, True)
+    )
+    counts: dict[str, Any] = {"n": n, "n_unscored": n_labels - n, "n_datasets": np.ones_like(n)}
+    is_lacking = np.isnan(point)
     reasons = {
         "no labelled claim has a score": n == 0,
-        "only one class among the labelled claims that have a score": (n > 0) & ~numbers.all(0),
+        "only one class among the labelled claims that have a score": (n > 0) & is_lacking,
         "too few documents of each class to tune on some and try on others": (
-            numbers.all(0) & np.isnan(figures["tuned_bacc"].point)
+            ~is_lacking & np.isnan(figures["tuned_bacc"].point)
         ),
     }
+    keys = [
+        {"dataset": name, "evaluator": judgements.evaluators[place]}
+        for name in judgements.dataset_names
+    ]
+    counts["tuned_threshold"] = thresholds
     table = tabulate(keys, counts, figures, reasons, "all claims of one class are of one document")
-    is_silent = np.bincount(dataset, ~np.isnan(score), size) == 0
-    return [row for row, silent in zip(table, is_silent, strict=True) if not silent]
+    gives_scores = np.bincount(judgements.dataset_codes, has_score, size) > 0
+    return [row for row, gives in zip(table, gives_scores, strict=True) if gives]
 
 
-def _measure_ranking(
+def _measure_auc(
     judgements: Judgements,
     score: np.ndarray,
-    inside: np.ndarray,
-    lacks: np.ndarray,
+    rows: np.ndarray,
+    lacking: np.ndarray,
     confidence: float | None,
-) -> Figures:
-    """auc and average_precision of each dataset; inside: the labelled claims with a score.
+) -> list[float]:
+    """The AUC of the labelled claims ``rows`` of a dataset, which have a score, the ends of its
+    bounds and of its interval.
 
-    Bounds: of all labelled claims, had those that lack a score the worst scores that there could
-    be, and the best.
+    Bounds: had the labelled claims that state no score (``lacking``) the worst scores that there
+    could be, or the best.
     """
-    label, cluster = judgements.label.astype(np.int64), judgements.cluster_codes
-    figures: dict[str, list[list[float]]] = {"auc": [], "average_precision": []}
-    for place in range(len(judgements.dataset_names)):
-        mine = judgements.dataset_codes == place
-        rows = inside[mine[inside]]
-        known, open_rows = rows[~lacks[rows]], np.flatnonzero(mine & lacks & (label >= 0))
-        curves = curve_statistics(label[rows], score[rows])
-        ends = [curves, curves]
-        if len(open_rows):
-            every, best = (
-                np.append(known, open_rows),
-                np.where(label[open_rows] == 1, np.inf, -np.inf),
-            )
-            ends = [
-                curve_statistics(label[every], np.append(score[known], extreme))
-                for extreme in (-best, best)
-            ]
-        for key, curve in curves.items():
-            # Average precision with more errors can be higher though they all come last.
-            bounds = [
-                np.fmin(ends[0][key].point, curve.point),
-                np.fmax(ends[1][key].point, curve.point),
-            ]
-            limits = [np.nan, np.nan]
-            if confidence is not None:
-                limits = [*curve_interval(curve, label[rows], cluster[rows], confidence)]
-            figures[key].append([curve.point, *bounds, *limits])
-    found = {}
-    for key, values in figures.items():
-        point, least, most, low, high = np.array(values).reshape(-1, 5).T
-        found[key] = Figure(point, (least, most), None if confidence is None else (low, high))
-    return found
+    label, ends = judgements.label.astype(np.int64), (np.nan, np.nan)
+    curve = curve_statistics(label[rows], score[rows])["auc"]
+    if confidence is not None:
+        ends = curve_interval(curve, label[rows], judgements.cluster_codes[rows], confidence)
+    bounds = [curve.point, curve.point]
+    if len(lacking):
+        known, best = np.setdiff1d(rows, lacking), np.where(label[lacking] == 1, np.inf, -np.inf)
+        every = label[np.append(known, lacking)]
+        for at, extreme in enumerate((-best, best)):
+            found = curve_statistics(every, np.append(score[known], extreme))["auc"].point
+            bounds[at] = (np.fmin, np.fmax)[at](found, curve.point)
+    return [curve.point, *bounds, *ends]
 
 
 def _measure_predictions(
@@ -185,25 +137,6 @@ def _measure_predictions(
     datasets = judgements.make_groups("claim")
     stated = label, np.where(lacks, MISSING, prediction)
     return compute_rates(judgements.tally_values(datasets, (label, prediction), stated), confidence)
-
-
-def _tune_threshold(
-    judgements: Judgements,
-    score: np.ndarray,
-    rows: np.ndarray,
-    folds: int,
-    intervals: ClusterBootstrap | None,
-) -> tuple[float | None, np.ndarray]:
-    """Of the labelled claims of a dataset that have a score: the threshold, and what those of the
-    other folds predict of them, `MISSING` where some documents hold a class alone."""
-    label, seed = judgements.label[rows], 0 if intervals is None else intervals.seed
-    threshold = best_bacc_threshold(label, score[rows])
-    prediction = cross_validate_threshold(
-        label, score[rows], judgements.cluster_codes[rows], folds=folds, seed=seed
-    )
-    if threshold is None or (prediction < 0).any():
-        return None, np.full(len(rows), MISSING, dtype=np.int8)
-    return threshold, prediction
 
 
 # ---- checks
@@ -251,7 +184,7 @@ AUDIT = Audit(
     source="VC §5; DeLong et al. 1988; Obuchowski 1997",
     formula=(
         "AUC = probability that a supported claim scores higher than an error (ties count half)."
-        " Average precision is for finding errors, the lowest score first. The tuned threshold"
+        " The tuned threshold"
         " maximises BAcc on other documents than those it is tested on (cross-validation), so it"
         " can be worse than the original threshold."
     ),
@@ -266,19 +199,8 @@ AUDIT = Audit(
     ),
     columns={
         **pick_shared_columns("dataset", "evaluator", "n", "n_unscored", "reason", "n_datasets"),
-        "error_rate": Column(
-            "errors", "percent", "share of label 0, which is the average precision of guessing"
-        ),
         "auc": Column(
             "AUC", "number", "area under the ROC curve", digits=3, bounds=True, interval=INFLUENCE
-        ),
-        "average_precision": Column(
-            "AP of errors",
-            "number",
-            "average precision of finding errors",
-            digits=3,
-            bounds=True,
-            interval=INFLUENCE,
         ),
         "bacc": share_column(
             "BAcc as it is", "of the evaluator's own predictions, on the same claims", MOVER
@@ -293,9 +215,6 @@ AUDIT = Audit(
             " prediction is 1 if the score is above it",
             digits=3,
         ),
-    },
-    options={
-        "folds": "number of folds of the cross-validation; claims of one document stay in one fold"
     },
     compute=compute_score_discrimination,
     applies=lambda judged: not np.isnan(judged.score).all(),

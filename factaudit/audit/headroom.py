@@ -10,43 +10,18 @@ from itertools import product
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
-from factaudit.arrays.figures import (
-    Figure,
-    Figures,
-    Tally,
-    compute_error_rates,
-    share_discordant_claims,
-    share_errors,
-)
-from factaudit.arrays.judgements import (
-    LABEL,
-    LEVELS,
-    Judgements,
-)
+from factaudit.arrays.figures import Figure, Figures, Tally, compute_error_rates, share_errors
+from factaudit.arrays.judgements import LABEL, LEVELS, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels
 from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.quantification import settle_constant_evaluator
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import (
-    ClusteredProportions,
-    estimate_clustered_proportions,
-)
-from factaudit.stats.mover import (
-    error_balance_interval,
-    least_proportion_interval,
-    mover_proportion_sum,
-)
-
-#: The strongest correlation that the rates of two systems on the same documents are believed to
-#: have.
-MAX_SYSTEM_CORRELATION = 0.9
+from factaudit.stats.mover import least_proportion_interval, mover_weighted_sum
 
 
 def compute_headroom(
@@ -78,12 +53,13 @@ def compute_headroom(
                 hint = suggest_known_name(system, judgements.system_names)
                 raise UsageError(f"headroom, group {group!r}: unknown system {system!r}{hint}")
     named: dict[str, Sequence[str]] = {ALL_TOGETHER: judgements.system_names, **(groups or {})}
-    confidence = None if intervals is None else intervals.confidence
+    confidence = intervals and intervals.confidence
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         systems = judgements.make_groups(level, systems=True)
-        for place in range(len(judgements.evaluators)):
+        for place, evaluator in enumerate(judgements.evaluators):
             tally = judgements.tally(systems, LABEL, place)
+            rates = compute_error_rates(tally, confidence)
             for dataset, (group, wanted) in product(judgements.dataset_names, named.items()):
                 members = [
                     at
@@ -91,161 +67,96 @@ def compute_headroom(
                     if key["dataset"] == dataset and key["system"] in wanted
                 ]
                 if members or group == ALL_TOGETHER:
-                    keys: Row = {"dataset": dataset, "level": level, "group": group}
-                    rows += _tabulate_systems(
-                        keys, judgements, systems, place, tally, members, confidence
-                    )
+                    key: Row = {"dataset": dataset, "level": level, "group": group}
+                    key["evaluator"] = evaluator
+                    rows += _tabulate_systems(key, systems, tally, rates, members, confidence)
     return sorted(rows, key=lambda row: row["dataset"])
 
 
 _KINDS = ("labelled", "predicted")
-
-
-def _tabulate_systems(
-    keys: Row,
-    judgements: Judgements,
-    systems: ClaimGroups,
-    place: int,
-    tally: Tally,
-    members: Sequence[int],
-    confidence: float | None,
-) -> list[Row]:
-    """The row of some systems; members: their places among ``systems``, whose claims are in
-    ``tally``."""
-    evaluator, rates, counts = (
-        judgements.evaluators[place],
-        compute_error_rates(tally, confidence),
-        tally.count_sizes(),
-    )
-    used = [at for at in members if not tally.is_unlabelled[at]] or list(members)
-    lowest = {kind: _find_lowest(rates[f"{kind}_error_rate"].point, used) for kind in _KINDS}
-    figures = _compute_lowest_rates(
-        rates, share_errors(tally, confidence).estimate, used, confidence
-    )
-    if confidence is not None:
-        figures["bias"] = _add_bias_interval(
-            judgements, systems, place, lowest, figures, confidence
-        )
-    if is_constant_evaluator(evaluator):
-        settle_constant_evaluator(figures, "labelled", "predicted")
-    row = keys | {"evaluator": evaluator, "n_systems": len(used)}
-    row |= {name: int(counts[name][used].sum()) for name in ("n", "n_unscored", "n_guessed")}
-    row["n_unlabelled"] = int(counts["n_unlabelled"][members].sum())
-    for kind, places in lowest.items():
-        row[f"{kind}_system"] = ", ".join(systems.keys[at]["system"] for at in places) or None
-    is_unlabelled = bool(used) and bool(tally.is_unlabelled[used].all())
-    reasons = {
-        "no system": not members,
-        "systems without labels are left out": len(used) < len(members),
-        "a system has no scored claims": bool(
-            np.isnan(rates["predicted_error_rate"].point[used]).any()
-        ),
-        explain_missing_labels(keys["level"]): is_unlabelled,
-    }
-    return tabulate(
-        [row], {}, figures, {text: np.array([so]) for text, so in reasons.items()}, _FEW_CLUSTERS
-    )
-
-
 _FEW_CLUSTERS = f"a system of {FEW_CLUSTERS}"
 
 
-def _find_lowest(rates: np.ndarray, places: Sequence[int]) -> list[int]:
-    """The systems with the lowest rate: several where they are equal, none where no rate is
-    defined."""
-    defined = [place for place in places if not np.isnan(rates[place])]
-    return [place for place in defined if rates[place] == rates[defined].min()]
-
-
-def _compute_lowest_rates(
-    rates: Figures, shares: ClusteredProportions, used: Sequence[int], confidence: float | None
-) -> Figures:
-    """The lowest rates and their difference, as figures of one group. Each system's predictions are
-    free of the others', so the least bound is the lowest of the least.
-    """
+def _tabulate_systems(
+    key: Row,
+    systems: ClaimGroups,
+    tally: Tally,
+    rates: Figures,
+    members: Sequence[int],
+    confidence: float | None,
+) -> list[Row]:
+    """The row of some systems; members: their places among ``systems``."""
+    used = [at for at in members if not tally.is_unlabelled[at]] or list(members)
+    counts, shares = tally.count_sizes(), share_errors(tally, confidence).estimate
+    row = key | {"n_systems": len(used)}
+    row |= {name: int(counts[name][used].sum()) for name in ("n", "n_unscored", "n_guessed")}
+    row["n_unlabelled"] = int(counts["n_unlabelled"][members].sum())
     figures: Figures = {}
+    lowest: dict[str, list[int]] = {}
     for column, kind in enumerate(_KINDS):
         rate = rates[f"{kind}_error_rate"]
-        defined = rate.point[used][~np.isnan(rate.point[used])]
-        point = defined.min(keepdims=True) if len(defined) else np.array([np.nan])
-        low, high = (end[used].min(keepdims=True) if used else point for end in rate.limits)
-        figures[kind] = Figure(point, (low, high))
-        if confidence is not None:
-            some = shares.select_as_one_group(used, column)
-            ends = least_proportion_interval(some, confidence) if used else (point, point)
-            figures[kind] = replace(figures[kind], interval=ends)
-    predicted, labelled = figures["predicted"], figures["labelled"]
-    is_comparable = bool(used) and not np.isnan(rates["bias"].point[used]).any()
-    bias = predicted.point - labelled.point if is_comparable else np.array([np.nan])
-    (p_min, p_max), (l_min, l_max) = predicted.limits, labelled.limits
-    return figures | {"bias": Figure(bias, (p_min - l_min, p_max - l_max))}
+        point = _find_least(rate.point[used])
+        # Each system's predictions are free of the others': the least bound is the lowest of all.
+        least, most = (_find_least(end[used]) for end in rate.limits)
+        ends = None if confidence is None else (least * np.nan, least * np.nan)
+        if confidence is not None and used:
+            ends = least_proportion_interval(shares.select_as_one_group(used, column), confidence)
+        figures[kind] = Figure(point, (least, most), ends)
+        lowest[kind] = [at for at in used if rate.point[at] == point]
+        row[f"{kind}_system"] = ", ".join(systems.keys[at]["system"] for at in lowest[kind]) or None
+    figures["bias"] = _subtract_lowest_rates(rates, figures, lowest, confidence)
+    is_unscored = bool(np.isnan(rates["predicted_error_rate"].point[used]).any())
+    if is_unscored:  # two minima over different systems are not comparable
+        figures["bias"] = replace(figures["bias"], point=np.array([np.nan]))
+    reasons = {
+        "no system": [not members],
+        "systems without labels are left out": [len(used) < len(members)],
+        "a system has no scored claims": [is_unscored],
+        explain_missing_labels(key["level"]): [bool(members) and not lowest["labelled"]],
+    }
+    return tabulate([row], {}, figures, reasons, _FEW_CLUSTERS)
 
 
-def _add_bias_interval(
-    judgements: Judgements,
-    systems: ClaimGroups,
-    evaluator: int,
-    lowest: Mapping[str, Sequence[int]],
+def _find_least(values: np.ndarray) -> np.ndarray:
+    """(1,): the least value that is defined; NaN where none is."""
+    known = values[~np.isnan(values)]
+    return known.min(keepdims=True) if len(known) else np.array([np.nan])
+
+
+def _subtract_lowest_rates(
+    rates: Figures,
     figures: Figures,
-    confidence: float,
+    lowest: Mapping[str, Sequence[int]],
+    confidence: float | None,
 ) -> Figure:
-    """The interval of the bias; where several systems are lowest, each of them could be the one,
+    """The bias of the lowest rate. Where several systems are lowest, each of them could be the one,
     whatever its name.
 
-    It goes no farther than the intervals of both lowest rates leave it; 0 is never cut off.
+    The interval is a system's own where it is lowest by both, else as if the rates of two systems
+    were independent. It goes no farther than the intervals of both lowest rates leave it.
     """
-    bias = figures["bias"]
-    if np.isnan(bias.point[0]):
-        return replace(bias, interval=(bias.point, bias.point))
-    pairs = [
-        (predicted, labelled)
-        for predicted in lowest["predicted"]
-        for labelled in lowest["labelled"]
-    ]
-    ends = [
-        _compute_bias_interval(judgements, systems, evaluator, pair, bias.point[0], confidence)
-        for pair in pairs
-    ]
-    low, high = (
-        pick([end[side] for end in ends], keepdims=True)
-        for side, pick in enumerate((np.min, np.max))
-    )
-    (p_low, p_high), (l_low, l_high) = figures["predicted"].ends, figures["labelled"].ends
-    least, most = np.minimum(p_low - l_high, 0), np.maximum(p_high - l_low, 0)
-    if np.isnan([least, most, low, high]).any():
-        return replace(bias, interval=(low, high))
-    return replace(bias, interval=(np.maximum(low, least), np.minimum(high, most)))
-
-
-def _compute_bias_interval(
-    judgements: Judgements,
-    systems: ClaimGroups,
-    evaluator: int,
-    pair: tuple[int, int],
-    bias: float,
-    confidence: float,
-) -> tuple[float, float]:
-    """The interval of the bias: the rates of two systems that are lowest by the predictions, and by
-    the labels, which are correlated over clusters."""
-    predicted, labelled = pair
-    clusters = judgements.tally_jointly(systems, list(dict.fromkeys(pair)), evaluator)
-    counts = clusters.counts.reshape(len(clusters.counts), -1, 3, 3)
-    if predicted == labelled:  # the system's own bias: two shares of discordant claims
-        apart = share_discordant_claims(replace(clusters, counts=counts.reshape(-1, 9)))[1]
-        found, (low, high) = error_balance_interval(apart, confidence)
-    else:
-        first, second = counts[:, 0, :2, :2].sum(1), counts[:, 1, :2].sum(-1)
-        of = np.stack([first.sum(-1), second.sum(-1)], 1)
-        rates = estimate_clustered_proportions(
-            clusters, np.stack([first[:, 0], second[:, 0]], 1), of
-        )
-        # Claims of two systems go together by their documents only, never wholly, whatever few
-        # documents show.
-        kept = np.clip(rates.correlation, -MAX_SYSTEM_CORRELATION, MAX_SYSTEM_CORRELATION)
-        rates = replace(rates, correlation=kept + (1 - MAX_SYSTEM_CORRELATION) * np.eye(2))
-        found, (low, high) = mover_proportion_sum(rates, np.array([1.0, -1.0]), confidence)
-    moved = bias - found[0]
-    return float(max(low[0] + moved, -1)), float(min(high[0] + moved, 1))
+    predicted, labelled = figures["predicted"], figures["labelled"]
+    bounds = [a - b for a, b in zip(predicted.limits, labelled.limits, strict=True)]
+    bias = Figure(predicted.point - labelled.point, (bounds[0], bounds[1]))
+    if confidence is None:
+        return bias
+    first, second = rates["predicted_error_rate"], rates["labelled_error_rate"]
+    lows, highs = [], []
+    for a, b in product(lowest["predicted"], lowest["labelled"]):
+        low, high = (end[a] for end in rates["bias"].ends)
+        if a != b:
+            point = np.array([first.point[a], second.point[b]])
+            low_ends, high_ends = (
+                np.array([x[a], y[b]]) for x, y in zip(first.ends, second.ends, strict=True)
+            )
+            weights = np.array([1.0, -1.0])
+            low, high = mover_weighted_sum(point, (low_ends, high_ends), weights)[1]
+        lows.append(low)
+        highs.append(high)
+    low, high = (np.array([pick(ends or [np.nan])]) for pick, ends in ((min, lows), (max, highs)))
+    (p_low, p_high), (l_low, l_high) = predicted.ends, labelled.ends
+    low = np.maximum(low, np.minimum(p_low - l_high, 0))
+    return replace(bias, interval=(low, np.minimum(high, np.maximum(p_high - l_low, 0))))
 
 
 # ---- checks

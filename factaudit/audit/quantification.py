@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import methodcaller
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
-from factaudit.arrays.figures import Figures, compute_error_rates, count_bias_clusters
+from factaudit.arrays.figures import compute_error_rates, count_bias_clusters
 from factaudit.arrays.judgements import (
     LABEL,
     LEVELS,
@@ -19,14 +19,13 @@ from factaudit.arrays.judgements import (
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Check, Opposite
-from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
+from factaudit.audit.core.checks import Check, Count, find_opposites
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
-    CONSTANT_EVALUATOR,
     Row,
     explain_missing_labels,
+    group_rows,
 )
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -78,8 +77,6 @@ def _tabulate_error_rates(
         groups.level,
     )
     figures = compute_error_rates(tally, None if intervals is None else intervals.confidence)
-    if is_constant_evaluator(evaluator):
-        settle_constant_evaluator(figures, "labelled_error_rate", "predicted_error_rate")
     labels, counts = tally.cells[:, :2].sum((1, 2)), tally.count_sizes()
     counts["n_labelled"] = labels
     if intervals is not None:
@@ -108,22 +105,6 @@ def _tabulate_error_rates(
             }
         )
     return tabulate(keys, counts, figures, reasons)
-
-
-def settle_constant_evaluator(figures: Figures, labelled: str, predicted: str) -> None:
-    """Of an evaluator that says the same of any claim nothing but the labels can vary: the
-    predicted rate has no interval, and the bias has the labelled rate's.
-    """
-    point, ends, bias = figures[predicted].point, figures[labelled].interval, figures["bias"]
-    if ends is None or bias.interval is None:
-        return
-    settled = ~np.isnan(bias.interval[0]) & ~np.isnan(ends[0])
-    low, high = (
-        np.where(settled, point - ends[1], bias.interval[0]),
-        np.where(settled, point - ends[0], bias.interval[1]),
-    )
-    figures["bias"] = replace(bias, interval=(low, high))
-    figures[predicted] = figures[predicted].without_interval(point >= 0, CONSTANT_EVALUATOR)
 
 
 # ---- checks
@@ -169,13 +150,27 @@ BIAS_CHECK = Check(
     unit="error rate",
     null="every predicted error rate is, over many claims, the labelled one",
 )
+
+
+def _list_opposite_biases(run: AuditedRun) -> Iterator[Row]:
+    """Evaluators whose rate of all claims is significantly too high on one data set, and too low on
+    another."""
+    totals = methodcaller("per_dataset", "quantification", level="claim", system=ALL_TOGETHER)
+    judged = replace(BIAS_CHECK, rows=totals, limit=0.0, slight="").judge_rows(run)
+    for rows in group_rows(judged, "evaluator").values():
+        found = find_opposites(rows, "bias")
+        if found is not None:
+            yield found
+
+
 CHECKS = (
     BIAS_CHECK,
-    Opposite(
+    Count(
         id="direction",
         title="Error rates too high on some data sets, too low on others",
-        rows=methodcaller("per_dataset", "quantification", level="claim", system=ALL_TOGETHER),
-        figure="bias",
+        rows=_list_opposite_biases,
+        figure="apart",
+        severity="fail",
         says=(
             "{evaluator}'s error rate is significantly too high{on} ({bias:signed} points) and"
             " significantly too low on {other_dataset} ({other_bias:signed})."

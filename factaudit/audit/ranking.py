@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from factaudit.arrays.figures import Figure, count_predictions
+from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.system_rankings import (
     PAIR_DETECTION_POWER,
@@ -27,10 +27,10 @@ from factaudit.audit.core.interval_methods import FISHER, OPEN_ORDERS
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row, group_rows
 from factaudit.audit.core.tabulate import explain_row, pick_figure, tabulate
-from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.multiplicity import MultiplicityCorrection
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
+from factaudit.stats.undefined_values import name_ends
 
 #: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither,
 #: higher.
@@ -43,73 +43,57 @@ def compute_ranking_agreement(
     judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
-    alpha: float = 0.05,
     test: SystemPairTest = "clustered",
     correction: MultiplicityCorrection = "holm",
-    min_systems: int = MIN_CORRELATED_SYSTEMS,
-    min_errors: int = 0,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """How well each evaluator orders the systems of each dataset: a summary of `ranking_pairs`,
     with correlations.
-
-    min_systems: kendall_tau and pearson_r are null below so many systems. min_errors: systems with
-    fewer labelled errors are left out (VC's Table 28 comes out with 11).
 
     A row per dataset, level and evaluator: n_systems and n_pairs (with labelled and scored claims),
     n, n_unscored, n_guessed, error_rate and major_error_rate (shares of the pairs), orderable (the
     share of pairs that the labels themselves order; so much is the error_rate of a constant
     evaluator, for which all are equal), kendall_tau (tau-b) and pearson_r over the systems' error
     rates, detectable_10 (the share of pairs whose labels would show a difference of 10 points with
-    a power of at least 80 %).
+    a power of at least 80 %), and numbers of pairs that both sides order (`count_reversed_pairs`).
 
     test, correction: how pairs are ordered; ``z`` and ``none`` give VC's ordering error.
     error_rate and major_error_rate have ``_min`` and ``_max``: no way to score what is unscored
     leads outside of them, though the worst cases of two pairs need not go together. They have no
     interval: how many pairs are significant depends on the number of labels, so there is no true
     share to hold. With intervals kendall_tau and pearson_r have ``_low`` and ``_high``, r (Fisher's
-    z) from four systems on; an interval of τ that is wider than 1 is null.
+    z) from four systems on; an interval of τ that is wider than 1 is null. Both are null of fewer
+    than three systems.
     """
-    if min_systems < MIN_CORRELATED_SYSTEMS:
-        raise UsageError(
-            f"ranking: expected min_systems of at least {MIN_CORRELATED_SYSTEMS}, found"
-            f" {min_systems}"
-        )
-    how = PairTest(test, correction, alpha)
-    confidence = None if intervals is None else intervals.confidence
+    how, confidence = PairTest(test, correction), intervals and intervals.confidence
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         for case in list_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
-            is_used = (case.cells[:, :2, :2].sum((1, 2)) > 0) & (
-                case.cells[:, 0].sum(1) >= min_errors
-            )
-            used = case.select(is_used)
-            row: Row = {
-                "dataset": case.dataset,
-                "level": level,
-                "evaluator": judgements.evaluators[case.evaluator],
-            }
+            used = case.select(case.cells[:, :2, :2].sum((1, 2)) > 0)
+            row: Row = {"dataset": case.dataset, "level": level}
+            row["evaluator"] = judgements.evaluators[case.evaluator]
             row |= _compare_systems(used, how) | _count_ranked_claims(case, used)
-            is_enough = len(used.members) >= min_systems
+            is_enough = len(used.members) >= MIN_CORRELATED_SYSTEMS
             compared = used if is_enough else used.select(np.zeros(len(used.members), bool))
             figures = correlate_rates(*compared.clustered_errors, confidence)
-            low, high = figures["kendall_tau"].ends
-            is_too_wide = high - low > MAX_TAU_INTERVAL_WIDTH
-            figures["kendall_tau"] = figures["kendall_tau"].without_interval(is_too_wide, _TOO_WIDE)
             for key, figure in figures.items():
                 row |= pick_figure(key, figure, 0)
+            low, high = figures["kendall_tau"].ends
+            if high - low > MAX_TAU_INTERVAL_WIDTH:
+                row |= name_ends("kendall_tau", (np.nan, np.nan))
             reasons = [
                 _LEFT_OUT if len(used.members) < len(case.systems) else "",
-                "" if is_enough else f"correlations need {min_systems} systems",
+                "" if is_enough else f"correlations need {MIN_CORRELATED_SYSTEMS} systems",
             ]
-            causes = {"kendall_tau": _TOO_WIDE} if is_too_wide[0] else {}
-            rows.append(explain_row(row, figures, reasons, _NO_INTERVAL, causes))
+            rows.append(explain_row(row, figures, reasons, _NO_INTERVAL))
     return sorted(rows, key=lambda row: row["dataset"])
 
 
-_LEFT_OUT = "systems without labelled and scored claims, or with too few errors, are left out"
-_TOO_WIDE = "it would be wider than half of the range of τ"
-_NO_INTERVAL = "it takes four systems, several clusters, and a correlation that is not 1 or -1"
+_LEFT_OUT = "systems without labelled and scored claims are left out"
+_NO_INTERVAL = (
+    "it takes four systems, several clusters, a correlation that is not 1 or -1, and for τ pairs"
+    " that settle half of its range"
+)
 
 
 def _compare_systems(case: RankingCase, how: PairTest) -> Row:
@@ -128,21 +112,15 @@ def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
     here."""
     has_labels = case.cells[:, :2].any((1, 2))
     unscored, unstated = (cells[has_labels, :2, 2].sum() for cells in (case.cells, case.stated))
-    row = {
-        "n": used.cells[:, :2, :2].sum(),
-        "n_unscored": unscored,
-        "n_guessed": unstated - unscored,
-    }
-    return {key: int(value) for key, value in row.items()} | {
-        "n_unlabelled": int(case.cells[:, 2].sum())
-    }
+    counts = {"n": used.cells[:, :2, :2].sum(), "n_unscored": unscored}
+    counts |= {"n_guessed": unstated - unscored, "n_unlabelled": case.cells[:, 2].sum()}
+    return {key: int(value) for key, value in counts.items()}
 
 
 def compute_ranking_pairs(
     judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
-    alpha: float = 0.05,
     test: SystemPairTest = "clustered",
     correction: MultiplicityCorrection = "holm",
     intervals: ClusterBootstrap | None = None,
@@ -151,20 +129,18 @@ def compute_ranking_pairs(
     predictions.
 
     A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``:
-    system_a has the lower error rate; ``=``: no difference at ``alpha``), p_labelled and
-    p_predicted (Holm: adjusted for the pairs of the dataset, level and evaluator), error (the
-    orders differ), major_error (both significant, and opposite), n_a, n_b (labels), the four error
-    rates, power_10 (how probably the labels show a difference of 10 points). system_a is the one
-    with the lower labelled rate. What the labels say is over all of them, scored or not. Nothing to
-    put an interval on.
+    system_a has the lower error rate; ``=``: no difference at 5 %), p_labelled and p_predicted
+    (Holm: adjusted for the pairs of the dataset, level and evaluator), n_a, n_b (labels) and the
+    four error rates. system_a is the one with the lower labelled rate. What the labels say is over
+    all of them, scored or not. Nothing to put an interval on.
 
     There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer
     evaluators.
     """
-    how = PairTest(test, correction, alpha)
+    how = PairTest(test, correction)
     groups = [judgements.make_groups(level, systems=True) for level in dict.fromkeys(levels)]
     cases = [case for each in groups for case in list_ranking_cases(judgements, each)]
-    if sum(len(case.members) * (len(case.members) - 1) // 2 for case in cases) > MOST_PRODUCT_ROWS:
+    if sum(math.comb(len(case.members), 2) for case in cases) > MOST_PRODUCT_ROWS:
         return []
     cases.sort(key=lambda case: case.dataset)
     return [row for case in cases if len(case.members) > 1 for row in _tabulate_pairs(case, how)]
@@ -172,46 +148,30 @@ def compute_ranking_pairs(
 
 def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
     """The pairs of systems of one dataset at one level, as one evaluator sees them."""
-    labelled, predicted = case.clustered_errors if how.test == "clustered" else case.errors
+    sides = case.clustered_errors if how.test == "clustered" else case.errors
     first, second = np.triu_indices(len(case.members), 1)
-    is_turned = labelled.rates[first] > labelled.rates[second]
-    a, b = np.where(is_turned, second, first), np.where(is_turned, first, second)
+    is_turned = sides[0].rates[first] > sides[0].rates[second]
+    places = {"a": np.where(is_turned, second, first), "b": np.where(is_turned, first, second)}
     level, names = case.groups.level, np.array(case.systems)
-    unscored = count_predictions(case.cells, case.cells[:, :2].sum((1, 2)) == 0)[:, 2]
-    (p_labelled, true), (p_predicted, said) = labelled.order_pairs(how), predicted.order_pairs(how)
-    turn = np.where(is_turned, -1, 1)
-    is_known = ~np.isnan(true) & ~np.isnan(said)
-    counts: dict[str, Any] = {
-        "n_a": labelled.n[a],
-        "n_b": labelled.n[b],
-        "n_unscored": unscored[a] + unscored[b],
-    }
-    for kind, order in (("labelled", true * turn), ("predicted", said * turn)):
-        counts[f"{kind}_order"] = [
-            None if np.isnan(one) else ORDER_SYMBOLS[int(one)] for one in order
+    figures, orders, reasons = {}, {}, {}
+    for kind, errors in zip(("labelled", "predicted"), sides, strict=True):
+        p, order = errors.order_pairs(how)
+        figures[f"p_{kind}"] = Figure(p)
+        orders[f"{kind}_order"] = [
+            None if np.isnan(one) else ORDER_SYMBOLS[int(one)]
+            for one in np.where(is_turned, -order, order)
         ]
-    for key, wrong in (("error", true != said), ("major_error", true * said == -1)):
-        counts[key] = np.where(is_known, wrong, None)
-    figures = {
-        f"{kind}_error_rate_{side}": errors.rates[places]
-        for kind, errors in (("labelled", labelled), ("predicted", predicted))
-        for side, places in (("a", a), ("b", b))
-    }
-    figures |= {
-        "p_labelled": p_labelled,
-        "p_predicted": p_predicted,
-        "power_10": labelled.compute_power(0.1, how),
-    }
-    reasons = {
-        f"a system has no labelled {level}": (labelled.n[a] == 0) | (labelled.n[b] == 0),
-        f"of a system no labelled {level} is scored": (predicted.n[a] == 0) | (predicted.n[b] == 0),
-    }
+        for side, at in places.items():
+            figures[f"{kind}_error_rate_{side}"] = Figure(errors.rates[at])
+        what = "labelled" if kind == "labelled" else "labelled and scored"
+        reasons[f"of a system no {level} is {what}"] = np.isnan(p)
     keys = [
         {"dataset": case.dataset, "level": level, "system_a": name_a, "system_b": name_b}
         | {"evaluator": case.judgements.evaluators[case.evaluator]}
-        for name_a, name_b in zip(names[a].tolist(), names[b].tolist(), strict=True)
+        for name_a, name_b in zip(*(names[at].tolist() for at in places.values()), strict=True)
     ]
-    return tabulate(keys, counts, {key: Figure(values) for key, values in figures.items()}, reasons)
+    counts = {f"n_{side}": sides[0].n[at] for side, at in places.items()} | orders
+    return tabulate(keys, counts, figures, reasons)
 
 
 # ---- checks
@@ -302,9 +262,8 @@ _CLUSTERED_ORDERS_DESCRIPTION = (
     " test if there are few) with Holm's correction: by the labels; by both in the same order; by"
     " only one; by both in opposite order"
 )
-_PAIR_OPTIONS = {
+_OPTIONS = {
     "levels": "`claim`, `response`",
-    "alpha": "significance level of the tests",
     "test": (
         "`clustered` (Student's t with the effective sample size of the clusters, Fisher's exact"
         " test if it is small) or `z` (VC's test, which treats claims as independent)"
@@ -314,30 +273,21 @@ _PAIR_OPTIONS = {
         " `correction: none` gives VC's ordering error"
     ),
 }
-_OPTIONS = {
-    **_PAIR_OPTIONS,
-    "min_systems": "with fewer systems τ-b and r are null (at least 3; VC uses six or more)",
-    "min_errors": "systems with fewer labelled errors are left out (11 reproduces VC's Table 28)",
-}
-
-
 _PAIR_DESCRIPTION = "the two systems; the one with the lower labelled error rate comes first"
 
 
 _ORDER_DESCRIPTION = "`<`: a has significantly fewer errors; `=`: no significant difference; `>`"
-_WRONG_DESCRIPTION = "whether the two orders differ; whether both are significant and opposite"
 _P_DESCRIPTION = (
     "two-sided p-values of the tests of two proportions, corrected for the number of pairs as"
     " `correction` says"
 )
 _PAIR_COLUMNS: dict[str, Column] = {
     **pick_shared_columns("dataset", "level", "evaluator"),
-    **{
-        f"system_{side}": Column(f"system {side}", "text", _PAIR_DESCRIPTION, key=True)
-        for side in "ab"
-    },
-    **pick_shared_columns("n_unscored", "reason"),
-    **{f"n_{side}": Column(f"n {side}", "count", "labelled claims of each") for side in "ab"},
+    "system_a": Column("system a", "text", _PAIR_DESCRIPTION, key=True),
+    "system_b": Column("system b", "text", _PAIR_DESCRIPTION, key=True),
+    **pick_shared_columns("reason"),
+    "n_a": Column("n a", "count", "labelled claims of each"),
+    "n_b": Column("n b", "count", "labelled claims of each"),
     **{
         f"{kind}_error_rate_{side}": Column(
             f"{kind} error rate {side}", "percent", "the four error rates"
@@ -345,18 +295,10 @@ _PAIR_COLUMNS: dict[str, Column] = {
         for kind in ("labelled", "predicted")
         for side in "ab"
     },
-    **{
-        f"{kind}_order": Column(f"{kind} order", "text", _ORDER_DESCRIPTION)
-        for kind in ("labelled", "predicted")
-    },
-    **{f"p_{kind}": Column(f"p {kind}", "p", _P_DESCRIPTION) for kind in ("labelled", "predicted")},
-    "error": Column("error", "text", _WRONG_DESCRIPTION),
-    "major_error": Column("major error", "text", _WRONG_DESCRIPTION),
-    "power_10": Column(
-        "power for 10 points",
-        "percent",
-        "probability that these labels would detect a true difference of 10 points",
-    ),
+    "labelled_order": Column("labelled order", "text", _ORDER_DESCRIPTION),
+    "predicted_order": Column("predicted order", "text", _ORDER_DESCRIPTION),
+    "p_labelled": Column("p labelled", "p", _P_DESCRIPTION),
+    "p_predicted": Column("p predicted", "p", _P_DESCRIPTION),
 }
 
 _SUMMARY = Audit(
@@ -369,8 +311,7 @@ _SUMMARY = Audit(
         " accounts for clusters, with Holm's correction over the pairs. An ordering error is a pair"
         " on which labels and predictions differ, mostly because only one of the two is"
         " significant. A major error (wrong order) is a pair on which both are significant and"
-        " opposite. With `test: z, correction: none` you get VC's ordering error. VC's Table 28"
-        " seems to leave out systems with at most 10 labelled errors (`min_errors: 11`). τ-b and r"
+        " opposite. With `test: z, correction: none` you get VC's ordering error. τ-b and r"
         " are computed over the systems' error rates."
     ),
     text=(
@@ -477,7 +418,7 @@ _PAIRS = Audit(
         " claims of the two systems."
     ),
     columns=_PAIR_COLUMNS,
-    options=_PAIR_OPTIONS,
+    options=_OPTIONS,
     compute=compute_ranking_pairs,
     counts="margins",
 )

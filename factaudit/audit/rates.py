@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from operator import methodcaller
+from dataclasses import replace
+from itertools import combinations
+from operator import itemgetter, methodcaller
 
 import numpy as np
 
@@ -13,18 +15,14 @@ from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Check, Count, Opposite
-from factaudit.audit.core.decision_limits import open_share
-from factaudit.audit.core.evaluator_comparison import (
-    is_constant_evaluator,
-    list_evaluators_alike_by_bacc,
-)
+from factaudit.audit.core.checks import Check, Count, find_opposites
+from factaudit.audit.core.decision_limits import open_share, widen_interval
 from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
-    CONSTANT_EVALUATOR,
     MACRO_MEAN,
     Row,
+    group_rows,
 )
 from factaudit.audit.core.tabulate import average_datasets, interleave, tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -54,12 +52,6 @@ def compute_evaluator_rates(
     for place, evaluator in enumerate(judgements.evaluators):
         tally = judgements.tally(groups, LABEL, place)
         figures = compute_rates(tally, confidence)
-        if is_constant_evaluator(evaluator):
-            is_constant = np.isin(figures["gap"].point, (-1, 1))
-            figures = {
-                key: one.without_interval(is_constant, CONSTANT_EVALUATOR)
-                for key, one in figures.items()
-            }
         n_errors, n_correct = tally.cells[:, :2, :2].sum(2).T
         counts = tally.count_sizes() | {"n_attributable": n_correct, "n_unattributable": n_errors}
         counts["n_datasets"] = np.ones(len(n_errors), dtype=int)
@@ -81,6 +73,8 @@ def compute_evaluator_rates(
 
 #: |TPR - TNR| over this is a lopsided evaluator (VC §3.2: 20 points).
 MAX_TPR_TNR_GAP = 0.20
+#: Evaluators whose BAccs are no further apart are alike by BAcc.
+ALIKE_BACC_DIFFERENCE = 0.02
 #: A bootstrap of fewer clusters gives intervals that are too narrow (Cameron, Gelbach & Miller
 #: 2008).
 FEWEST_CLUSTERS = 10
@@ -103,31 +97,40 @@ def _list_gaps(run: AuditedRun) -> Iterator[Row]:
         yield row | {"leans": "passes" if row["gap"] > 0 else "flags"}
 
 
-def _pair_alike_evaluators(run: AuditedRun, rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """The rows of two evaluators of like BAcc on one data set."""
-    by_place = {(row["dataset"], row["evaluator"]): row for row in rows}
+def list_evaluators_alike_by_bacc(run: AuditedRun) -> list[tuple[str, str]]:
+    """Pairs of evaluators whose BAccs are alike *on average* (as VC pairs them), none of them at
+    chance."""
+    able = {}
+    for name, row in run.overall("rates").items():
+        if name not in run.floors and row.get("bacc") is not None:
+            low = widen_interval(row, "bacc")[0] if "bacc_low" in row else row["bacc"]
+            if low > 0.5:
+                able[name] = row["bacc"]
+    pairs = combinations(able, 2)
+    return [(a, b) for a, b in pairs if abs(able[a] - able[b]) <= ALIKE_BACC_DIFFERENCE]
+
+
+def _find_opposite_habits(run: AuditedRun) -> list[Row]:
+    """Two evaluators of like BAcc of which one significantly leans to passing claims, and the other
+    to flagging them, on one data set: those that are farthest apart."""
+    every_gap = replace(GAP_CHECK, rows=methodcaller("per_dataset", "rates"), limit=0.0)
+    by_dataset = group_rows(every_gap.judge_rows(run), "dataset")
+    found = []
     for pair in list_evaluators_alike_by_bacc(run):
-        for dataset in dict.fromkeys(row["dataset"] for row in rows):
-            yield [by_place[dataset, name] for name in pair if (dataset, name) in by_place]
+        for rows in by_dataset.values():
+            mine = [row for row in rows if row["evaluator"] in pair]
+            if (opposite := find_opposites(mine, "gap")) is not None:
+                found.append(opposite)
+    return sorted(found, key=itemgetter("apart"))[-1:]
 
 
 def _list_unscored_shares(run: AuditedRun) -> Iterator[Row]:
-    """What each evaluator left unscored or guessed on each data set; all, where it has no row."""
-    rows = [row for row in run.per_dataset("rates") if row["n_unscored"] is not None]
-    for row in rows:
-        yield row | {
-            "share": open_share(row),
-            "n_claims": row["n"] + row["n_unscored"],
-            "severity": "warn" if row["n"] else "fail",
-        }
-    named = [each["name"] for each in run.about.get("evaluators") or []]
-    for name in named if rows else ():
-        if name not in run.floors and all(
-            row["evaluator"] != name for row in run.per_dataset("rates")
-        ):
-            total = sum(each["n_claims"] for each in run.about.get("claims") or [])
-            counts = {"n": 0, "n_unscored": total, "n_claims": total}
-            yield {"evaluator": name, "dataset": None, "share": 1.0, "severity": "fail"} | counts
+    """What each evaluator left unscored or guessed on each data set."""
+    for row in run.per_dataset("rates"):
+        if row["n_unscored"] is not None:
+            severity = "warn" if row["n"] else "fail"
+            n = row["n"] + row["n_unscored"]
+            yield row | {"share": open_share(row), "n_claims": n, "severity": severity}
 
 
 def _count_clusters(run: AuditedRun) -> list[Row]:
@@ -140,48 +143,48 @@ def _count_clusters(run: AuditedRun) -> list[Row]:
     ]
 
 
-CHECKS = (
-    Check(
-        id="gap",
-        title="TPR and TNR far apart",
-        rows=_list_gaps,
-        figure="gap",
-        limit=MAX_TPR_TNR_GAP,
-        side="off",
-        says=(
-            "{evaluator} passes {tpr:percent} of the correct claims and finds {tnr:percent} of the"
-            " errors{on}, {verdict}."
-        ),
-        beyond="more than {limit:limit} points apart",
-        advice="Check a sample of the claims that it {leans} before you rely on it.",
-        within=(
-            "{evaluator}'s TPR and TNR are significantly less than {limit:limit} points apart on"
-            " every data set (at most {gap:points} points{on})."
-        ),
-        null="TPR and TNR are at most 20 points apart, on every data set and on average",
-        by_figure=True,
+GAP_CHECK = Check(
+    id="gap",
+    title="TPR and TNR far apart",
+    rows=_list_gaps,
+    figure="gap",
+    limit=MAX_TPR_TNR_GAP,
+    side="off",
+    says=(
+        "{evaluator} passes {tpr:percent} of the correct claims and finds {tnr:percent} of the"
+        " errors{on}, {verdict}."
     ),
-    Opposite(
+    beyond="more than {limit:limit} points apart",
+    advice="Check a sample of the claims that it {leans} before you rely on it.",
+    within=(
+        "{evaluator}'s TPR and TNR are significantly less than {limit:limit} points apart on"
+        " every data set (at most {gap:points} points{on})."
+    ),
+    null="TPR and TNR are at most 20 points apart, on every data set and on average",
+    by_figure=True,
+)
+CHECKS = (
+    GAP_CHECK,
+    Count(
         id="bacc_tie",
         title="Same BAcc, opposite mistakes",
-        rows=methodcaller("per_dataset", "rates"),
-        figure="gap",
-        groups=_pair_alike_evaluators,
-        apart=MAX_TPR_TNR_GAP,
-        only_worst=True,
-        says="{evaluator} and {other_evaluator} have about the same BAcc, but lean {verdict}{on}.",
-        beyond="to opposite answers",
+        rows=_find_opposite_habits,
+        figure="apart",
+        limit=MAX_TPR_TNR_GAP,
+        by=(),
+        says=(
+            "{evaluator} and {other_evaluator} have about the same BAcc, but lean to opposite"
+            " answers{on}."
+        ),
         advice=(
             "To find errors, choose {other_evaluator} (TNR {other_tnr:percent} against"
             " {tnr:percent}). To keep correct claims, choose {evaluator} (TPR {tpr:percent} against"
             " {other_tpr:percent})."
         ),
-        severity="warn",
         null=(
             "of no two evaluators of about the same BAcc (within 2 points) leans one to passing"
             " claims and the other to flagging them"
         ),
-        by_figure=True,
     ),
     Count(
         id="unscored",

@@ -10,22 +10,19 @@ from __future__ import annotations
 import numpy as np
 
 from factaudit.arrays.claim_groups import ClaimGroups, encode_claim_group_column
-from factaudit.arrays.figures import compute_rates
+from factaudit.arrays.figures import Figure, compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
-from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.plot_specs import LinePlot
-from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, Row
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.rouge_overlap import rouge2_precision
 
 #: Each rate with the label of its class.
 RATE_LABELS = {"tpr": 1, "tnr": 0}
-RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
 
 
 def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
@@ -55,50 +52,30 @@ def compute_surface_bias(
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
     rouge2, (codes, tasks) = measure_surface_overlap(judgements), encode_task_groups(judgements)
-    lost = np.bincount(codes[(judgements.label >= 0) & np.isnan(rouge2)], minlength=len(tasks))
-    bin_codes, keys = np.full(len(codes), -1, dtype=np.int64), []
-    for at, task in enumerate(tasks):
-        inside = np.flatnonzero((codes == at) & ~np.isnan(rouge2))
-        edges = _compute_surface_bin_edges(rouge2[inside], bins)
-        bin_codes[inside] = at * bins + np.searchsorted(edges[1:-1], rouge2[inside], side="left")
-        for place in range(bins):
-            ends = {
-                "r2_low": none_if_undefined(edges[place]),
-                "r2_high": none_if_undefined(edges[place + 1]),
-            }
-            keys.append({"task": task, "bin": place + 1, **ends, "n_no_r2": int(lost[at])})
-    groups, confidence = (
-        ClaimGroups(bin_codes, keys),
-        None if intervals is None else intervals.confidence,
-    )
-    is_empty = np.array([key["r2_low"] is None for key in keys], dtype=bool)
+    has_overlap = ~np.isnan(rouge2)
+    lost = np.bincount(codes[(judgements.label >= 0) & ~has_overlap], minlength=len(tasks))
+    bin_codes, edges = np.full(len(codes), -1, dtype=np.int64), np.empty((len(tasks), bins + 1))
+    for at in range(len(tasks)):
+        inside = (codes == at) & has_overlap
+        edges[at] = _compute_surface_bin_edges(rouge2[inside], bins)
+        place = np.searchsorted(edges[at, 1:-1], rouge2[inside], side="left")
+        bin_codes[inside] = at * bins + place
+    keys: list[Row] = [{"task": task, "bin": at + 1} for task in tasks for at in range(bins)]
+    groups, confidence = ClaimGroups(bin_codes, keys), intervals and intervals.confidence
     rows: list[Row] = []
     for at, evaluator in enumerate(judgements.evaluators):
         tally = judgements.tally(groups, LABEL, at)
-        rates = compute_rates(tally, confidence)
-        figures = {rate: rates[rate] for rate in RATE_LABELS}
-        if is_constant_evaluator(evaluator):
-            is_scored = {rate: ~np.isnan(one.point) for rate, one in figures.items()}
-            figures = {
-                key: one.without_interval(is_scored[key], CONSTANT_EVALUATOR)
-                for key, one in figures.items()
-            }
-        cells = tally.cells[:, :2]
-        n_neg, n_pos = cells[:, 0, :2].sum(1), cells[:, 1, :2].sum(1)
-        counts = {
-            "n": n_neg + n_pos,
-            "n_unscored": cells[:, :, 2].sum(1),
-            "n_pos": n_pos,
-            "n_neg": n_neg,
+        rates, cells = compute_rates(tally, confidence), tally.cells[:, :2]
+        n_neg, n_pos = cells[:, :, :2].sum(2).T
+        counts = {"n": n_neg + n_pos, "n_unscored": cells[:, :, 2].sum(1)}
+        counts |= {"n_pos": n_pos, "n_neg": n_neg, "n_no_r2": np.repeat(lost, bins)}
+        figures = {
+            "r2_low": Figure(edges[:, :-1].ravel()),
+            "r2_high": Figure(edges[:, 1:].ravel()),
+            "tpr": rates["tpr"],
+            "tnr": rates["tnr"],
         }
-        reasons = {
-            "no labelled claim of the task has a ROUGE-2 precision": is_empty,
-            "equal claims fill an earlier bin": ~is_empty & ~cells.any((1, 2)),
-        }
-        for rate, label in RATE_LABELS.items():
-            none = cells.any((1, 2)) & (cells[:, label, :2].sum(1) == 0)
-            reasons[f"{rate} needs {RATE_CLASS_NAMES[rate]} claims that are scored"] = none
-        rows += tabulate([key | {"evaluator": evaluator} for key in keys], counts, figures, reasons)
+        rows += tabulate([key | {"evaluator": evaluator} for key in keys], counts, figures)
     return sorted(rows, key=lambda row: row["task"])
 
 

@@ -76,7 +76,6 @@ def share_column(
 
 
 _END_SUFFIXES = ("_low", "_high", "_min", "_max")
-EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
 #: That of a run which says no other.
 DEFAULT_CONFIDENCE = 0.95
 

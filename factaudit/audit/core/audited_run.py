@@ -9,9 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE, EVALUATOR_KEYS, Column
+from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE, Column
 from factaudit.audit.core.decision_limits import DecisionLimits, open_share
-from factaudit.audit.core.result_rows import MACRO_MEAN, Row, group_rows, is_redundant_macro_row
+from factaudit.audit.core.result_rows import (
+    EVALUATOR_KEYS,
+    MACRO_MEAN,
+    Row,
+    group_rows,
+    is_redundant_macro_row,
+)
 from factaudit.audit.core.wording import fill
 
 if TYPE_CHECKING:

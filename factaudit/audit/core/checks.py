@@ -19,13 +19,14 @@ Its sentence cites nothing but fields of the finding (`Finding.evidence`).
         null="at most 5 % of the verdicts change, on every data set",
     )
 
-`Opposite` looks for rows of which one is over 0 and another one under; `Count` tests nothing.
+`Count` tests nothing; `find_opposites` makes rows for it of what another check judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -131,7 +132,7 @@ class Check:
 
     def find(self, run: AuditedRun) -> list[Finding]:
         """A finding for each group of rows, also where nothing can be said (severity None)."""
-        judged = self._judge(run)
+        judged = self.judge_rows(run)
         return [self._summarise(run, rows) for rows in group_rows(judged, *self.by).values()]
 
     def measure_gravity(self, evidence: Row) -> float:
@@ -140,7 +141,7 @@ class Check:
             self._exceed(evidence, evidence.get("limit") or 0.0) if self.figure in evidence else 0.0
         )
 
-    def _judge(self, run: AuditedRun) -> list[Row]:
+    def judge_rows(self, run: AuditedRun) -> list[Row]:
         """The rows with their ``verdict``, the ``limit``, how many ``n_tests`` were made and ``p``,
         adjusted for all of them; None where a row was not tested."""
         limit, level = self._read_limit(run), 1 - run.confidence
@@ -280,7 +281,7 @@ class Count(Check):
 
     severity: Severity = "warn"
 
-    def _judge(self, run: AuditedRun) -> list[Row]:
+    def judge_rows(self, run: AuditedRun) -> list[Row]:
         limit, judged = self._read_limit(run), []
         for row in self.rows(run):
             if row.get(self.figure) is not None:
@@ -293,49 +294,17 @@ class Count(Check):
         return _COUNTED_WORDS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Opposite(Check):
-    """Rows of a group of which one is significantly over 0 and another one under: the farthest to
-    either side.
-
-    In ``says``, fields of the row under 0 begin with ``other_``.
+def find_opposites(judged: Iterable[Row], figure: str) -> Row | None:
+    """Of rows that a check judged, the one farthest over 0, with the fields of the one farthest
+    under 0 as ``other_...`` and how far they are ``apart``; None where not both significantly are.
     """
-
-    side: Side = "off"
-    #: From the run and its rows to those that may be opposite; by default the rows of an evaluator.
-    groups: Callable[[AuditedRun, Sequence[Row]], Iterable[Sequence[Row]]] = lambda _, rows: (
-        group_rows(rows, "evaluator").values()
-    )
-    #: How far apart the two must be.
-    apart: float = 0.0
-    #: Whether one finding, of the pair that is farthest apart, stands for all.
-    only_worst: bool = False
-
-    def find(self, run: AuditedRun) -> list[Finding]:
-        found = []
-        for group in self.groups(run, self._judge(run)):
-            rows = sorted(
-                (row for row in group if row["verdict"] in ("beyond", "figure")), key=self._read
-            )
-            if rows and self._read(rows[0]) < 0 < self._read(rows[-1]):
-                least, most = rows[0], rows[-1]
-                if most[self.figure] - least[self.figure] > self.apart:
-                    fields = most | {f"other_{key}": value for key, value in least.items()}
-                    del fields["limit"], fields["p"]
-                    says = f"{self.says} {self.advice}"
-                    found.append(
-                        self._word(run, most["verdict"], self.severity, says, fields, rows)
-                    )
-        found.sort(key=lambda one: -self.measure_gravity(one.row))
-        return found[:1] if self.only_worst else found
-
-    def measure_gravity(self, evidence: Row) -> float:
-        return abs(evidence.get(self.figure) or 0.0) + abs(
-            evidence.get(f"other_{self.figure}") or 0.0
-        )
-
-    def _read(self, row: Row) -> float:
-        return float(row[self.figure])
+    known = [row for row in judged if row["verdict"] in ("beyond", "figure")]
+    known.sort(key=itemgetter(figure))
+    if not known or not known[0][figure] < 0 < known[-1][figure]:
+        return None
+    least, most = known[0], known[-1]
+    others = {f"other_{key}": value for key, value in least.items()}
+    return most | others | {"apart": most[figure] - least[figure]}
 
 
 # ---- which rows, and what they are of

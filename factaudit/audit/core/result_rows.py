@@ -15,6 +15,8 @@ Row = dict[str, Any]
 MOST_PRODUCT_ROWS = 50_000
 #: The dataset of a row that is the unweighted mean over datasets.
 MACRO_MEAN = "__macro__"
+#: The keys that say which evaluators a row is about.
+EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
 
 
 #: Why a figure of claims has no interval where all its claims are of one cluster: nothing says how
@@ -32,10 +34,6 @@ def explain_missing_labels(level: str) -> str:
     return (
         "no claim is labelled" if level == "claim" else f"no {level} has labels for all its claims"
     )
-
-
-#: Why figures of an evaluator that says the same of every claim have no interval.
-CONSTANT_EVALUATOR = "it says the same of every claim, whatever the claims"
 
 
 def list_row_keys(rows: Sequence[Row]) -> list[str]:

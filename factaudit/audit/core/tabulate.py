@@ -43,7 +43,7 @@ def tabulate(
     counts: by name whole numbers (N,), or any other values that a row has as they are. figures: by
     name, arrays (N,).
     reasons: bool (N,) by what the row's reason says where it is True, behind the key's own
-    ``reason``. few_clusters: why a figure has no interval where its own ``cause`` does not say it.
+    ``reason``. few_clusters: why a figure has no interval.
     """
     columns = {
         name: values.tolist() if isinstance(values, np.ndarray) else values
@@ -54,16 +54,8 @@ def tabulate(
     rows = []
     for at, key in enumerate(keys):
         row = key | {name: values[at] for name, values in columns.items()}
-        own = [
-            key.get("reason") or "",
-            *(text for text, applies in (reasons or {}).items() if applies[at]),
-        ]
-        causes = {
-            name: str(figure.cause[at])
-            for name, figure in figures.items()
-            if figure.cause is not None
-        }
-        rows.append(explain_row(row, figures, own, few_clusters, causes))
+        why = [text for text, applies in (reasons or {}).items() if applies[at]]
+        rows.append(explain_row(row, figures, [key.get("reason") or "", *why], few_clusters))
     return rows
 
 
@@ -72,20 +64,21 @@ def explain_row(
     figures: Iterable[str],
     reasons: Sequence[str] = (),
     few_clusters: str = FEW_CLUSTERS,
-    causes: Mapping[str, str] | None = None,
 ) -> Row:
-    """The row with its ``reason``: those given (else which figures are undefined), and why figures
-    lack an interval.
+    """The row with its ``reason``: those given (else which figures are undefined), and which
+    figures lack an interval.
 
-    few_clusters: the cause of a figure without an interval that has no other one in ``causes``.
+    few_clusters: why a figure has none.
     """
-    texts, lacking = [text for text in reasons if text], dict[str, list[str]]()
-    if not texts and (undefined := [name for name in figures if row[name] is None]):
+    undefined = [name for name in figures if row[name] is None]
+    lacking = [
+        name for name in figures if name not in undefined and row.get(f"{name}_low", 0) is None
+    ]
+    texts = [text for text in reasons if text]
+    if undefined and not texts:
         texts.append(f"undefined: {', '.join(undefined)}")
-    for name in figures:
-        if row[name] is not None and row.get(f"{name}_low", 0) is None:
-            lacking.setdefault((causes or {}).get(name) or few_clusters, []).append(name)
-    texts += [f"no interval for {', '.join(names)}: {cause}" for cause, names in lacking.items()]
+    if lacking:
+        texts.append(f"no interval for {', '.join(lacking)}: {few_clusters}")
     return row | {"reason": join_reasons(texts)}
 
 
