@@ -178,13 +178,6 @@ def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
             assert not {each for each in (word, key) if each.encode() in path.read_bytes()}, path
 
 
-@pytest.mark.parametrize("debug", [[], ["--debug"]])
-def test_a_traceback_only_with_debug(call, tmp_path, debug):
-    code, _, err = call(*debug, "inspect", tmp_path / "absent.csv")
-    assert code == 1
-    assert ("Traceback" in err) == bool(debug)
-
-
 def test_a_reader_that_has_seen_enough_is_no_error():
     command = f"{sys.executable} -m factaudit list evaluators | head -1"
     shown = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from factaudit.cli import cli
-from factaudit.tables import read_verdicts
 
 HEADER = "question_id\tcontext\tanswer\tmodel\thuman\tjudge_a\tjudge_b\tminutes"
 ROWS = [
@@ -31,20 +30,6 @@ def table(tmp_path: Path) -> Path:
     path = tmp_path / "answers.tsv"
     path.write_text("\n".join([HEADER, *ROWS]) + "\n", encoding="utf-8")
     return path
-
-
-def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(
-    table: Path, tmp_path: Path
-) -> None:
-    mapping = tmp_path / "mapping.yaml"
-    done = run("inspect", str(table), "--write", str(mapping))
-    assert done.exit_code == 0
-    assert "doc: context" in done.output
-    assert "system: model" in done.output
-    assert "ignored   minutes" in done.output
-    assert "evaluator judge_a: judge_a (1 not supported, 5 supported)" in done.output
-    assert f"factaudit audit {table} --columns {mapping} --out runs/mine" in done.output
-    assert mapping.is_file()
 
 
 def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path) -> None:
@@ -72,23 +57,6 @@ def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path)
     systems = {row["system"] for row in results["audits"]["quantification"]}
     assert {"gpt", "claude", "llama"} <= systems
     assert "mapping:" in (tmp_path / "run" / "experiment.yaml").read_text()
-
-
-def test_audit_without_a_mapping_tells_what_it_assumed(table: Path, tmp_path: Path) -> None:
-    done = run(
-        "audit",
-        str(table),
-        "--evaluator",
-        "judge_b",
-        "--out",
-        str(tmp_path / "run"),
-        "--replicates",
-        "0",
-    )
-    assert done.exit_code == 0
-    assert "doc: context" in done.output
-    evaluators = read_verdicts(tmp_path / "run" / "verdicts.parquet")["evaluator"].unique().tolist()
-    assert evaluators == ["judge_b"]
 
 
 def test_options_are_added_to_a_mapping_that_is_kept(table: Path, tmp_path: Path) -> None:

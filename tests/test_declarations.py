@@ -11,7 +11,7 @@ import pytest
 from audit_tables import judged
 from test_audit_properties import EVALUATORS, check_rows, of
 
-from factaudit.audit import list_computable_audits, load_builtin_audits
+from factaudit.audit import list_computable_audits
 from factaudit.audit.core.interval_methods import is_random_interval_method
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.findings import list_checks
@@ -157,17 +157,6 @@ def test_every_option_and_every_key_is_told_of(name):
     assert set(audit.options) == set(audit.options_model().model_fields)
     assert audit.question.endswith("?")
     assert audit.remedy
-
-
-def test_every_key_of_every_table_is_told_of():
-    """Of audits, and of tables that commands write."""
-    untold = [
-        f"{audit.name}: {key}"
-        for audit in load_builtin_audits()
-        for key in audit.columns
-        if not audit.columns[key].what
-    ]
-    assert untold == []
 
 
 def test_every_finding_has_an_id_of_its_own():

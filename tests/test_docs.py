@@ -21,7 +21,6 @@ from pathlib import Path
 
 import pytest
 from doc_pages import APPROVED_PAGES, NOT_RUN, PAGES, describe_difference, list_commands, run_page
-from test_estimate_page import Page, browser_test
 
 import factaudit
 from factaudit import Evaluator
@@ -157,26 +156,6 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         assert not re.search(
             r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//', text
         ), page.name
-
-
-@browser_test
-@pytest.mark.slow
-def test_the_site_has_no_fault_of_accessibility(site: Path, tmp_path: Path) -> None:
-    axe = pytest.importorskip(
-        "axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)"
-    )
-    driver = Page(tmp_path / "profile", tmp_path).driver
-    driver.set_script_timeout(120)
-    try:
-        for name in ("index", "tutorials/audit-a-judge", "reference/audits"):
-            page = site / f"{name}.html"
-            driver.get(page.as_uri())
-            check = axe.Axe(driver)
-            check.inject()
-            faults = check.run()["violations"]
-            assert [(fault["id"], fault["nodes"][0]["html"]) for fault in faults] == [], page.name
-    finally:
-        driver.quit()
 
 
 # Notebooks

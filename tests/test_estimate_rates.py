@@ -118,26 +118,6 @@ def test_agrees_with_importance_weights_over_a_wide_proposal() -> None:
     assert reveal(corpus, rows).rate_draws.mean() == pytest.approx(exact, abs=0.005)
 
 
-def test_columns() -> None:
-    score = np.array([[0.9, 0.1, 0.5, np.nan], [0.5, 0.5, 0.5, 0.5], [0.8, 0.2, 0.6, 0.4]])
-    columns = make_covariates(score, ["a", "constant", "b"])
-    assert columns.names == ("shared", "a", "b", "a missing")
-    assert columns.values.shape == (4, 4)
-    shared = columns.values[:, 0]
-    assert shared[1] == max(shared), "the least support is the greatest log-odds of an error"
-    assert make_covariates(score[1:2], ["constant"]).values.shape == (4, 0)
-    assert make_covariates(np.full((1, 2), np.nan), ["lost"]).names == ()
-    one = make_covariates(score[2:], ["b"])
-    assert (one.values.mean(), one.values.std()) == (pytest.approx(0), pytest.approx(1))
-    assert (one.prior_mean.tolist(), one.prior_sd.tolist()) == ([1.4], [1.2])
-    of_systems = make_covariates(score, ["a", "constant", "b"], system=np.array([0, 1, 0, 1]))
-    assert of_systems.names == ("shared", "system mean", "a", "b", "a missing")
-    mean = of_systems.values[:, 1]
-    assert mean[0] == mean[2] < mean[1] == mean[3], "the system with less support"
-    alone = make_covariates(score, ["a", "constant", "b"], system=np.zeros(4, dtype=int))
-    assert alone.names == columns.names, "one system has no other to differ from"
-
-
 def test_the_wrong_order_is_that_of_the_difference_shown() -> None:
     corpus = corpus_of(World())
     case = reveal(corpus, np.arange(len(corpus.error)))
@@ -163,16 +143,6 @@ def one_phase(strata: list[tuple[int, list[float]]]) -> tuple[StratifiedDraw, np
     return StratifiedDraw(
         np.arange(len(values)), np.zeros(len(values), dtype=int), code, frame
     ), values
-
-
-def test_a_stratified_mean_by_hand() -> None:
-    draw, values = one_phase([(30, [0, 0, 1]), (10, [1, 1])])
-    assert stratified_mean(draw, values, np.zeros(5), 40)[0] == pytest.approx((30 / 3 + 10) / 40)
-    np.testing.assert_allclose(draw.inclusion_probability, [0.1, 0.1, 0.1, 0.2, 0.2])
-    weights = label_weights(draw, np.ones(5, dtype=bool))
-    np.testing.assert_allclose(weights, [10, 10, 10, 5, 5])
-    draw, values = one_phase([(30, [0, np.nan, 1]), (10, [np.nan, np.nan])])
-    assert stratified_mean(draw, values, np.full(5, 0.25), 40)[0] == 0.5, "as its stratum"
 
 
 def test_draws_in_phases_are_unbiased_and_their_variance_is_right() -> None:

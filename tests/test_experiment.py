@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +13,6 @@ import yaml
 
 import factaudit
 from factaudit import Results, Verdict, judge, run, write_table
-from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment import run as experiment_module
 from factaudit.experiment import unchanged
@@ -133,30 +131,6 @@ def test_an_experiment_of_the_users_is_not_written_over(yaml_file, tmp_path):
     with pytest.raises(UsageError, match="that no run wrote"):
         run(yaml_file, tmp_path)
     assert mine.read_text() == "claims: mine.csv\n"
-
-
-def test_a_second_run_gives_the_same_and_computes_nothing_again(yaml_file, run_dir, monkeypatch):
-    before = {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
-
-    def never(*_, **__):
-        raise AssertionError("computed again")
-
-    known = {
-        name: replace(audit, compute=_signed(never))
-        for name, audit in list_computable_audits().items()
-    }
-    monkeypatch.setattr("factaudit.results.compute.list_computable_audits", lambda: known)
-    monkeypatch.setattr("factaudit.evaluators.lexical_baselines.UnigramEvaluator.judge", never)
-    run(yaml_file, run_dir)
-    after = {path: path.read_bytes() for path in before}
-    assert after == before
-
-
-def _signed(function):
-    def audit(judged, *, intervals=None):
-        return function()
-
-    return audit
 
 
 def test_a_changed_claim_is_judged_again_and_nothing_else(yaml_file, tmp_path, monkeypatch):
@@ -279,19 +253,3 @@ def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> No
         experiment_module.run(asked, tmp_path / "run")
         experiment_module.run(asked, tmp_path / "run")
     assert len(calls) == 40
-
-
-def test_an_unchanged_run_of_an_engine_is_not_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from conftest import run_command
-
-    yaml_path = Path(__file__).parents[1] / "experiments" / "dfactscore_quickstart.yaml"
-    first = run(yaml_path, tmp_path)
-    monkeypatch.setattr(
-        experiment_module, "read_experiment", None
-    )  # nothing is read, and so nothing is computed
-    said: list[str] = []
-    assert run(yaml_path, tmp_path, say=said.append) == first
-    assert "unchanged" in said[-1]
-    assert run_command("run", yaml_path, "--out", tmp_path) == 0

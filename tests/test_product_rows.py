@@ -2,49 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import pandas as pd
 import pytest
 from audit_worlds import make_world
 
-from factaudit import Results, compare, write_table
-from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS
-from factaudit.errors import UsageError
+from factaudit import compare
 
 PRODUCTS = ("adjusted_bias", "adjustment", "ranking_pairs")
-
-
-@pytest.fixture(scope="module")
-def audited() -> Results:
-    return compare(*make_world("whole"), replicates=50)
-
-
-@pytest.fixture
-def run_dir(audited: Results, tmp_path: Path) -> Path:
-    claims, verdicts = make_world("whole")
-    write_table(claims, tmp_path / "claims.parquet")
-    write_table(verdicts, tmp_path / "verdicts.parquet")
-    audited.save(tmp_path)
-    return tmp_path
-
-
-def test_results_json_has_all_rows(audited: Results, run_dir: Path):
-    written = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
-    loaded = Results.load(run_dir)
-    for name in PRODUCTS:
-        assert written["audits"][name] == audited.rows(name) == loaded.rows(name)
-        assert len(pd.read_csv(run_dir / written["tables"][name])) == len(audited.rows(name))
-    where = {
-        "evaluator": "robin",
-        "level": "claim",
-        "system": ["ant", "bee"],
-        "calibration_system": MEAN_OVER_CALIBRATIONS,
-    }
-    assert len(loaded.rows("adjusted_bias", **where)) == 2 * 2 * 4
-    with pytest.raises(UsageError, match=r"have no 'sistem'.*system"):
-        loaded.rows("adjusted_bias", sistem="ant")
 
 
 def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pytest.MonkeyPatch):

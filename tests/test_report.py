@@ -162,22 +162,10 @@ def test_html_can_be_read_by_everybody(page: Page) -> None:
     ids = [attributes["id"] for _, attributes in page.tags if attributes.get("id")]
     assert len(ids) == len(set(ids))
     assert page.of("table")
+    assert not any(re.search(r"\b(nan|none|null|inf)\b", cell, re.I) for cell in page.cells)
     assert len(
         [attributes for attributes in page.of("th") if attributes.get("scope") == "col"]
     ) == len(page.of("th"))
-
-
-def test_html_holds_the_figures_of_the_results(page: Page, example: dict[str, Any]) -> None:
-    text = " ".join(page.text)
-    assert example["signature"] in text
-    for each in example["about"]["inputs"]:
-        assert each["checksum"][:20] in text
-    assert "Some verdicts have no prediction" in text
-    # A model that reads scores gives rates without bounds.
-    assert "Every figure that these claims could change has bounds" in text
-    assert not any(
-        re.search(r"\b(nan|none|null|inf)\b", cell, re.IGNORECASE) for cell in page.cells
-    )
 
 
 @pytest.mark.slow

@@ -32,7 +32,6 @@ from factaudit.stats.clustered_proportions import (
 from factaudit.stats.hypothesis_tests import fisher_exact_p
 from factaudit.stats.influence import MIN_CLUSTERS, interval, mean, slope
 from factaudit.stats.mover import (
-    discordant_difference_interval,
     least_proportion_interval,
     mover_weighted_sum,
 )
@@ -83,19 +82,6 @@ def test_nothing_seen_is_not_nothing_possible():
     )
 
 
-def test_linearised_variance_is_the_jackknifes():
-    random = np.random.default_rng(1)
-    of = random.integers(1, 9, 400)
-    hits = random.binomial(of, np.repeat(random.random(40), 10))
-    clusters = ClusterCounts(
-        np.zeros(400, dtype=int), np.ones(400, dtype=int), np.stack([hits, of], 1), 1
-    )
-    found = estimate_clustered_proportions(clusters, hits[:, None], of[:, None])
-    left = (hits.sum() - hits) / (of.sum() - of)
-    jackknife = 399 / 400 * ((left - left.mean()) ** 2).sum()
-    assert found.variance[0, 0] == pytest.approx(jackknife, rel=0.02)
-
-
 def test_mover_gives_newcombes_interval_of_a_difference():
     """Newcombe 1998 (Interval estimation for the difference), Table II: 56/70 - 48/80, method 10:
     0.0524 to 0.3339."""
@@ -110,16 +96,6 @@ def test_mover_gives_newcombes_interval_of_a_difference():
         ]
         > low
     )
-
-
-def test_a_paired_difference_of_nothing_has_a_width():
-    clusters = ClusterCounts(
-        np.zeros(50, dtype=int), np.ones(50, dtype=int), np.zeros((50, 1), dtype=int), 1
-    )
-    none = estimate_clustered_proportions(clusters, np.zeros((50, 2)), np.full((50, 2), 4))
-    difference, (low, high) = discordant_difference_interval(none, np.array([1.0, -1.0]), 0.95)
-    assert (difference[0], low[0]) == (0, -high[0])
-    assert 0 < high[0] < 0.05
 
 
 def test_the_least_share_is_between_its_ends():

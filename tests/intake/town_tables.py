@@ -16,7 +16,6 @@ N = 10
 L, A, B = "1101011001", "1101111000", "1001010111"
 FIRST_SCORES = [0.91, 0.83, 0.12, 0.77, 0.64, 0.95, 0.88, 0.22, 0.31, 0.45]
 SECOND_SCORES = [0.88, 0.42, 0.35, 0.66, 0.13, 0.71, 0.09, 0.57, 0.93, 0.62]
-REVERSED_SCORES = [round(1 - x, 2) for x in FIRST_SCORES]
 TOWNS = ["Arle", "Brode", "Celm", "Dunt", "Erph", "Fosse", "Gand", "Hult", "Ivel", "Jarn"]
 CLAIMS = [f"The market of {town} opens at nine on Saturdays." for town in TOWNS]
 DOCS = [

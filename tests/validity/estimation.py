@@ -27,7 +27,7 @@ from worlds import WORLDS
 from factaudit import Judgements
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import ESTIMATION_METHODS, Estimation
-from factaudit.estimate.rates import compare_pairs
+from factaudit.estimate.rates import compare_pairs, find_lowest_rate
 from factaudit.stats.sampling import (
     StratifiedDraw,
     draw_first_phase,
@@ -204,7 +204,8 @@ def population_rates(world: World) -> np.ndarray:
 
 
 def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Which of the systems' intervals hold the true rate, by method and target."""
+    """Which of the systems' intervals hold the true rate, by method and target; which intervals
+    hold the lowest rate of the corpus, and which resolved pairs are in the right order."""
     population = population_rates(regime.world)
     held: dict[str, list[bool]] = {}
     for replicate in range(replicates):
@@ -225,4 +226,14 @@ def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, np.nda
                         held.setdefault(f"{name}, {target}", []).append(
                             one.low - 1e-9 <= true <= one.high + 1e-9
                         )
+        lowest, true = find_lowest_rate(case), true_rates(corpus)
+        held.setdefault("lowest rate, corpus", []).append(
+            lowest["headroom_low"] - 1e-9 <= true.min() <= lowest["headroom_high"] + 1e-9
+        )
+        for pair in compare_pairs(case):
+            a, b = (corpus.systems.index(pair[f"system_{which}"]) for which in "ab")
+            if pair["order"] != "?":
+                held.setdefault("resolved pairs, corpus", []).append(
+                    (true[a] - true[b]) * (1 if pair["order"] == ">" else -1) > 0
+                )
     return {name: np.array(found) for name, found in held.items()}

@@ -1,4 +1,4 @@
-"""What `measure.py`, `gates.py`, `triage.py` and `public_rates.py` simulate, in short and with
+"""What `measure.py`, `gates.py` and `triage.py` simulate, in short and with
 fixed seeds."""
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from estimation import compare, real_sets
 from measure import SIMULATIONS
-from public_rates import WORLDS, system_figures
 from triage import CONFIDENCE, FIGURES, REGIMES, measure_regime
 
 
@@ -47,15 +46,6 @@ def test_rates_of_real_sets(name: str, budget: int, shared: Path) -> None:
     )
     assert outcome.wrong <= max(2, 0.02 * outcome.resolved)
     assert bias < outcome.row("labels")[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-def test_the_best_system_and_few_wrong_pairs(world):
-    found = system_figures(world, 30)
-    assert found["no wider"] == 1
-    assert found["headroom"] > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 30)
-    assert found["wrong share"] <= 0.05
 
 
 # ---- promises and gates
