@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -222,13 +223,18 @@ class Audit:
             raise UsageError(
                 f"audit {self.name!r} is a table that an engine writes: it cannot be computed"
             )
-        hints = get_type_hints(self.compute)
-        fields: dict[str, Any] = {
-            key: (hints.get(key, Any), Field(default=parameter.default))
-            for key, parameter in inspect.signature(self.compute).parameters.items()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key != "intervals"
-        }
-        return create_model(f"{self.name}_options", __config__=ConfigDict(extra="forbid"), **fields)
+        return _make_options_model(self.name, self.compute)
+
+
+@cache  # pydantic takes milliseconds to make a model, and every check of an experiment needs them
+def _make_options_model(name: str, compute: Callable[..., Any]) -> type[BaseModel]:
+    hints = get_type_hints(compute)
+    fields: dict[str, Any] = {
+        key: (hints.get(key, Any), Field(default=parameter.default))
+        for key, parameter in inspect.signature(compute).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key != "intervals"
+    }
+    return create_model(f"{name}_options", __config__=ConfigDict(extra="forbid"), **fields)
 
 
 def declare_unknown_audit(name: str, rows: Sequence[Row]) -> Audit:
