@@ -32,8 +32,8 @@ import factaudit.experiment.run, factaudit.engines.runs
 import factaudit.report.plots.drawing, factaudit.report.document, factaudit.tables.table_loading
 import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
-from factaudit.llm import batch_api, client
-client.LLMClient.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
+from factaudit.llm import batch_api, rate_limits
+rate_limits.BACKOFF_SECONDS, rate_limits.MAX_BACKOFF_SECONDS = 0.002, 0.01
 batch_api.POLL_SECONDS = 0.02
 children = []
 print("ready", flush=True)
@@ -204,14 +204,13 @@ def prepare(folder: Path) -> None:
     outputs = [" ".join(f"It rained {i} {j}." for j in range(4)) for i in range(8)]
     write("bios.jsonl", [{"topic": "Ann Lee (painter)", "output": output} for output in outputs])
     write("names.jsonl", [{"topic": "Ann Lee", "output": output} for output in outputs[:5]])
-    (folder / "prices.csv").write_text(f"model,input,output\nm,{PRICE * 1e6},{PRICE * 1e6}\n")
 
 
 def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
     """A command whose results come into ``life/out``."""
     model = (
         f"base_url={url},concurrency={CONCURRENCY},cache={life / 'cache.sqlite'}"
-        f",prices={files / 'prices.csv'}"
+        f",prices.input={PRICE * 1e6},prices.output={PRICE * 1e6}"
     )
     engine = [
         "--knowledge",

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from aiohttp import web
 
@@ -364,11 +365,13 @@ def ask(
     server: FaultServer | str, *requests: ChatRequest, model: str = "m", **options: Any
 ) -> list[ChatReply]:
     """The replies of a client to all requests at once, in their order."""
+    from factaudit.llm import rate_limits
     from factaudit.llm.ask_all import ask_all
     from factaudit.llm.client import LLMClient
 
     if "client" not in options:
         options = {"base_url": server if isinstance(server, str) else server.url, **options}
-    client = LLMClient(model, **{"backoff": 0.001, "timeout": 5.0, **options})
-    replies = dict(ask_all(client, enumerate(requests)))
+    client = LLMClient(model, **{"timeout": 5.0, **options})
+    with patch.object(rate_limits, "BACKOFF_SECONDS", 0.001):
+        replies = dict(ask_all(client, enumerate(requests)))
     return [replies[number] for number in range(len(requests))]

@@ -19,7 +19,7 @@ from factaudit.llm import batch_api
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
+from factaudit.llm.cost import LLMCostBudget
 from factaudit.llm.store import ReplyStore, Send
 
 
@@ -43,7 +43,12 @@ def pairs(count: int) -> Iterator[tuple[int, ChatRequest]]:
 
 def client_of(server: FaultServer, folder: Path, budget: LLMCostBudget | None = None) -> LLMClient:
     return LLMClient(
-        "m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget, batch=True
+        "m",
+        base_url=server.url,
+        cache=folder / "cache.sqlite",
+        budget=budget,
+        batch=True,
+        prices={"input": 1e6, "output": 1e6},
     )
 
 
@@ -302,7 +307,7 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
     with FaultServer(plan=answer) as server:
         # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar
         # each.
-        budget = LLMCostBudget(80.0, {"m": LLMModelPrice(1e6, 1e6)})
+        budget = LLMCostBudget(80.0)
         client = client_of(server, tmp_path, budget)
         replies = dict(ask(client, pairs(20)))
         statuses = Counter(reply.status for reply in replies.values())

@@ -302,7 +302,7 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_url": "http://me:secret@host/v1"}, "OPENAI_BASE_URL"),
+        ({"base_url": "http://me:secret@host/v1"}, "without password"),
         ({"model": ""}, "model"),
         ({"n": 0}, "option n"),
         ({"n": 2}, "temperature"),

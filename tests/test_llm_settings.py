@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from factaudit import Claim
 from factaudit.engines import decompose, verifier
 from factaudit.errors import UsageError
 from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
 from factaudit.llm.settings import LLMSettings
 
 
@@ -127,15 +124,13 @@ def test_every_caller_can_set_any_parameter() -> None:
         assert body == {**kept, "max_completion_tokens": 2000, "reasoning_effort": "low", "seed": 3}
 
 
-def test_the_price_may_stand_beside_the_model(tmp_path: Path) -> None:
-    table = tmp_path / "prices.csv"
-    table.write_text("model,input,output\nmine,1,2\n")
-    for prices in (str(table), {"input": 1.0, "output": 2.0}):
-        client = LLMClient(LLMSettings(model="mine", prices=prices), budget=LLMCostBudget(1.0, {}))
-        assert (client.model_price().input, client.model_price().output) == (1.0, 2.0)  # type: ignore[union-attr]
-    assert LLMClient(
-        "mine", budget=LLMCostBudget(None, {"mine": LLMModelPrice(3, 4)})
-    ).model_price() == LLMModelPrice(3, 4)
+def test_the_price_stands_beside_the_model() -> None:
+    named = LLMSettings.from_value("mine:prices.input=1,prices.output=2.5")
+    for settings in (named, LLMSettings(model="mine", prices={"input": 1.0, "output": 2.5})):
+        price = settings.price()
+        assert price is not None
+        assert price.cost(2e6, 1e6) == 4.5
+    assert LLMSettings(model="mine").price() is None
     for wrong in ({"input": 1.0}, {"input": -1.0, "output": 1.0}):
         with pytest.raises(UsageError, match="prices: expected"):
             LLMSettings(model="mine", prices=wrong)

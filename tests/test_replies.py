@@ -187,33 +187,28 @@ def test_a_judges_options_decide_what_can_be_cut() -> None:
 
 
 CUT = "[cut off (finish_reason: length): raise max_tokens]"
-#: Status, prediction and reply of the verdicts beside 98 whole ones, and what a user is told of
-#: them.
+#: Status, prediction and reply of the verdicts beside 98 whole ones, and what a user is told.
 TOLD = [
     (
         [("unparsed", None, CUT)] * 2,
-        "2 of 100 replies were cut off and are unscored: raise max_tokens",
+        "gpt: 2 of 100 verdicts are unscored: 2 without an answer that can be read ('[cut off",
     ),
-    (
-        [("unparsed", None, "Hm")],
-        "gpt: 1 of 99 replies hold no answer and are unscored, such as 'Hm'",
-    ),
+    ([("unparsed", None, "Hm")], "1 of 99 verdicts are unscored: 1 without an answer that can be"),
     (
         [("unparsed", None, '```json\n{"SCORE": "True"}\n```')],
         "`json: FIELD` with one of its fields (SCORE)",
     ),
+    ([("unparsed", None, "这份文件没有提到这件事" * 20)], "('这份文件"),  # no blank to cut at
+    ([("unparsed", 1, "Hm")] * 2, "2 predictions are guesses"),
+    ([("error", None, "HTTP 400: no")], "1 of 99 verdicts are unscored: 1 failed ('HTTP 400: no')"),
     (
-        [("unparsed", None, "这份文件没有提到这件事" * 20)],
-        "such as '这份文件",
-    ),  # no blank to cut at
-    ([("unparsed", 1, "Hm")] * 2, "2 of 100 predictions are guesses"),
-    (
-        [("error", None, "HTTP 400: no")],
-        "gpt: 1 of 99 calls failed (HTTP 400: no) and would fail again",
-    ),
-    (
-        [("error", None, "HTTP 503")],
-        "gpt: 1 of 99 calls failed (HTTP 503): run the same command again to retry them",
+        [
+            ("error", None, "HTTP 503"),
+            ("skipped", None, "max_cost of 1.0"),
+            ("refused", None, "No"),
+        ],
+        "3 of 101 verdicts are unscored: 1 failed ('HTTP 503'), 1 refused ('No'), 1 skipped"
+        " ('max_cost of 1.0'). To retry what failed, run the same command again.",
     ),
 ]
 

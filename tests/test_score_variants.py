@@ -143,11 +143,9 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
     texts: Path, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    prices = tmp_path / "prices.csv"
-    prices.write_text("model,input,output\ncoarse,1,4\n", encoding="utf-8")
-    monkeypatch.setenv("FACTAUDIT_PRICES", str(prices))
     with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
         llm = f"coarse:base_url={server.url},cache={tmp_path / 'llm.sqlite'}"
+        llm += ",prices.input=1,prices.output=4"
         line = [
             "factscore",
             str(texts),

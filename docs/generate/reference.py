@@ -40,9 +40,6 @@ _ENVIRONMENT_VARIABLES = {
     "FACTAUDIT_MAX_UNPACKED_MB": (
         "Megabytes that a compressed file may unpack to (500); a line may have an eighth."
     ),
-    "FACTAUDIT_PRICES": (
-        "A CSV of prices: `model`, `input`, `output` (US dollars per million tokens)."
-    ),
     "FACTAUDIT_DATA": (
         "The folder of [published data](data.md): searched first, and fetched into; by default in"
         " the user's cache folder."

@@ -79,10 +79,14 @@ for _heading, _families in _SECTIONS.items():
     cli.add_section(_heading, [command for family in _families for command in family.COMMANDS])
 
 
-def _raise_interrupted_on_signal(signal_number: int, frame: Any) -> None:
-    from factaudit.llm.stop_signals import SignalInterrupt
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM ends a command as Ctrl-C does."""
 
-    raise SignalInterrupt(signal_number)
+    number = signal.SIGTERM
+
+
+def _raise_terminated(signal_number: int, frame: Any) -> None:
+    raise _Terminated
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -93,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # twelfth of a run.
     gc.set_threshold(100_000, 50, 100)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _raise_interrupted_on_signal)
+        signal.signal(signal.SIGTERM, _raise_terminated)
     try:
         # Without standalone mode, click returns the exit code of --help and --version, and the
         # return value of a command, which is None.

@@ -80,7 +80,8 @@ def _describe_costs(cost_rows: Sequence[dict[str, Any]], total: float | None) ->
             yield f"{row['evaluator']}:{told} {row['reason']}"
             continue
         yield (
-            f"{row['evaluator']}: {format_count(row['calls'], 'call')}{describe_spared_calls(row)}"
+            f"{row['evaluator']}: {format_count(row['calls'], 'call')}"
+            f" ({row['cached_calls']:,} more are cached, or the same as others)"
         )
         most = row["max_completion_tokens"]
         replies = "replies of any length" if most is None else f"at most {most:,} completion tokens"
@@ -90,16 +91,6 @@ def _describe_costs(cost_rows: Sequence[dict[str, Any]], total: float | None) ->
         reason = f"; {row['reason']}" if row["reason"] else ""
         yield f"    cost: {_format_dollars(row['cost'])}{reason}"
     yield f"total: {_format_dollars(total)}"
-
-
-def describe_spared_calls(cost_row: Mapping[str, Any]) -> str:
-    """How many calls the cache answers, and how many are the same as another call of the run and so
-    are asked only once."""
-    same = cost_row.get("repeated_calls")
-    if same is None:  # a forecast does not distinguish the two
-        return f" ({cost_row['cached_calls']:,} more are cached or the same as others)"
-    repeated = f", {same:,} are the same as others and asked only once" if same else ""
-    return f" ({cost_row['cached_calls'] - same:,} more are cached{repeated})"
 
 
 def _format_dollars(dollars: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Which verdicts could not be read, or were guessed? What a user is told of them."""
+"""Which verdicts are missing, or were guessed? What a user is told of them."""
 
 from __future__ import annotations
 
@@ -6,82 +6,56 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from factaudit.llm.reply import CUT_OFF_PREFIX
 from factaudit.text.display_text import cut_text, put_on_one_line
 from factaudit.text.stated_verdicts import list_json_fields
 
 #: Guesses up to this share are told in the report only.
 MAX_SILENT_GUESS_SHARE = 0.01
-#: So much of a reply is shown in a line.
-_SHOWN_CHARACTERS = 100
-#: How the errors begin that the same call would meet again: what the server refuses, and a prompt
-#: that it cut. Several samples' replies are in one text.
-_LASTING_ERROR = (
-    r"""^(?:\["|the sentence was not decomposed: )?(?:HTTP 4|the server cut the prompt)"""
-)
+#: So much of a reply or a reason is shown in a line.
+_SHOWN_CHARACTERS = 150
+_STATUS_WORDS = {
+    "error": "failed",
+    "unparsed": "without an answer that can be read",
+    "refused": "refused",
+    "skipped": "skipped",
+}
 
 
 def format_unscored_verdicts(verdicts: pd.DataFrame, judged_now: Collection[str] = ()) -> list[str]:
-    """A line for each evaluator and each of: calls that failed, replies that were cut off, others
-    that could not be read, guesses.
+    """A line for each evaluator with verdicts that are unscored, by status, each with the most
+    frequent reason; or with many guesses.
 
     judged_now: the evaluators that were asked in this run, and will be asked again by the same
     command.
     """
-    n_verdicts = verdicts["evaluator"].value_counts(sort=False)
-    doubtful = verdicts[
-        verdicts["status"] != "ok"
-    ]  # mostly few: to group all would copy millions of rows
+    doubtful = verdicts[verdicts["status"] != "ok"]
     lines = []
-    for name, n in n_verdicts.items():
+    for name, n in verdicts["evaluator"].value_counts(sort=False).items():
         own = doubtful[doubtful["evaluator"] == name]
-        raw = own["raw"].fillna("").astype(str)
-        failed = raw[own["status"] == "error"]
-        unparsed = raw[(own["status"] == "unparsed") & own["prediction"].isna()]
-        # Several samples' replies are in one text.
-        is_lasting, is_cut = (
-            failed.str.contains(_LASTING_ERROR),
-            unparsed.str.contains(CUT_OFF_PREFIX, regex=False),
-        )
-        again = ": run the same command again to retry them" if name in judged_now else ""
-        for errors, ending in (
-            (failed[is_lasting], " and would fail again"),
-            (failed[~is_lasting], again),
-        ):
-            if len(errors):
-                why = cut_text(put_on_one_line(errors.mode().iloc[0]), 3 * _SHOWN_CHARACTERS)
-                lines.append(
-                    f"{name}: {len(errors):,} of {n:,} calls"
-                    f" failed{f' ({why})' if why else ''}{ending}"
+        unscored = own[own["prediction"].isna()]
+        parts, hint = [], ""
+        for status, words in _STATUS_WORDS.items():
+            raw = unscored["raw"][unscored["status"] == status].fillna("").astype(str)
+            if raw.empty:
+                continue
+            said = raw.mode().iloc[0]
+            shown = cut_text(put_on_one_line(said), _SHOWN_CHARACTERS)
+            parts.append(f"{len(raw):,} {words}" + (f" ({shown!r})" if shown else ""))
+            if status == "unparsed" and (fields := ", ".join(list_json_fields(said))):
+                hint += (
+                    " The reply is JSON: let the template say `json: FIELD` with one of its fields"
+                    f" ({fields})."
                 )
-        if n_cut := int(is_cut.sum()):
+            if status == "error" and name in judged_now:
+                hint += " To retry what failed, run the same command again."
+        if parts:
+            told = ", ".join(parts)
+            lines.append(f"{name}: {len(unscored):,} of {n:,} verdicts are unscored: {told}.{hint}")
+        n_guesses = len(own) - len(unscored)
+        if n_guesses > MAX_SILENT_GUESS_SHARE * n:
             lines.append(
-                f"{name}: {n_cut:,} of {n:,} replies were cut off and are unscored: raise"
-                " max_tokens (max_completion_tokens for a model that reasons), or ask for less"
-                " reasoning"
-            )
-        if n_unread := len(unparsed) - n_cut:
-            such = [f", such as {_quote_reply(text)}" for text in unparsed[~is_cut].head(1) if text]
-            lines.append(
-                f"{name}: {n_unread:,} of {n:,} replies hold no answer and are"
-                f" unscored{''.join(such)}"
-            )
-        if (n_guesses := int(own["prediction"].notna().sum())) > MAX_SILENT_GUESS_SHARE * n:
-            lines.append(
-                f"{name}: {n_guesses:,} of {n:,} predictions are guesses: the reply does not"
-                " clearly state an answer; they are within the bounds, and with parser: strict"
-                " they are unscored"
+                f"{name}: {n_guesses:,} predictions are guesses, because the reply does not clearly"
+                " state an answer; they are within the bounds, and with parser: strict they are"
+                " unscored"
             )
     return lines
-
-
-def _quote_reply(text: str) -> str:
-    """The beginning of a reply; of one in JSON also its fields, of which the template has to name
-    one."""
-    fields = ", ".join(list_json_fields(text))
-    hint = (
-        f". It is JSON: let the template say `json: FIELD` with one of its fields ({fields})"
-        if fields
-        else ""
-    )
-    return repr(cut_text(put_on_one_line(text), _SHOWN_CHARACTERS)) + hint

@@ -301,10 +301,7 @@ def count_run_llm_calls(
     own = [caller.budget for caller in limited if caller.budget is not None]
     if max_cost is None:
         max_cost = min((one.max_cost for one in own if one.max_cost is not None), default=None)
-    prices = {model: price for one in own for model, price in one.prices.items()} if own else None
-    budget = LLMCostBudget(
-        max_cost, prices, run=kept["run"], path=calls_path.with_name("sends.sqlite")
-    )
+    budget = LLMCostBudget(max_cost, run=kept["run"], path=calls_path.with_name("sends.sqlite"))
     caches = {
         str(path.absolute())
         for one in limited
@@ -312,10 +309,8 @@ def count_run_llm_calls(
     }
     kept["caches"] = sorted({*kept["caches"], *caches})
     write_json(calls_path, kept)
-    for path in map(Path, kept["caches"]):
-        if path.exists():
-            budget.open_store(path)
-    budget.settle_ended_processes()
+    for path in [None, *filter(Path.exists, map(Path, kept["caches"]))]:
+        budget.open_store(path).settle_abandoned_sends()
     same: Counter[str] = Counter()
     counting: list[tuple[str, str, Any, int]] = []
     earlier = [
@@ -327,7 +322,7 @@ def count_run_llm_calls(
         same[signature] += 1
         counting.append((key, name, caller, caller.usage.cached_calls))
         caller.usage.served.clear()
-        caller.usage.forget_cached_replies()
+        caller.usage.kept = ()
         if hasattr(caller, "budget"):
             caller.budget = budget
     rows: list[Row] = []

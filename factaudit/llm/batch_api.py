@@ -13,24 +13,20 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 import time
 import uuid
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from factaudit.errors import FactauditError
-from factaudit.files import parse_json_file_text
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.cost import BATCH_DISCOUNT
 from factaudit.llm.reply import fail_cut_prompt
-from factaudit.llm.server_errors import ServerAttemptFailure
-from factaudit.llm.stop_signals import is_stopping
+from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure
 from factaudit.llm.store import DROPPED, KEPT_STATUSES, NOT_BILLED, Send
-from factaudit.text.progress_lines import progress_bar
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -52,8 +48,16 @@ _log = logging.getLogger("factaudit.batch")
 _Item = TypeVar("_Item")
 
 
-class BatchWaitInterrupt(Exception):
-    """Nobody waits any more. The batches go on, and the next run collects them."""
+@dataclass
+class _Line:
+    """A request, the items that want its reply, and what came of it."""
+
+    key: bytes
+    request: ChatRequest
+    items: list[Any]
+    body: dict[str, Any] = field(default_factory=dict)
+    reply: ChatReply | None = None
+    failure: str = "no line came back for it"
 
 
 def ask_through_batch_api(
@@ -63,280 +67,214 @@ def ask_through_batch_api(
 ) -> Generator[tuple[_Item, ChatReply], None, None]:
     """Yield ``(item, reply)``: what is kept at once, the rest when its batch has ended.
 
-    ``item_requests`` is read lazily; prompts go straight to a file on disk and only items and keys
-    stay in memory. An item whose request is None gets ``reply_without_request``. Raises
-    `FactauditError` where the server refuses a batch as a whole, and `BatchWaitInterrupt` after a
-    signal.
+    An item whose request is None gets ``reply_without_request``. Raises `FactauditError` where the
+    server refuses a batch as a whole. Whoever leaves (by a signal, say) leaves the batches as they
+    are, and the next run collects them.
     """
+    lines: dict[bytes, _Line] = {}
+    for item, request in item_requests:
+        key = b"" if request is None else client.request_key(request)
+        reply = reply_without_request if request is None else client.store.get(key)
+        if key in lines:
+            lines[key].items.append(item)
+        elif reply is not None:
+            yield item, reply
+        elif request is not None:
+            lines[key] = _Line(key, request, [item])
     with ExitStack() as stack:
-        prompts = stack.enter_context(tempfile.TemporaryFile(prefix="factaudit-batch-"))
-        batches = _Batches(client, stack, prompts)
-        for item, request in item_requests:
-            key = None if request is None else client.request_key(request)
-            reply = reply_without_request if key is None else batches.store.get(key)
-            if key in batches.lines:
-                batches.lines[key].items.append(item)
-            elif reply is not None:
-                yield item, reply
-            elif key is not None and request is not None:
-                batches.add(item, key, request)
-        for number in range(MAX_ROUNDS):
-            missing = batches.list_missing()
-            if number and missing:
-                _log.warning(
-                    "%d lines of the last batches failed: submitting them again", len(missing)
-                )
-            for line in missing:
-                batches.place(line)
+        batches = _Batches(client, stack, lines)
+        for _ in range(MAX_ROUNDS):
             batches.submit()
             batches.wait()
-        batches.list_missing()
-        for line in batches.lines.values():
-            reply = line.reply or ChatReply(
-                "error", error=f"gave up after {MAX_ROUNDS} batches: {line.failure}"
-            )
-            for item in line.items:
-                yield item, reply
-                reply = replace(reply, cached=reply.status in KEPT_STATUSES)  # of an equal request
-
-
-@dataclass(slots=True)
-class _Line:
-    """A request: for which items, where its line stands in the file of prompts, and what came of
-    it."""
-
-    items: list[Any]
-    send: Send
-    start: int
-    size: int
-    reply: ChatReply | None = None
-    failure: str = "no line came back for it"
+    for line in lines.values():
+        # Another process may have collected it.
+        reply = line.reply or client.store.get(line.key)
+        if reply is None:
+            error = f"gave up after {MAX_ROUNDS} batches: {line.failure}"
+            reply = ChatReply("error", error=error)
+        for item in line.items:
+            yield item, reply
+            # The next item is of an equal request.
+            reply = replace(reply, cached=reply.status in KEPT_STATUSES)
 
 
 class _Batches:
     """The batches that hold lines of one run."""
 
-    def __init__(self, client: LLMClient, stack: ExitStack, prompts: IO[bytes]) -> None:
-        assert client.cache is not None, "the Batch API needs the cache"
-        self.client, self.store = client, client.cache
-        self.lines: dict[bytes | None, _Line] = {}
+    def __init__(self, client: LLMClient, stack: ExitStack, lines: Mapping[bytes, _Line]) -> None:
+        self._client, self._store = client, client.store
         self._stack = stack
-        self._prompts = prompts
-        self._digest, self._part, self._part_bytes = "", list[_Line](), 0  # the next batch
+        self._lines = lines
         self._awaited: set[str] = set()
         self._own: set[str] = set()
 
     @cached_property
-    def api(self) -> OpenAI:
+    def _api(self) -> OpenAI:
         """The server; where all is kept it needs no key."""
-        return self._stack.enter_context(closing(self.client.make_sync_client()))
-
-    def add(self, item: Any, key: bytes, request: ChatRequest) -> None:
-        """Write a request down, to be placed."""
-        text = _encode_line(key, self.client.request_body(request))
-        send = self.client.make_send(key, request, BATCH_DISCOUNT)
-        self.lines[key] = _Line([item], send, self._prompts.seek(0, 2), len(text))
-        self._prompts.write(text)
-
-    def place(self, line: _Line) -> None:
-        """Make a request a line of the next batch, unless it stands in one already that is not
-        collected: of a run that was killed, or of another one."""
-        if (digest := self.store.find_batch_of(line.send.key)) is not None:
-            self._awaited.add(digest)
-            return
-        if len(self._part) >= MAX_BATCH_LINES or self._part_bytes + line.size > MAX_BATCH_BYTES:
-            self.submit()
-        if not self._part:
-            self._digest = uuid.uuid4().hex
-        line.send = replace(line.send, batch=self._digest)
-        state = self.client.budget.begin(self.store, line.send)
-        if state == "send":
-            self._part.append(line)
-            self._part_bytes += line.size
-        else:
-            line.reply = (
-                state if isinstance(state, ChatReply) else self.client.make_over_limit_reply()
-            )
+        return self._stack.enter_context(closing(self._client.server.make_sync_client()))
 
     def submit(self) -> None:
-        """Send what was added since the last time as one batch."""
+        """Submit the lines without a reply, unless they stand in a batch already that is not
+        collected: of a run that was killed, or of another one."""
+        digest, part, size = uuid.uuid4().hex, list[bytes](), 0
+        for line in self._lines.values():
+            line.reply = line.reply or self._store.get(line.key)
+            if line.reply is not None:
+                continue
+            if (known := self._store.find_batch_of(line.key)) is not None:
+                self._awaited.add(known)
+                continue
+            record = {"custom_id": line.key.hex(), "method": "POST", "url": "/v1/chat/completions"}
+            line.body = self._client.request_body(line.request)
+            text = json.dumps({**record, "body": line.body}).encode() + b"\n"
+            if len(part) == MAX_BATCH_LINES or size + len(text) > MAX_BATCH_BYTES:
+                self._upload(digest, part)
+                digest, part, size = uuid.uuid4().hex, [], 0
+            send = self._client.make_send(line.key, line.request, BATCH_DISCOUNT)
+            state = self._client.budget.begin(self._store, replace(send, batch=digest))
+            if state == "send":
+                part.append(text)
+                size += len(text)
+            else:
+                is_reply = isinstance(state, ChatReply)
+                line.reply = state if is_reply else self._client.make_over_limit_reply()
+        if part:
+            self._upload(digest, part)
+
+    def _upload(self, digest: str, part: Sequence[bytes]) -> None:
+        """Submit lines as one batch."""
         import openai
 
-        if not self._part:
-            return
-        digest, part = self._digest, self._part
-        self._part, self._part_bytes = [], 0
         self._awaited.add(digest)
         self._own.add(digest)
-        with tempfile.TemporaryFile(prefix="factaudit-batch-") as lines:
-            for line in part:
-                # What the model refuses may be known since it was written.
-                body = self.client.refused_params.adapt_body(self._read_body(line))
-                lines.write(_encode_line(line.send.key, body))
-            lines.seek(0)
-            try:
-                uploaded = self.api.files.create(file=("factaudit.jsonl", lines), purpose="batch")
-                batch_id = self._submit_file(uploaded.id, digest)
-            except openai.APIStatusError as error:
-                self.store.drop_batch(digest, NOT_BILLED)
-                answer = error.response
-                self.client.parse_http_answer(answer.status_code, answer.headers, answer.text)
-                raise FactauditError(
-                    f"{self.client.server_address} refuses the batch: HTTP {answer.status_code}"
-                ) from error
-        self.store.name_batch(digest, batch_id)
+        try:
+            file = ("factaudit.jsonl", b"".join(part))
+            uploaded = self._api.files.create(file=file, purpose="batch")
+            batch_id = self._create(uploaded.id, digest)
+        except openai.APIStatusError as error:
+            self._store.drop_batch(digest, NOT_BILLED)
+            answer = error.response
+            self._client.parse_http_answer(answer.status_code, answer.headers, answer.text)
+            raise FactauditError(
+                f"{self._client.server.address} refuses the batch: HTTP {answer.status_code}"
+            ) from error
+        self._store.name_batch(digest, batch_id)
 
-    def _submit_file(self, file_id: str, digest: str) -> str:
+    def _create(self, file_id: str, digest: str) -> str:
         import openai
 
         try:
             # Not repeated by the SDK: a repeated POST could submit twice.
-            batch = self.api.with_options(max_retries=0).batches.create(
+            batch = self._api.with_options(max_retries=0).batches.create(
                 input_file_id=file_id,
                 endpoint="/v1/chat/completions",
                 completion_window="24h",
                 metadata={_DIGEST_KEY: digest},
             )
+            return batch.id
         except (openai.APIConnectionError, openai.InternalServerError) as error:
-            if (found := self._find_submitted(digest)) is None:
-                raise FactauditError(
-                    f"{self.client.server_address}: the batch was not submitted: {error}"
-                ) from error
+            found = self._find_submitted(digest)
+            if found is None:
+                address = self._client.server.address
+                raise FactauditError(f"{address}: the batch was not submitted: {error}") from error
             return found
-        return batch.id
-
-    def _read_body(self, line: _Line) -> dict[str, Any]:
-        self._prompts.seek(line.start)
-        return json.loads(self._prompts.read(line.size))["body"]
 
     def wait(self) -> None:
         """Wait until every batch with lines of this run has ended, collecting each as it does."""
-        with progress_bar("batches", "request") as bar:
-            while self._awaited:
-                counted, bar.total = 0, 0
-                for digest in sorted(self._awaited):
-                    batch = self._retrieve(digest)
-                    if batch is not None and (counts := batch.request_counts):
-                        counted += counts.completed + counts.failed
-                        bar.total += counts.total
-                    if batch is not None and batch.status in _ENDED_STATUSES:
-                        self._collect(batch, digest)
-                bar.update(max(0, counted - bar.n))
-                until = time.monotonic() + POLL_SECONDS
-                while self._awaited and (left := until - time.monotonic()) > 0:
-                    if is_stopping():
-                        raise BatchWaitInterrupt
-                    time.sleep(min(left, 0.5))
+        while self._awaited:
+            for digest in sorted(self._awaited):
+                batch = self._retrieve(digest)
+                if batch is not None and batch.status in _ENDED_STATUSES:
+                    self._collect(batch, digest)
+            if self._awaited:
+                time.sleep(POLL_SECONDS)
 
     def _retrieve(self, digest: str) -> Any:
         """The server's record of a batch. None where there is none: yet, because another process is
         about to submit it; or any more, and then it is no longer awaited."""
         import openai
 
-        noted = self.store.find_batch_id(digest)
+        noted = self._store.find_batch_id(digest)
         if noted is None:  # another process has collected it
             self._awaited.discard(digest)
             return None
         batch_id, has_submitter_ended = noted
-        if batch_id is None:
-            if not has_submitter_ended:
-                return None
-            # Killed between the note and the server's answer: the server knows whether it was
-            # submitted.
-            if (batch_id := self._find_submitted(digest)) is None:
+        if batch_id is None and has_submitter_ended:
+            # Killed between the note and the server's answer: the server knows.
+            batch_id = self._find_submitted(digest)
+            if batch_id is None:
                 self._drop(digest, NOT_BILLED)
-                return None
-            self.store.name_batch(digest, batch_id)
+            else:
+                self._store.name_batch(digest, batch_id)
+        if batch_id is None:
+            return None
         try:
-            return self.api.batches.retrieve(batch_id)
+            return self._api.batches.retrieve(batch_id)
         except openai.NotFoundError:
-            server = self.client.server_address
-            _log.warning(
-                "batch %s is unknown to %s: its lines are submitted again", batch_id, server
-            )
+            _log.warning("batch %s is unknown to its server: its lines are sent again", batch_id)
             self._drop(digest, DROPPED)
             return None
 
     def _find_submitted(self, digest: str) -> str | None:
         """The id of the batch that carries a digest; the newest come first."""
-        every = self.api.batches.list(limit=100)
-        return next(
-            (batch.id for batch in every if (batch.metadata or {}).get(_DIGEST_KEY) == digest), None
-        )
+        for batch in self._api.batches.list(limit=100):
+            if (batch.metadata or {}).get(_DIGEST_KEY) == digest:
+                return batch.id
+        return None
 
     def _drop(self, digest: str, status: str) -> None:
-        self.store.drop_batch(digest, status)
+        self._store.drop_batch(digest, status)
         self._awaited.discard(digest)
 
     def _collect(self, batch: Any, digest: str) -> None:
         results = [name for name in (batch.output_file_id, batch.error_file_id) if name]
         if batch.status in ("failed", "cancelled") and not results:
-            told = (
-                "; ".join(str(error.message) for error in batch.errors.data or ())
-                if batch.errors
-                else ""
-            )
+            said = [error.message for error in (batch.errors and batch.errors.data) or ()]
+            address = self._client.server.address
+            message = f"{address}: batch {batch.id} {batch.status}: {'; '.join(said)}"
             self._drop(digest, NOT_BILLED)
-            message = (
-                f"{self.client.server_address}: batch {batch.id} {batch.status}:"
-                f" {told or 'no reason given'}"
-            )
             if digest in self._own:
                 raise FactauditError(message)
-            _log.warning("%s: another run submitted it, its lines are submitted again", message)
+            _log.warning("%s: another run submitted it, its lines are sent again", message)
             return
-        least_tokens = self.store.list_batch_lines(digest)
+        least_tokens = self._store.list_batch_lines(digest)
+        refusal = None
         for name in results:
             # A line ends in a newline and nothing else: a reply may hold any of Unicode's other
             # line ends.
-            for text in self.api.files.content(name).content.split(b"\n"):
-                if text.strip():
-                    self._collect_line(text, digest, least_tokens)
-        # Of a line that nothing came back for nobody knows what it cost.
-        self._drop(digest, DROPPED)
+            for text in filter(None, self._api.files.content(name).content.split(b"\n")):
+                try:
+                    self._collect_line(json.loads(text), digest, least_tokens)
+                except PermanentServerError as error:
+                    refusal = error
+        # Nobody knows what a line costs for which nothing came back.
+        self._drop(digest, DROPPED if refusal is None else NOT_BILLED)
+        if refusal is not None:
+            raise refusal
 
-    def _collect_line(self, text: bytes, digest: str, least_tokens: Mapping[bytes, int]) -> None:
-        record = parse_json_file_text(text)
-        key, response, error = (
-            bytes.fromhex(record["custom_id"]),
-            record.get("response"),
-            record.get("error") or {},
-        )
-        line = self.lines.get(key)
-        answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(
-            str(error.get("message") or "no response")
-        )
-        if response:
-            status, body = int(response["status_code"]), response["body"]
-            said = body if isinstance(body, str) else json.dumps(body)
-            answer = self.client.parse_http_answer(
-                status, {}, said, sent_params=self._read_body(line) if line else ()
+    def _collect_line(
+        self, record: dict[str, Any], digest: str, least_tokens: Mapping[bytes, int]
+    ) -> None:
+        key, response = bytes.fromhex(record["custom_id"]), record["response"]
+        line = self._lines.get(key)
+        if response is None:
+            answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(str(record["error"]))
+        else:
+            body = response["body"]
+            answer = self._client.parse_http_answer(
+                response["status_code"],
+                {},
+                body if isinstance(body, str) else json.dumps(body),
+                sent_params=line.body if line else (),
             )
         if isinstance(answer, ChatReply):
             answer = fail_cut_prompt(answer, least_tokens.get(key, 0))
         else:
-            self.client.refused_params.add(answer.refused_params)
-        send = replace(line.send if line else Send(key), batch=digest)
-        is_ours = self.client.settle(send, answer, BATCH_DISCOUNT)
+            self._client.refused_params.add(answer.refused_params)
+        is_own = digest in self._own  # else another run has paid for it
+        run = self._client.budget.run if is_own else ""
+        self._client.settle(Send(key, run, batch=digest), answer, BATCH_DISCOUNT)
         if line is not None and isinstance(answer, ServerAttemptFailure):
             line.failure = answer.reason
-        elif line is not None and line.reply is None and isinstance(answer, ChatReply):
-            is_kept = answer.status in KEPT_STATUSES
-            line.reply = replace(
-                answer, cached=is_kept and not is_ours
-            )  # another run has paid for it
-
-    def list_missing(self) -> list[_Line]:
-        """Those without a reply; another process may have collected some."""
-        missing = [line for line in self.lines.values() if line.reply is None]
-        for line, reply in zip(
-            missing, self.store.get_many([line.send.key for line in missing]), strict=True
-        ):
-            line.reply = reply
-        return [line for line in missing if line.reply is None]
-
-
-def _encode_line(key: bytes, body: Mapping[str, Any]) -> bytes:
-    """One line of an input file."""
-    record = {"custom_id": key.hex(), "method": "POST", "url": "/v1/chat/completions", "body": body}
-    return json.dumps(record).encode() + b"\n"
+        elif line is not None and isinstance(answer, ChatReply):
+            line.reply = replace(answer, cached=answer.status in KEPT_STATUSES and not is_own)

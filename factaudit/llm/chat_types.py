@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-#: Log-probabilities that a server computes in single precision may be so much above 0.
-_LOGPROB_ROUNDING = 1e-6
 
 ChatMessage = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": ...}
 
@@ -56,11 +52,3 @@ class ChatReply:
     model: str | None = None
     fingerprint: str | None = None
     created: int | None = field(default=None, compare=False)
-
-
-def check_chat_logprobs(tokens: Iterable[ChatReplyToken]) -> None:
-    """Raise `ValueError` where a log-probability is not finite, or above 0."""
-    for token in tokens:
-        for value in (token.logprob, *token.alternatives.values()):
-            if not (math.isfinite(value) and value <= _LOGPROB_ROUNDING):
-                raise ValueError(f"no log-probability: {value} of the token {token.text[:20]!r}")

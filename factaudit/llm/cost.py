@@ -4,20 +4,12 @@ counted (`LLMCallUsage`).
 
 from __future__ import annotations
 
-import logging
-import math
-import os
-import re
-import time
 import uuid
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from factaudit.errors import UsageError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
@@ -29,8 +21,6 @@ BATCH_DISCOUNT = 0.5
 #: tokens": 3, and 3 more).
 _TOKENS_PER_MESSAGE = 3
 _BYTES_PER_TOKEN = 4
-
-_log = logging.getLogger("factaudit.cost")
 
 
 @dataclass(frozen=True)
@@ -46,48 +36,19 @@ class LLMModelPrice:
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1e6
 
 
-def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPrice]:
-    """The prices in a table: ``path``, else the file that ``$FACTAUDIT_PRICES`` names, else none.
-    Nobody's prices stay as they were, so none come with the package.
-
-    Columns: model, input, output (US dollars per million tokens).
-    """
-    path = path or os.environ.get("FACTAUDIT_PRICES")
-    if not path:
-        return {}
-    from factaudit.datasets.source_files import SourceRow, read_rows
-
-    class PriceRow(SourceRow):
-        model: Annotated[str, Field(min_length=1)]
-        input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-        output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-    rows = read_rows(Path(path), PriceRow, is_counted=True)
-    return {row.model: LLMModelPrice(row.input, row.output) for row in rows}
-
-
-def find_model_price(model: str, prices: Mapping[str, LLMModelPrice]) -> LLMModelPrice | None:
-    """The price of a model; a dated snapshot (``gpt-4o-2024-08-06``) without a row costs what its
-    name does."""
-    undated = re.sub(r"-\d{4}-\d{2}-\d{2}$", "", model)
-    return prices.get(model) or prices.get(undated)
-
-
 @dataclass
 class LLMCallUsage:
     """What one evaluator has asked so far, in this process. What it cost stands in the store, under
     ``caller``.
 
     ``calls`` are sends that were, or may have been, paid for, repeats among them. ``served``: the
-    models, as the server named them, that replies came from (cached ones too). ``started``: when
-    the counting began, and ``kept``: when the cache got the first and the last of what it had by
-    then (Unix seconds).
+    models, as the server named them, that replies came from (cached ones too). ``kept``: when the
+    cache got the first and the last of the replies that came from it (Unix seconds).
     """
 
     calls: int = 0
     cached_calls: int = 0
-    started: float = field(default_factory=time.time, compare=False)
-    kept: tuple[int, int] | None = field(default=None, compare=False)
+    kept: tuple[int, ...] = field(default=(), compare=False)
     caller: str = field(default="", compare=False)
     served: set[str] = field(default_factory=set, compare=False)
 
@@ -96,43 +57,34 @@ class LLMCallUsage:
         if name := name_serving_model(reply):
             self.served.add(name)
         self.cached_calls += reply.cached
-        # What came later is a reply to an equal request of this run.
-        if reply.cached and reply.created is not None and reply.created <= self.started:
-            first, last = self.kept or (reply.created, reply.created)
-            self.kept = min(first, reply.created), max(last, reply.created)
-
-    def forget_cached_replies(self) -> None:
-        """Begin anew with what `row` says of cached replies."""
-        self.started, self.kept = time.time(), None
+        if reply.created is not None:
+            dates = (*self.kept, reply.created)
+            self.kept = min(dates), max(dates)
 
     def row(self) -> dict[str, Any]:
         """The counts, and from when the cached replies are (ISO dates, or None)."""
-        first, last = [_format_date(seconds) for seconds in self.kept or (None, None)]
+        dates = [datetime.fromtimestamp(seconds, UTC).date().isoformat() for seconds in self.kept]
+        first, last = dates or (None, None)
         counts = {"calls": self.calls, "cached_calls": self.cached_calls}
         return {**counts, "cached_from": first, "cached_until": last}
-
-
-def _format_date(seconds: int | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
 class LLMCostBudget:
     """A limit of money that several clients, and several processes that share a cache, keep
     together.
 
-    Without ``max_cost`` there is no limit; prices are looked up and sends written down all the
-    same. Each send is first written down at the most that it can cost, so the limit is never
-    passed, whatever comes of it; where it does not fit beside what is or may be spent, it is
-    refused (the reply's status is "skipped"), and the run can be resumed with a
-    higher limit. run: whose money it is: the name of a run folder's counts in the store; by default
-    this object's.
-    path: a store for clients without a cache; by default in memory.
+    Without ``max_cost`` there is no limit; sends are written down all the same.
+    Each send is first written down at the most that it can cost, so the limit is never passed,
+    whatever comes of it. Where it does not fit beside what is or may be spent, it is refused (the
+    reply's status is "skipped"), and the run can be resumed with a higher limit.
+
+    run: whose money it is: the name of a run folder's counts in the store; by default this
+    object's. path: a store for clients without a cache; by default in memory.
     """
 
     def __init__(
         self,
         max_cost: float | None = None,
-        prices: Mapping[str, LLMModelPrice] | None = None,
         *,
         run: str | None = None,
         path: str | Path | None = None,
@@ -140,16 +92,17 @@ class LLMCostBudget:
         if max_cost is not None and not max_cost >= 0:
             raise UsageError(f"max_cost: expected US dollars, 0 or more, found {max_cost!r}")
         self.max_cost = max_cost
-        self.prices = read_llm_price_table() if prices is None else prices
-        self.run = uuid.uuid4().hex if run is None else run
-        self.is_exhausted = False
-        self.own_store = ReplyStore(path)
-        self._stores = {self.own_store.name: self.own_store}
+        self.run = run or uuid.uuid4().hex
+        self._path = path
+        self._stores: dict[Path | None, ReplyStore] = {}
 
-    def open_store(self, cache: Path | ReplyStore) -> ReplyStore:
-        """The store of a cache's file: one for all clients, as its money is counted once."""
-        store = cache if isinstance(cache, ReplyStore) else ReplyStore(cache)
-        return self._stores.setdefault(store.name, store)
+    def open_store(self, cache: Path | None) -> ReplyStore:
+        """The store of a cache's file, or of clients without a cache (None): one for all clients,
+        as its money is counted once."""
+        name = cache and cache.absolute()
+        if name not in self._stores:
+            self._stores[name] = ReplyStore(cache or self._path, is_cache=cache is not None)
+        return self._stores[name]
 
     @property
     def spent(self) -> float:
@@ -162,60 +115,37 @@ class LLMCostBudget:
         callers: dict[str, dict[str, Any]] = {}
         for store in self._stores.values():
             for caller, row in store.summarise_callers(self.run).items():
-                known = callers.setdefault(caller, dict(EMPTY_CALLER_ROW))
-                for name, value in row.items():
-                    known[name] = None if None in (value, known[name]) else known[name] + value
+                known = callers.get(caller, EMPTY_CALLER_ROW)
+                callers[caller] = {
+                    name: None if None in (value, known[name]) else known[name] + value
+                    for name, value in row.items()
+                }
         return callers
 
-    def begin(
-        self, store: ReplyStore, send: Send
-    ) -> ChatReply | Literal["send", "wait", "full", "over"]:
+    def begin(self, store: ReplyStore, send: Send) -> ChatReply | Literal["send", "wait", "over"]:
         """Reserve what a send may cost, as `ReplyStore.begin`."""
         limit = self.max_cost
         if limit is not None:
-            limit -= sum(
-                other.spent(self.run) for other in self._stores.values() if other is not store
-            )
-        state = store.begin(send, limit, keep=store is not self.own_store)
-        if state == "over" and not self.is_exhausted:
-            self.is_exhausted = True
-            _log.warning(
-                "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is"
-                " left out; raise max_cost and run the same again to go on",
-                self.spent,
-                self.max_cost,
-            )
-        return state
-
-    def settle_ended_processes(self) -> None:
-        """Settle what processes that were killed left open."""
-        for store in self._stores.values():
-            store.settle_ended_processes()
+            limit -= self.spent - store.spent(self.run)  # what other stores have spent
+        return store.begin(send, limit)
 
     def close(self) -> None:
         """Close the files; the next use opens them again."""
         for store in self._stores.values():
             store.close()
 
-    def model_price(self, model: str) -> LLMModelPrice | None:
-        """The price of ``model``. Raises `UsageError` where a limit is set and no price is
-        known."""
-        price = find_model_price(model, self.prices)
-        if price is None and self.max_cost is not None:
-            raise UsageError(
-                f"max_cost needs the price of {model!r}: give it beside the model, in US dollars"
-                " per million tokens (`prices: {input: 0.15, output: 0.6}`), or name a CSV of"
-                " model, input, output with FACTAUDIT_PRICES"
-            )
-        return price
-
     def most_cost(self, price: LLMModelPrice | None, request: ChatRequest) -> float | None:
         """The most that one send can cost: no tokenizer makes more tokens than there are bytes.
         None without a price.
 
         Where the length of replies is not limited, and there is no ``max_cost``, it is that of the
-        prompt alone.
+        prompt alone. Raises `UsageError` where a limit cannot be kept.
         """
+        if price is None and self.max_cost is not None:
+            raise UsageError(
+                "max_cost needs the price of each model: give it beside the model, in US dollars"
+                " per million tokens (`prices: {input: 0.15, output: 0.6}`)"
+            )
         if price is None:
             return None
         limit = find_reply_token_limit(request.params)
@@ -244,46 +174,38 @@ def find_reply_token_limit(params: Mapping[str, Any]) -> int | None:
     return params.get("max_completion_tokens") or params.get("max_tokens")
 
 
-def estimate_llm_judging_cost(
-    judge: Any, claims: Iterable[Any], prices: Mapping[str, LLMModelPrice] | None = None
-) -> dict[str, Any]:
+def estimate_llm_judging_cost(judge: Any, claims: Iterable[Any]) -> dict[str, Any]:
     """What judging ``claims`` by a judge that has ``requests(claims)`` would cost; nothing is sent.
 
-    Returns ``{"model", "calls", "cached_calls", "repeated_calls", "prompt_tokens",
-    "max_completion_tokens", "cost", "reason"}``: ``cached_calls`` are not sent, since their replies
-    are in the cache or, ``repeated_calls`` of them, those of another call; tokens are counted
-    approximately, one per four bytes; ``cost`` has replies of full length; None (with a reason)
-    where no price or no limit on the length of replies is known.
+    Returns ``{"model", "calls", "cached_calls", "prompt_tokens", "max_completion_tokens", "cost",
+    "reason"}``: ``cached_calls`` are not sent, since their replies are in the cache or those of
+    another call; tokens are counted approximately, one per four bytes; ``cost`` has replies of full
+    length; None (with a reason) where no price or no limit on the length of replies is known.
     """
     model, revision = judge.client_key()
-    path = Path(judge.cache_path() or "")
-    counts = dict.fromkeys(("calls", "cached_calls", "repeated_calls", "prompt_tokens"), 0)
-    most: float = 0
-    seen: set[bytes] = set()
-    with ReplyStore(path) if path.is_file() else nullcontext() as store:
-        for request in judge.requests(claims):
-            key = hash_request(model, request, revision, judge.cache_server)
-            is_repeated, is_kept = key in seen, store is not None and store.get(key) is not None
-            seen.add(key)
-            counts["repeated_calls"] += is_repeated
-            counts["cached_calls"] += is_repeated or is_kept
-            if not is_repeated and not is_kept:
-                counts["calls"] += 1
-                counts["prompt_tokens"] += count_prompt_tokens(request)
-                most += find_reply_token_limit(request.params) or math.inf
-    known = read_llm_price_table() if prices is None else prices
-    price, cost, reason = judge.price() or find_model_price(model, known), None, None
+    requests = list(judge.requests(claims))
+    to_send = {hash_request(model, one, revision, judge.cache_server): one for one in requests}
+    path = judge.cache_path()
+    if path is not None and path.is_file():
+        store = ReplyStore(path)
+        to_send = {key: one for key, one in to_send.items() if store.get(key) is None}
+        store.close()
+    n_prompt = sum(map(count_prompt_tokens, to_send.values()))
+    limits = [find_reply_token_limit(request.params) for request in to_send.values()]
+    most = None if None in limits else sum(filter(None, limits))
+    price, cost, reason = judge.price(), None, None
     if price is None:
-        reason = f"no price is known for {model!r}"
-    elif math.isinf(most):
+        reason = f"no price is known for {model!r} (prices: {{input: ..., output: ...}})"
+    elif most is None:
         reason = "the length of replies is not limited (max_tokens)"
     else:
-        cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(counts["prompt_tokens"], most)
-    completion = None if math.isinf(most) else int(most)
+        cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(n_prompt, most)
     return {
         "model": model,
-        **counts,
-        "max_completion_tokens": completion,
+        "calls": len(to_send),
+        "cached_calls": len(requests) - len(to_send),
+        "prompt_tokens": n_prompt,
+        "max_completion_tokens": most,
         "cost": cost,
         "reason": reason,
     }

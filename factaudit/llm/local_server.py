@@ -9,7 +9,6 @@ the path of any larger GGUF as the model to run that instead.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -35,7 +34,6 @@ class LocalModelServer:
 
     path: Path
     slots: int = 1
-    context_tokens: int = CONTEXT_TOKENS
     _server: Any = field(default=None, repr=False)
 
     @classmethod
@@ -75,9 +73,8 @@ class LocalModelServer:
         """Start the server, if it does not run, and return its base URL. Blocks while the model
         loads."""
         # llama.cpp's threads wait for one another hundreds of times a token. Unless told to sleep
-        # when they are loaded,
-        # they wait busily: on a core that anything else uses, that keeps the very thread they wait
-        # for from running.
+        # when they are loaded, they wait busily: on a core that anything else uses, that keeps the
+        # very thread they wait for from running.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         try:
             import xllamacpp
@@ -90,8 +87,9 @@ class LocalModelServer:
             params.hostnames = ["127.0.0.1"]
             params.port = 0
             params.n_parallel = self.slots
-            params.n_ctx = self.slots * self.context_tokens
-            params.cpuparams.n_threads = _count_cores_for_local_server()
+            params.n_ctx = self.slots * CONTEXT_TOKENS
+            # A thread that waits for a core keeps all others waiting.
+            params.cpuparams.n_threads = max(1, (os.cpu_count() or 1) // 2)
             params.verbosity = -1
             self._server = xllamacpp.Server(params)
         return f"{self._server.listening_address}/v1"
@@ -99,12 +97,3 @@ class LocalModelServer:
     def stop(self) -> None:
         """Stop the server and free the model."""
         self._server = None
-
-
-def _count_cores_for_local_server() -> int:
-    """The cores that nothing else uses now, at least one: a thread that waits for a core keeps all
-    others waiting."""
-    cores = os.cpu_count() or 1
-    with suppress(AttributeError, OSError):  # not on Windows
-        return max(1, cores - round(os.getloadavg()[0]))
-    return max(1, cores // 2)

@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from typing import Annotated
 
-import numpy as np
-from pydantic_core import from_json
+from pydantic import BaseModel, Field, ValidationError
 
-from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest, check_chat_logprobs
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.server_errors import ServerAttemptFailure
 from factaudit.llm.store import MALFORMED
 from factaudit.text.stated_verdicts import split_answer_from_thoughts
@@ -56,116 +55,107 @@ _REFUSAL_PATTERN = re.compile(
       |with\ (?:that|this))\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-#: Other servers' names of a reply that a filter took away.
-_FILTER_FINISH_REASONS = (
-    "content_filter",
-    "safety",
-    "recitation",
-    "prohibited_content",
-    "blocklist",
-)
+#: The names that servers have for a reply that a filter took away, and for one that reached its
+#: limit of tokens.
+_FINISH_REASONS = {
+    **dict.fromkeys(CUT_OFF_FINISH_REASONS, "length"),
+    **dict.fromkeys(("safety", "recitation", "prohibited_content", "blocklist"), "content_filter"),
+}
+
+
+class _Alternative(BaseModel):
+    token: str
+    #: What a server computes in single precision may be a little above 0.
+    logprob: Annotated[float, Field(le=1e-6, allow_inf_nan=False)]
+
+
+class _Token(_Alternative):
+    top_logprobs: list[_Alternative] | None = None
+
+
+class _Logprobs(BaseModel):
+    content: list[_Token] | None = None
+
+
+class _ContentPart(BaseModel):
+    type: str = "text"
+    text: str = ""
+
+
+class _Message(BaseModel):
+    content: str | list[_ContentPart] | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+#: As SQLite holds numbers.
+_TokenCount = Annotated[int, Field(ge=0, lt=2**63)] | None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: _TokenCount = 0
+    completion_tokens: _TokenCount = 0
+
+
+class _Completion(BaseModel):
+    """What is read of a chat completion."""
+
+    choices: Annotated[list[_Choice], Field(min_length=1)]
+    usage: _Usage | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
 
 
 def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
     """The reply in the body of an HTTP 200; a body that is no chat completion is a failure that may
     pass."""
     try:
-        data = _parse_completion_body(body)
-        choices = data["choices"]
-        choice = next((one for one in choices if one.get("index") == 0), choices[0])
-        message = choice["message"]
-        content, refusal = _join_completion_text(message.get("content")), message.get("refusal")
-        finish = choice.get("finish_reason") or "stop"
-        usage = data.get("usage") or {}
-        tokens = _parse_completion_logprobs(choice.get("logprobs"))
-        counts = _parse_completion_token_counts(
-            usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
-        )
-        model, fingerprint = (
-            _parse_model_name(data.get("model")),
-            _parse_model_name(data.get("system_fingerprint")),
-        )
-        if not isinstance(finish, str):
-            raise TypeError("finish_reason is not text")
-        check_chat_logprobs(tokens or ())
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        RecursionError,
-        OverflowError,
-    ) as error:
-        reason = f"not a chat completion ({error!r}): {body[:200]}"
-        return ServerAttemptFailure(reason, MALFORMED)
-    finish = finish if finish.lower() not in _FILTER_FINISH_REASONS else "content_filter"
-    status = "refused" if refusal or finish == "content_filter" else "ok"
-    if status == "refused":
-        content = refusal if isinstance(refusal, str) and refusal else content
-    elif finish.lower() in CUT_OFF_FINISH_REASONS:
-        finish = "length"
-    text = replace_reply_surrogates(content)
-    return ChatReply(status, text, finish, tokens, *counts, model=model, fingerprint=fingerprint)
-
-
-def _parse_completion_body(body: str) -> Any:
-    body = body.removeprefix("\ufeff")
-    try:
-        return from_json(body)
-    except ValueError:  # half a surrogate pair, or what no JSON is
-        return json.loads(body)
-
-
-def _parse_model_name(value: Any) -> str | None:
-    return replace_reply_surrogates(value)[:200] if isinstance(value, str) and value else None
-
-
-def _parse_completion_token_counts(prompt_tokens: Any, completion_tokens: Any) -> tuple[int, int]:
-    counts = int(prompt_tokens), int(completion_tokens)
-    if not all(0 <= count < 2**63 for count in counts):  # as SQLite holds them
-        raise ValueError(f"no numbers of tokens: {counts}")
-    return counts
-
-
-def _join_completion_text(content: Any) -> str:
-    """The text of a message; of one in parts (Mistral's, Anthropic's) those that are text, not
-    thoughts or calls."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    if not isinstance(content, list):
-        raise TypeError(f"content is {type(content).__name__}")
-    return "".join(part["text"] for part in content if part.get("type", "text") == "text")
-
-
-def replace_reply_surrogates(text: str) -> str:
-    """Half a surrogate pair, as a reply that was cut off may end in, can be neither stored nor
-    printed."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _parse_completion_logprobs(logprobs: Any) -> tuple[ChatReplyToken, ...] | None:
-    """The tokens of a choice's log-probabilities; None where there are none, or not in the API's
-    shape."""
-    try:
-        return tuple(
+        found = _read_completion(body)
+    except (ValueError, RecursionError):
+        return ServerAttemptFailure(f"not a chat completion: {body[:200]}", MALFORMED)
+    choice, usage = found.choices[0], found.usage or _Usage()
+    finish = choice.finish_reason or "stop"
+    finish = _FINISH_REASONS.get(finish.lower(), finish)
+    text, refusal = choice.message.content or "", choice.message.refusal
+    if not isinstance(text, str):
+        # Of a message in parts (Mistral's, Anthropic's) those that are text, not thoughts or calls.
+        text = "".join(part.text for part in text if part.type == "text")
+    content = choice.logprobs.content if choice.logprobs else None
+    tokens = None
+    if content is not None:
+        tokens = tuple(
             ChatReplyToken(
-                replace_reply_surrogates(item["token"]),
-                float(item["logprob"]),
-                _merge_logprobs_of_equal_tokens(item.get("top_logprobs") or ()),
+                one.token,
+                one.logprob,
+                {other.token: other.logprob for other in one.top_logprobs or ()},
             )
-            for item in logprobs["content"]
+            for one in content
         )
-    except (TypeError, ValueError, LookupError, AttributeError):
-        return None
+    return ChatReply(
+        "refused" if refusal or finish == "content_filter" else "ok",
+        refusal or text,
+        finish,
+        tokens,
+        usage.prompt_tokens or 0,
+        usage.completion_tokens or 0,
+        model=found.model,
+        fingerprint=found.system_fingerprint,
+    )
 
 
-def _merge_logprobs_of_equal_tokens(alternatives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    top: dict[str, float] = {}
-    for item in alternatives:
-        text, value = replace_reply_surrogates(item["token"]), float(item["logprob"])
-        # Two tokens may read the same (bytes that are no text): together they have the sum of both.
-        top[text] = float(np.logaddexp(top[text], value)) if text in top else value
-    return top
+def _read_completion(body: str) -> _Completion:
+    try:
+        return _Completion.model_validate_json(body)
+    except ValidationError:
+        # A reply that was cut off may end in half of a surrogate pair, which can be neither stored
+        # nor printed.
+        whole = json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
+        return _Completion.model_validate_json(whole)
 
 
 def extract_llm_answer(
@@ -181,33 +171,33 @@ def extract_llm_answer(
     """
     if reply.status != "ok":
         return reply
-    text, start = split_answer_from_thoughts(reply.text)
-    if reply.finish_reason in CUT_OFF_FINISH_REASONS and not (
-        is_whole is not None and is_whole(text)
-    ):
-        return _make_reply_without_answer(reply, "unparsed", _format_cut_off_answer_reason(reply))
-    if text.strip() and (without := _TOOL_CALL_PATTERN.sub("", text)) != text:
-        text, start = without, len(reply.text)
-        if not text.strip():
-            return _make_reply_without_answer(reply, "unparsed", "[a tool call, and no answer]")
-    text = _MARKUP_PATTERN.sub("", text)
-    if not text.strip():
-        called = reply.finish_reason in ("tool_calls", "function_call")
-        what = (
-            "a tool call, and no answer"
-            if called
-            else "empty: thoughts only"
-            if reply.text.strip()
-            else "empty"
+    thoughtless, start = split_answer_from_thoughts(reply.text)
+    answer = _TOOL_CALL_PATTERN.sub("", thoughtless)
+    text = _MARKUP_PATTERN.sub("", answer)
+    missing = ""
+    if reply.finish_reason in CUT_OFF_FINISH_REASONS and not (is_whole and is_whole(thoughtless)):
+        length = f" after {reply.completion_tokens:,} tokens" if reply.completion_tokens else ""
+        missing = (
+            f"{CUT_OFF_PREFIX}{length} (finish_reason: {reply.finish_reason}): raise max_tokens, or"
+            " max_completion_tokens for a model that reasons]"
         )
-        return _make_reply_without_answer(reply, "unparsed", f"[{what}]")
+    elif not text.strip():
+        missing = "[empty: thoughts only]" if reply.text.strip() else "[empty]"
+        if answer != thoughtless or reply.finish_reason in ("tool_calls", "function_call"):
+            missing = "[a tool call, and no answer]"
+    if missing:
+        told = f"{missing}\n{reply.text}" if reply.text.strip() else missing
+        return replace(reply, status="unparsed", text="", tokens=None, error=told)
     if is_refusal(text):
         return replace(reply, status="refused", text=text.strip())
     if text == reply.text:
         return reply
-    return replace(
-        reply, text=text.strip(), tokens=_slice_answer_tokens(reply.tokens, reply.text, start)
-    )
+    tokens = reply.tokens
+    if answer != thoughtless:  # nobody can tell which tokens are left
+        tokens = None
+    elif start:
+        tokens = _slice_answer_tokens(tokens, reply.text, start)
+    return replace(reply, text=text.strip(), tokens=tokens)
 
 
 def is_refusal(text: str) -> bool:
@@ -216,34 +206,18 @@ def is_refusal(text: str) -> bool:
     return len(text) < 2000 and _REFUSAL_PATTERN.match(text) is not None
 
 
-def _format_cut_off_answer_reason(reply: ChatReply) -> str:
-    length = f" after {reply.completion_tokens:,} tokens" if reply.completion_tokens else ""
-    return (
-        f"{CUT_OFF_PREFIX}{length} (finish_reason: {reply.finish_reason}): raise max_tokens,"
-        " or max_completion_tokens for a model that reasons]"
-    )
-
-
-def _make_reply_without_answer(reply: ChatReply, status: str, reason: str) -> ChatReply:
-    told = f"{reason}\n{reply.text}" if reply.text.strip() else reason
-    return replace(reply, status=status, text="", tokens=None, error=told)
-
-
 def _slice_answer_tokens(
     tokens: Sequence[ChatReplyToken] | None, text: str, start: int
 ) -> tuple[ChatReplyToken, ...] | None:
     """The tokens of what follows ``start``; None where the tokens' texts are not the reply's, so
     nobody can tell."""
-    if tokens is None or start == 0:
-        return None if tokens is None else tuple(tokens)
-    ends = list(accumulate(len(token.text) for token in tokens))
-    if "".join(token.text for token in tokens) != text:
+    if tokens is None or "".join(token.text for token in tokens) != text:
         return None
+    ends = list(accumulate(len(token.text) for token in tokens))
     return tuple(tokens[bisect_left(ends, start) + 1 :])
 
 
-# Has a server read the whole prompt?
-# ------------------------------------------------------------
+# Has a server read the whole prompt? ---------------------------------------------------------
 #
 # Some cut a long one to their context length and answer HTTP 200 all the same. The only trace is
 # the number of prompt tokens that the reply reports. It is compared with the least that any

@@ -10,14 +10,12 @@ the model and its server, and what was named once is not sent again.
 from __future__ import annotations
 
 import logging
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from factaudit.errors import FactauditError
-from factaudit.files import parse_json_file_text
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.store import NOT_BILLED, ReplyStore
 
@@ -26,14 +24,16 @@ _CONTEXT_LENGTH_PATTERN = re.compile(
     r"|too many (input )?tokens",
     re.IGNORECASE,
 )
+_TOO_LARGE_PATTERN = re.compile("request too large", re.IGNORECASE)
 _CONTENT_FILTER_PATTERN = re.compile(
     r"content.?(filter|policy|management)|moderation|flagged|safety system", re.IGNORECASE
 )
+#: What an error says, in the shapes of several servers: {"error": {"message": ...}}, {"detail":
+#: [{"msg": ...}]}, {"error": ...}.
+_MESSAGE_PATTERN = re.compile(r'"(?:message|msg|detail|error)":\s*"((?:[^"\\]|\\.)+)"')
 _LIMIT, _LIMIT_WITH_THOUGHTS = "max_tokens", "max_completion_tokens"
 #: A model that wants the latter counts its thoughts in it: they come on top of the answer.
 _THOUGHT_TOKENS = 4096
-#: Parameters that are of no use without another one, whose refusal takes them along.
-_DEPENDENT_PARAMS = {"logprobs": ("top_logprobs",)}
 #: No words of ordinary language. Any other name ("stop", "user") must stand in quotes to be meant.
 _TECHNICAL_NAMES = re.compile(r"\w+_\w+|logprobs|temperature|seed")
 _MAX_RETRY_AFTER = 600.0
@@ -46,8 +46,7 @@ class ServerAttemptFailure:
     """One attempt that came to nothing, and may be worth repeating.
 
     status: what it counts as (`factaudit.llm.store`). retry_after: seconds, where the server says
-    so. unreached: there
-    is no server. refused_params: the model does not take these parameters.
+    so. unreached: there is no server. refused_params: the model does not take these parameters.
     """
 
     reason: str
@@ -75,16 +74,27 @@ def parse_server_error_response(
     body had. Raises `PermanentServerError` for what no request will get past; the caller adds which
     server and model.
     """
-    message = _find_error_message(body)
+    found = _MESSAGE_PATTERN.search(body)
+    message = (found[1] if found else body.strip())[:300] or "no message"
     said = f"HTTP {status}: {message}"
+    if 300 <= status < 400:
+        to = headers.get("location", "").partition("?")[0].removesuffix("/chat/completions")
+        raise PermanentServerError(
+            f"redirects to {to}, and prompts are not sent on: if that is the server you mean, set"
+            " base_url to it"
+        )
     if "insufficient_quota" in body:
         raise PermanentServerError(f"the account has no credit left ({message})")
-    if status == 429 and "request too large" not in body.lower():
-        return ServerAttemptFailure(said, retry_after=_parse_retry_after(headers))
-    if _CONTEXT_LENGTH_PATTERN.search(body) or status in (413, 429):
-        return ChatReply("skipped", error=f"the prompt is longer than the model's context ({said})")
-    if status in (408, 409) or status >= 500:
-        return ServerAttemptFailure(said, retry_after=_parse_retry_after(headers))
+    # "Too many tokens" is a rate limit, too.
+    is_too_long = _CONTEXT_LENGTH_PATTERN if status != 429 else _TOO_LARGE_PATTERN
+    if status == 413 or is_too_long.search(body):
+        error = f"the prompt is longer than the model's context ({said})"
+        return ChatReply("skipped", error=error)
+    if status in (408, 409, 429) or status >= 500:
+        seconds = headers.get("retry-after", "")
+        is_number = re.fullmatch(r"\d+(\.\d+)?", seconds)
+        retry_after = min(float(seconds), _MAX_RETRY_AFTER) if is_number else None
+        return ServerAttemptFailure(said, retry_after=retry_after)
     if _CONTENT_FILTER_PATTERN.search(body):
         return ChatReply("refused", said, finish_reason="content_filter")
     if status in (400, 422) and (refused := find_refused_params(body, sent_params)):
@@ -93,35 +103,6 @@ def parse_server_error_response(
     if status in (401, 404) or (status == 403 and not has_answered) or '"unsupported_' in body:
         raise PermanentServerError(f"refuses every request: {said}")
     return ChatReply("error", error=said)
-
-
-def _find_error_message(body: str) -> str:
-    """What an error body says, in any of the shapes that servers use."""
-    try:
-        found: Any = parse_json_file_text(body.removeprefix("\ufeff"))
-        while isinstance(found, dict | list):  # {"error": {"message": ...}}, [{"msg": ...}]
-            inner = (
-                found
-                if isinstance(found, list)
-                else [found.get(key) for key in ("error", "message", "detail", "msg")]
-            )
-            found = next(filter(None, inner), str(found))
-    except (ValueError, RecursionError):
-        found = body.strip()
-    return str(found)[:300] or "no message"
-
-
-def _parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After``; at most ten minutes. A date
-    there is not read."""
-    try:
-        if (milliseconds := headers.get("retry-after-ms")) is not None:
-            seconds = float(milliseconds) / 1000
-        else:
-            seconds = float(headers["retry-after"])
-    except (KeyError, ValueError):
-        return None
-    return min(max(seconds, 0.0), _MAX_RETRY_AFTER) if math.isfinite(seconds) else None
 
 
 def find_refused_params(body: str, sent: Iterable[str]) -> tuple[str, ...]:
@@ -139,26 +120,25 @@ def find_refused_params(body: str, sent: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_named(name: str, body: str) -> bool:
-    quote = r"" if _TECHNICAL_NAMES.fullmatch(name) else r"['\"`‘“]"
-    return (
-        re.search(rf"{quote}(?<![\w-]){name}(?![\w-]){quote and '[^a-z]'}", body, re.IGNORECASE)
-        is not None
-    )
+    if _TECHNICAL_NAMES.fullmatch(name):
+        return re.search(rf"(?<![\w-]){name}(?![\w-])", body, re.IGNORECASE) is not None
+    return re.search(rf"['\"`‘“]{name}['\"`’”.]", body, re.IGNORECASE) is not None
 
 
 class RefusedParams:
     """The parameters that one model of one server refuses."""
 
-    def __init__(self, server: str, model: str, cache: ReplyStore | None) -> None:
-        self._server, self._model, self._cache = server, model, cache
-        self.names = set(() if cache is None else cache.list_refused_params(server, model))
+    def __init__(self, server: str, model: str, store: ReplyStore) -> None:
+        self._server, self._model, self._store = server, model, store
+        self.names = set(store.list_refused_params(server, model))
 
     def add(self, names: Iterable[str]) -> None:
         """Remember further ones, and say so once."""
         for name in set(names) - self.names:
             self.names.add(name)
+            self._store.add_refused_param(self._server, self._model, name)
             instead = ""
-            if name == _LIMIT and _LIMIT_WITH_THOUGHTS not in self.names:
+            if name == _LIMIT:
                 instead = (
                     f"; {_LIMIT_WITH_THOUGHTS} is sent in its place, {_THOUGHT_TOKENS:,} higher for"
                     " its thoughts"
@@ -166,20 +146,15 @@ class RefusedParams:
             _log.warning(
                 "%s refuses the parameter %s, which is no longer sent%s", self._model, name, instead
             )
-            if self._cache is not None:
-                self._cache.add_refused_param(self._server, self._model, name)
 
     def adapt_body(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body of a request without what is refused; one limit of tokens takes the place of the
-        other."""
+        """The body of a request without what is refused; the other limit of tokens takes the place
+        of ``max_tokens``."""
         adapted = dict(body)
-        for limit, other, more in (
-            (_LIMIT, _LIMIT_WITH_THOUGHTS, _THOUGHT_TOKENS),
-            (_LIMIT_WITH_THOUGHTS, _LIMIT, 0),
-        ):
-            if limit in self.names and limit in body and other not in self.names:
-                adapted.setdefault(other, body[limit] + more)
-        for name in self.names:
-            for each in (name, *_DEPENDENT_PARAMS.get(name, ())):
-                adapted.pop(each, None)
+        if _LIMIT in self.names and _LIMIT in body:
+            adapted.setdefault(_LIMIT_WITH_THOUGHTS, body[_LIMIT] + _THOUGHT_TOKENS)
+        # Of no use without the other one.
+        dependent = ["top_logprobs"] if "logprobs" in self.names else []
+        for name in [*self.names, *dependent]:
+            adapted.pop(name, None)
         return adapted

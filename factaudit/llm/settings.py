@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-from urllib.parse import urlsplit
 
 import yaml
 from pydantic import (
@@ -33,12 +32,13 @@ if TYPE_CHECKING:
 
 #: Parameters that would change what comes back, not how the model is sampled.
 _RESERVED_PARAMS = ("model", "messages", "stream", "n")
-SECRET_NAME_PATTERN = re.compile(
-    r"api.?key|authorization|password|secret|bearer|credential|access.?token|cookie", re.IGNORECASE
+#: A name of a secret, as a key of JSON, or what looks like one.
+_SECRET_PATTERN = re.compile(
+    r'"[^"]*(?:api.?key|authorization|password|secret|bearer|credential|access.?token|cookie)[^"]*":'
+    r"|\b(?:sk|hf|gsk|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,}",
+    re.IGNORECASE,
 )
-_SECRET_VALUE_PATTERN = re.compile(r"(?:\b(?:sk|hf|gsk|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,})")
-_JSON_KEY_PATTERN = re.compile(r'"([^"]+)":')
-_CLIENT_NAME_PATTERN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_ADDRESS_PATTERN = re.compile(r"https?://[\w.\[\]:-]+(/[^?#@\s]*)?", re.IGNORECASE)
 
 
 @dataclass(kw_only=True)
@@ -51,35 +51,32 @@ class LLMSettings:
     Args:
         model: its name, as the server has it.
         base_url: the server; by default ``OPENAI_BASE_URL``, else OpenAI's. ``local`` starts a
-        llama.cpp server.
+            llama.cpp server.
         api_key_env: the variable that holds the key; by default ``OPENAI_API_KEY``, which goes to
-        OpenAI's server (or
-            that of ``OPENAI_BASE_URL``) alone. The key itself is written nowhere.
-        params: any parameters of the request. They go before what a caller asks for by default, and
-        a null takes that
-            away: ``{temperature: null}``. ``max_completion_tokens`` takes the place of
-            ``max_tokens``. A parameter that the model refuses is left out from then on
-            (``max_tokens`` becomes ``max_completion_tokens``).
+            OpenAI's server (or that of ``OPENAI_BASE_URL``) alone. The key itself is written
+            nowhere.
+        params: any parameters of the request. They take precedence over what a caller asks for by
+            default, and a null takes that away: ``{temperature: null}``. ``max_completion_tokens``
+            takes the place of ``max_tokens``. A parameter that the model refuses is left out from
+            then on (``max_tokens`` becomes ``max_completion_tokens``).
         revision: tells apart models that have the same name and give other replies; part of every
-        cache key.
+            cache key.
         server_name: stands in cache keys in the place of the server's address. Give it where one
-        server moves (to
-            another port, say), so that its replies are found again; two servers with one name share
-            their replies.
+            server moves (to another port, say), so that its replies are found again; two servers
+            with one name share their replies.
         batch: use the Batch API: half the price, within a day. The same command again goes on with
-        what was submitted.
+            what was submitted.
         concurrency: requests under way at a time.
         requests_per_minute, tokens_per_minute: limits of the account, which all that ask the same
-        server with the same
-            key keep together, in this process and others.
+            server with the same key keep together, in this process and others.
         timeout: seconds, of each attempt.
         max_retries: further attempts after one that failed in a way that may pass.
-        prices: a price table (CSV), or this model's: ``{input: 0.15, output: 0.6}``, US dollars per
-        million tokens.
+        prices: the model's, in US dollars per million tokens: ``{input: 0.15, output: 0.6}``; on
+            the command line ``prices.input=0.15,prices.output=0.6``.
         cache: ``default``, ``none``, or a path.
         client: an `openai.AsyncOpenAI`, `openai.AsyncAzureOpenAI` or what wraps one, a function
-        that makes it, or the
-            function's name, ``MODULE:FUNCTION``. Calls go through its ``chat.completions.create``.
+            that makes it, or the function's name, ``MODULE:FUNCTION``. Calls go through its
+            ``chat.completions.create``.
 
     Raises `UsageError` for what cannot be.
     """
@@ -102,12 +99,12 @@ class LLMSettings:
     tokens_per_minute: float | None = None
     timeout: float = 60.0
     max_retries: int = 6
-    prices: NameOrPath | dict[str, float] | None = None
+    prices: dict[str, float] | None = None
     cache: NameOrPath = "default"
     client: object = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        _check_base_url(self.base_url)
+        check_base_url(self.base_url)
         _check_request_params(self.params)
         is_local = self.base_url == LOCAL_BASE_URL
         if not self.model and not is_local:
@@ -117,29 +114,24 @@ class LLMSettings:
                 raise UsageError(f"{name}: expected more than 0, found {value!r}")
         if self.max_retries < 0:
             raise UsageError(f"max_retries: expected 0 or more, found {self.max_retries!r}")
-        given = self.prices
-        if isinstance(given, dict) and (
-            set(given) != {"input", "output"} or not min(given.values()) >= 0
-        ):
-            raise UsageError(
-                "prices: expected a CSV's path, or {input, output} in US dollars per million tokens"
-            )
-        if isinstance(self.client, str) and not _CLIENT_NAME_PATTERN.fullmatch(self.client):
-            raise UsageError(f"client: expected MODULE:FUNCTION, found {self.client!r}")
-        if self.client is not None and (self.base_url is not None or self.batch):
-            other = (
-                "base_url: the client has an address of its own"
-                if self.base_url
-                else "batch: it asks one by one"
-            )
-            raise UsageError(f"client cannot be combined with {other}")
-        if self.batch and (is_local or self.cache_path() is None):
-            why = (
-                "the local server has no Batch API"
-                if is_local
-                else "it needs the cache, to find its batches again"
-            )
-            raise UsageError(f"option batch: {why}")
+        prices = self.prices or {"input": 0.0, "output": 0.0}
+        if set(prices) != {"input", "output"} or not min(prices.values()) >= 0:
+            raise UsageError("prices: expected {input, output} in US dollars per million tokens")
+        problems = {
+            "client: it has an address of its own, so base_url cannot be combined with it": (
+                self.client is not None and self.base_url is not None
+            ),
+            "client: the Batch API cannot be combined with it": (
+                self.client is not None and self.batch
+            ),
+            "option batch: the local server has no Batch API": self.batch and is_local,
+            "option batch: it needs the cache, to find its batches again": (
+                self.batch and self.cache == "none"
+            ),
+        }
+        for problem, is_there in problems.items():
+            if is_there:
+                raise UsageError(problem)
 
     @classmethod
     def from_value(cls, value: str | Mapping[str, Any] | LLMSettings) -> LLMSettings:
@@ -183,11 +175,9 @@ class LLMSettings:
     @cached_property
     def local_model(self) -> LocalModelServer | None:
         """What ``base_url: local`` starts."""
-        return (
-            LocalModelServer.find_model(self.model, self.concurrency)
-            if self.base_url == LOCAL_BASE_URL
-            else None
-        )
+        if self.base_url != LOCAL_BASE_URL:
+            return None
+        return LocalModelServer.find_model(self.model, self.concurrency)
 
     def cache_path(self) -> Path | None:
         """The cache's file; None where it is turned off."""
@@ -211,17 +201,11 @@ class LLMSettings:
 
     def price(self) -> LLMModelPrice | None:
         """The price that these settings give, if any; a model that runs here costs nothing."""
-        from factaudit.llm.cost import LLMModelPrice, find_model_price, read_llm_price_table
+        from factaudit.llm.cost import LLMModelPrice
 
         if self.base_url == LOCAL_BASE_URL:
             return LLMModelPrice(0.0, 0.0)
-        if isinstance(self.prices, dict):
-            return LLMModelPrice(self.prices["input"], self.prices["output"])
-        return (
-            None
-            if self.prices is None
-            else find_model_price(self.model, read_llm_price_table(self.prices))
-        )
+        return None if self.prices is None else LLMModelPrice(**self.prices)
 
 
 def make_from_options(option_class: Any, given: Mapping[str, Any], what: str) -> Any:
@@ -231,20 +215,11 @@ def make_from_options(option_class: Any, given: Mapping[str, Any], what: str) ->
     what: as an error calls it. Raises `UsageError` for an unknown option (with the nearest known
     one) or a value of the wrong type.
     """
-    options = {key: value for key, value in given.items() if not key.startswith("params.")}
-    dotted = {
-        key.removeprefix("params."): value
-        for key, value in given.items()
-        if key.startswith("params.")
-    }
-    if dotted:
-        inner = options.get("params") or {}
-        if not isinstance(inner, Mapping):
-            raise UsageError(f"params: expected keys and values, found {inner!r}")
-        options["params"] = {
-            **inner,
-            **{key: _parse_param(key, value) for key, value in dotted.items()},
-        }
+    options = {key: value for key, value in given.items() if "." not in key}
+    for key in given.keys() - options.keys():
+        name, _, inner = key.partition(".")
+        if isinstance(options.setdefault(name, {}), dict):
+            options[name] = {**options[name], inner: _parse_param(key, given[key])}
     known = [
         name
         for name in getattr(option_class, "__dataclass_fields__", {})
@@ -276,43 +251,31 @@ def _parse_param(key: str, value: Any) -> Any:
     try:
         return parse_plain_yaml(value) if isinstance(value, str) else value
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise UsageError(f"params.{key}: the value is not YAML") from None
+        raise UsageError(f"{key}: the value is not YAML") from None
 
 
 def _check_request_params(params: Mapping[str, Any]) -> None:
     """Refuse what would be a secret in run folders, caches and reports, and what is not the user's
     to set."""
-    for key in params:
+    for key, value in params.items():
         if key in _RESERVED_PARAMS:
             raise UsageError(f"params: {key!r} is not a parameter to set here")
-    for key, value in params.items():
-        text = json.dumps({key: value}, default=str)
-        if any(
-            map(SECRET_NAME_PATTERN.search, _JSON_KEY_PATTERN.findall(text))
-        ) or _SECRET_VALUE_PATTERN.search(text):
+        if _SECRET_PATTERN.search(json.dumps({key: value}, default=str)):
             raise UsageError(
                 f"params: {key!r} looks like a secret, and settings are written down: use"
                 " api_key_env"
             )
 
 
-def _check_base_url(base_url: str | None) -> None:
-    """Raise `UsageError` where a configured address is none, or has what must not stand in a run
-    folder."""
+def check_base_url(base_url: str | None) -> None:
+    """Raise `UsageError` where an address is none, or has what must not stand in a run folder."""
     if base_url is None or base_url == LOCAL_BASE_URL:
         return
-    try:
-        parts = urlsplit(base_url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        known = False
-    if not known:
-        raise UsageError("base_url: expected 'local' or an address like http://localhost:8000/v1")
-    if "@" in parts.netloc or parts.query:
-        # Not shown: settings, and so addresses, are written into run folders and messages.
+    # Not shown: it may have a password.
+    if not _ADDRESS_PATTERN.fullmatch(base_url):
         raise UsageError(
-            "base_url: expected an address without password or query; OPENAI_BASE_URL may have a"
-            " password"
+            "base_url: expected 'local' or an address like http://localhost:8000/v1, without"
+            " password or query"
         )
 
 
