@@ -21,8 +21,8 @@ import factaudit.experiment.run, factaudit.engines.runs
 import factaudit.report.plots.drawing, factaudit.report.document, factaudit.tables.table_loading
 import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
-from factaudit.llm import batch_api, client
-client.LLMClient.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
+from factaudit.llm import batch_api, rate_limits
+rate_limits.BACKOFF_SECONDS, rate_limits.MAX_BACKOFF_SECONDS = 0.002, 0.01
 batch_api.POLL_SECONDS = 0.02
 children = []
 print("ready", flush=True)

@@ -22,7 +22,10 @@ from kills import Starter, answer, contents, starter
 from llm_server import FaultServer, Plan, completion, fingerprint
 
 CONCURRENCY = 8
-MODEL = f"base_url=URL,concurrency={CONCURRENCY},cache=LIFE/cache.sqlite,prices=prices.csv"
+MODEL = (
+    f"base_url=URL,concurrency={CONCURRENCY},cache=LIFE/cache.sqlite,prices.input=1000000"
+    ",prices.output=1000000"
+)
 ENGINE = f"--knowledge pages.jsonl --llm m:{MODEL} --set replicates=20"
 #: Commands whose results come into ``LIFE/out``.
 COMMANDS = {
@@ -89,7 +92,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("files")
     for name, rows in files.items():
         (made / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (made / "prices.csv").write_text("model,input,output\nm,1000000,1000000\n")
     (made / "run.yaml").write_text("claims: claims.jsonl\nevaluators: [rouge2]\n")
     return made
 
