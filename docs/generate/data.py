@@ -98,10 +98,8 @@ _DERIVED = """\
 ## What is published in no such shape
 
 - `factaudit/start/demo/responses.jsonl.gz` (a row per response with `scores`) was made for this
-  project: from `results/unified_predictions.parquet` of `ragtruth-scores` (QA and Summary) and
-  RAGTruth's `dataset/response.jsonl`. The format `ragtruth-scores` reads both, to the same figures;
-  the published names of the detectors are `baseline_nli` (nli_baseline), `track_a_deberta`
-  (deberta), `approach_1_modernbert` (modernbert_a) and `track_b_modernbert` (modernbert_b).
+  project: from `results/unified_predictions.parquet` of hugoomez/rag-hallucination-detector (commit
+  5df4bf50; QA and Summary) and RAGTruth's `dataset/response.jsonl`.
 - A file of RAGTruth's responses that bring their own `question` and `passages` is our test data's;
   RAGTruth publishes the passages in `dataset/source_info.jsonl`.
 - The passages behind FActScore's labels are Wikipedia's of 1 April 2023; the original's

@@ -7,7 +7,6 @@ CSV with the columns y_true and y_score. They must agree on data sets, rows and 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -52,7 +51,7 @@ def convert_aggrefact_scores(sources: Sequence[Path], *, name: NamesOption = ())
         files.append({dataset: rows for dataset, rows in read.items() if rows})
         if not files[-1]:
             raise InputError(str(path), [Problem("the file has no rows")])
-    return _convert_aligned_scores(sources, files, name, None)
+    return _convert_aligned_scores(sources, files, name)
 
 
 @reads(
@@ -74,18 +73,16 @@ def convert_score_csv(
     """
     read = [read_rows(path, _Row, is_counted=True) for path in sources]
     files = [{dataset: [(one.y_true, one.y_score) for one in rows]} for rows in read]
-    return _convert_aligned_scores(sources, files, name, "y_true")
+    return _convert_aligned_scores(sources, files, name)
 
 
 def _convert_aligned_scores(
-    paths: Sequence[Path], files: Sequence[Pairs], names: Sequence[str], label_column: str | None
+    paths: Sequence[Path], files: Sequence[Pairs], names: Sequence[str]
 ) -> Conversion:
-    """Claims from the labels, and one verdict per file and claim. label_column: what a message
-    calls the labels, where it is not the data set."""
+    """Claims from the labels, and one verdict per file and claim."""
     evaluators = _name_evaluators(paths, names)
-    for path, file in zip(paths[1:], files[1:], strict=True):
-        if problems := _list_differences(file, files[0], paths[0].name, label_column):
-            raise InputError(str(path), problems)
+    for path, file in zip(paths, files, strict=True):
+        _check_same_labels(path, file, paths[0], files[0])
     claims = []
     for dataset, rows in files[0].items():
         for at, (label, _) in enumerate(rows):
@@ -105,37 +102,24 @@ def _name_evaluators(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
     if names and len(names) != len(paths):
         expected = format_count(len(paths), "name")
         raise UsageError(f"option 'name': expected {expected}, one per file, found {len(names)}")
-    shared = Counter(path.stem for path in paths)
+    stems = [path.stem for path in paths]
     found = list(names) or [
-        f"{path.stem} ({resolve_path(path).parent.name})" if shared[path.stem] > 1 else path.stem
-        for path in paths
+        f"{stem} ({resolve_path(path).parent.name})" if stems.count(stem) > 1 else stem
+        for stem, path in zip(stems, paths, strict=True)
     ]
-    twice = next((name for name, number in Counter(found).items() if number > 1), None)
-    if twice is not None:
-        raise UsageError(f"two files would be evaluator {twice!r}; give each a name (option name)")
+    if len({*found}) < len(found):
+        raise UsageError(
+            f"two files would be one evaluator, {max(found, key=found.count)!r}: name each (option name)"
+        )
     return found
 
 
-def _list_differences(
-    file: Pairs, first: Pairs, first_name: str, label_column: str | None
-) -> list[Problem]:
-    """Where a file has other data sets, rows or labels than the first."""
-    problems = []
+def _check_same_labels(path: Path, file: Pairs, first_path: Path, first: Pairs) -> None:
+    """Raise `InputError` where a file has other data sets, rows or labels than the first."""
     for dataset in sorted(file.keys() | first.keys()):
-        wanted, found = first.get(dataset), file.get(dataset)
-        if found is None:
-            problems.append(Problem(f"expected the dataset {dataset!r}, as in {first_name}"))
-        elif wanted is None:
-            problems.append(Problem(f"the dataset {dataset!r} is not in {first_name}"))
-        elif len(found) != len(wanted):
-            message = (
-                f"expected {format_count(len(wanted), 'row')}, as in {first_name}, found"
-                f" {len(found):,}"
-            )
-            problems.append(Problem(message, column=None if label_column else dataset))
-        else:
-            for at, ((label, _), (other, _)) in enumerate(zip(wanted, found, strict=True), start=1):
-                if label != other:
-                    message = f"expected the label {label}, as in {first_name}, found {other}"
-                    problems.append(Problem(message, at, label_column or dataset))
-    return problems
+        wanted, found = ([label for label, _ in one.get(dataset, ())] for one in (first, file))
+        if wanted != found:
+            same = zip(wanted, found, strict=False)
+            at = next((row for row, pair in enumerate(same, start=1) if len({*pair}) > 1), None)
+            message = f"expected the {len(wanted):,} labels of {first_path.name}, found others"
+            raise InputError(str(path), [Problem(f"{message} ({len(found):,})", at, dataset)])

@@ -23,6 +23,7 @@ from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 
 _COLUMNS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}
 _ORIGINS = {"cnndm": "AggreFact-CNN", "xsum": "AggreFact-XSum"}
+_EXPECTED = "the columns dataset, doc, claim, label, and NAME_score or NAME_label of metrics"
 _METRIC = re.compile("(.+)_(score|label|pred|prediction)", re.IGNORECASE)
 
 
@@ -53,45 +54,30 @@ def convert_predicted(
     """
     claims: list[dict[str, Any]] = []
     for path in sources:
-        table = read_table(path).rename(columns=lambda name: _COLUMNS.get(str(name), str(name)))
-        wanted = ["dataset", "doc", "claim", "label", *(["origin"] if datasets == "origin" else [])]
-        if missing := [name for name in wanted if name not in table]:
-            raise InputError(
-                str(path), [Problem(f"expected the column {name!r}") for name in missing]
-            )
-        columns = [name for name in table if _METRIC.fullmatch(str(name))]
-        if not columns and datasets == "source":
-            raise InputError(
-                str(path),
-                [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")],
-            )
-        verdicts = _list_verdicts(table[columns])
-        table = table.drop(columns=[*columns, "claim_id"], errors="ignore")
-        further = {
-            name: table[name].tolist() for name in table.columns if name not in CLAIM_COLUMNS
-        }
-        leave_out_columns_of_judgements(path, [*find_judged_columns(further)])
-        table["doc_id"] = (
-            path.stem + ":" + table.get("doc_id", table.groupby("doc").ngroup()).astype(str)
-        )
+        table = read_table(path).rename(columns=_COLUMNS)
         if datasets == "origin":
-            table["dataset"] = table["origin"].map(lambda text: _ORIGINS.get(str(text).lower()))
-            problems = [
-                Problem(f"expected {' or '.join(_ORIGINS)}, found {text!r}", row, "origin")
-                for row, (text, name) in enumerate(
-                    zip(table["origin"], table["dataset"], strict=True), start=1
-                )
-                if name is None
-            ]
-            if problems:
-                raise InputError(str(path), problems)
-            if "system" in table:
-                # A summary is one claim.
-                table["response_id"] = table["doc_id"] + "/" + table["system"].astype(str)
-        claims += [
-            row | {VERDICTS: said}
-            for row, said in zip(list_plain_rows(table), verdicts, strict=True)
-        ]
+            origins = table.get("origin", pd.Series("", index=table.index))
+            table["dataset"] = origins.str.lower().map(_ORIGINS)
+            if table["dataset"].isna().any():
+                message = f"expected a column origin of {' and '.join(_ORIGINS)}"
+                raise InputError(str(path), [Problem(message)])
+        missing = [name for name in ("dataset", "doc", "claim", "label") if name not in table]
+        metrics = [name for name in table if _METRIC.fullmatch(str(name))]
+        if missing or not (metrics or datasets == "origin"):
+            found = ", ".join(map(str, table.columns))
+            message = f"expected {_EXPECTED}, found {found}"
+            raise InputError(str(path), [Problem(message)])
+        verdicts = _list_verdicts(table[metrics])
+        table = table.drop(columns=[*metrics, "claim_id"], errors="ignore")
+        further = [name for name in table.columns if name not in CLAIM_COLUMNS]
+        found_judged = find_judged_columns({name: table[name].tolist() for name in further})
+        leave_out_columns_of_judgements(path, [*found_judged])
+        documents = table.get("doc_id", table.groupby("doc").ngroup())
+        table["doc_id"] = path.stem + ":" + documents.astype(str)
+        if datasets == "origin" and "system" in table:  # a summary is one claim
+            table["response_id"] = table["doc_id"] + "/" + table["system"].astype(str)
+        rows = zip(list_plain_rows(table), verdicts, strict=True)
+        claims += [row | {VERDICTS: said} for row, said in rows]
     return Conversion.from_claims("predicted", claims)
 
 
@@ -101,9 +87,8 @@ def _list_verdicts(table: pd.DataFrame) -> list[list[dict[str, Any]]]:
     for column in table:
         name, _, kind = str(column).rpartition("_")
         kind = "score" if kind.lower() == "score" else "prediction"
-        said.setdefault(name, pd.DataFrame(index=table.index))[kind] = pd.to_numeric(
-            table[column], errors="coerce"
-        )
+        own = said.setdefault(name, pd.DataFrame(index=table.index))
+        own[kind] = pd.to_numeric(table[column], errors="coerce")
     rows: list[list[dict[str, Any]]] = [[] for _ in table.index]
     for name, own in said.items():
         if len(own.columns) == 2 and not own["score"].dropna().between(0, 1).all():
