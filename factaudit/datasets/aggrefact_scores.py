@@ -108,9 +108,8 @@ def _name_evaluators(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
         for stem, path in zip(stems, paths, strict=True)
     ]
     if len({*found}) < len(found):
-        raise UsageError(
-            f"two files would be one evaluator, {max(found, key=found.count)!r}: name each (option name)"
-        )
+        message = f"two files would be one evaluator, {max(found, key=found.count)!r}"
+        raise UsageError(f"{message}: give each a name (option name)")
     return found
 
 

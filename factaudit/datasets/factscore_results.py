@@ -78,22 +78,20 @@ def convert_factscore_results(
     A response without decisions abstained.
     """
     texts = [] if responses is None else read_rows(responses, _Response, is_counted=True)
-    files: list[_File] = [read_json(path, _File) for path in sources]
-    names = {one.config_name for one in files}
-    evaluator = names.pop() if len(names) == 1 else "FActScore"
     claims: list[dict[str, Any]] = []
-    for path, content in zip(sources, files, strict=True):
+    for path in sources:
+        content: _File = read_json(path, _File)
         if responses is not None and len(texts) != len(content.decisions):
             message = f"expected decisions on each of {len(texts)} responses of {responses.name}"
             raise InputError(str(path), [Problem(f"{message}, found {len(content.decisions)}")])
         for number, decisions in enumerate(content.decisions):
-            response = {
+            response: dict[str, Any] = {
                 "dataset": "FActScore",
                 "system": system or path.stem,
                 "response_id": f"factscore:{path.stem}:{number}",
-                "topic": texts[number].topic if texts else None,
-                "response": texts[number].output if texts else None,
             }
+            if texts:
+                response |= {"topic": texts[number].topic, "response": texts[number].output}
             facts = [
                 {
                     "claim": one.atom,
@@ -102,6 +100,6 @@ def convert_factscore_results(
                 }
                 for one in decisions or ()
             ]
-            claims += make_fact_claims(response, evaluator, facts, decisions is None)
+            claims += make_fact_claims(response, content.config_name, facts, decisions is None)
     notes = [] if texts else ["no topics and no texts (option responses)"]
     return Conversion.from_claims("factscore-results", claims, notes)

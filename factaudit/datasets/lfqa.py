@@ -17,7 +17,6 @@ from factaudit.datasets.conversion import ANNOTATIONS, Conversion, reads
 from factaudit.datasets.source_files import SourceRow, read_json, read_rows
 from factaudit.errors import InputError, Problem
 from factaudit.tables.unreadable_rows import leave_out_unreadable_row
-from factaudit.text.display_text import format_count
 
 #: The evidence that the annotators saw, by system. Answers written without documents were judged
 #: against WebGPT's (Chen et al. 2023, Table 2).
@@ -76,80 +75,59 @@ class _Evidence(SourceRow):
 )
 def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
     """Answer sentences as claims; 1 where most annotators say "supported" (so three different
-    labels are 0).
+    labels are 0; the authors leave them out).
 
     A response is one system's answer to one question; its document, the evidence set that the
-    annotators saw. The question is kept as an extra column. Where ``docs`` (default: the folder
-    ``docs`` beside the annotations' one) is absent, documents are null.
+    annotators saw. The question is kept as an extra column. Where the evidence is not there
+    (``docs``, default: the folder ``docs`` beside the annotations' one), documents are null.
     """
     claims = []
     notes: list[str] = []
-    n_undecided = n_blank = 0
-    evidence: dict[Path, dict[str, str]] = {}
-    # What is published in the format is answers and evidence; the evidence is read where an answer
-    # asks for it.
+    # What is published in the format is answers and evidence; evidence is read where it is needed.
     answer_paths = [path for path in sources if not path.match("docs-*.json")]
     if not answer_paths:
-        raise InputError(
-            ", ".join(map(str, sources)), [Problem("expected answers (annotations-SYSTEM.json)")]
-        )
+        message = "expected answers (annotations-SYSTEM.json)"
+        raise InputError(", ".join(map(str, sources)), [Problem(message)])
     for path in answer_paths:
         system = path.stem.removeprefix("annotations-")
-        folder = docs or path.parent.parent / "docs"
         name = EVIDENCE.get(system)
-        file = folder / f"docs-{name}.json"
-        if name is None:
-            notes.append(
-                f"{system}: documents are null, since it is not known which the annotators saw"
-            )
-        elif docs is None and not folder.is_dir():
-            name = None
-            notes.append(
-                f"{system}: documents are null, since there is no folder {folder} (option docs)"
-            )
-        elif file not in evidence:
+        file = (docs or path.parent.parent / "docs") / f"docs-{name}.json"
+        documents: dict[str, str] | None = None
+        if name is not None and (docs or file.is_file()):
             read: list[_Evidence] = read_json(file, list[_Evidence])
-            evidence[file] = {one.question_id: one.document for one in read}
+            documents = {one.question_id: one.document for one in read}
+        else:
+            notes.append(f"{system}: documents are null, since there is no file {file}")
         for answer in read_rows(path, _Answer):
-            if name is not None and answer.question_id not in evidence[file]:
+            if documents is not None and answer.question_id not in documents:
                 message = f"expected a question of {file.name}, found {answer.question_id!r}"
-                leave_out_unreadable_row(
-                    path, Problem(message, answer.position, "question_id", "item")
-                )
+                problem = Problem(message, answer.position, "question_id", "item")
+                leave_out_unreadable_row(path, problem)
                 continue
-            for sentence in answer.annotations:
-                text = sentence.answer.strip().removesuffix(_END_OF_TEXT).strip()
-                if not text:
-                    n_blank += 1
-                    continue
-                n_undecided += len({*sentence.labels}) == len(sentence.labels) == 3
-                n_supported = sentence.labels.count("supported")
-                claims.append(
-                    {
-                        "dataset": "LFQA",
-                        "system": system,
-                        "response_id": f"{system}/{answer.question_id}",
-                        "doc_id": name and f"{name}/{answer.question_id}",
-                        "claim": text,
-                        "doc": name and evidence[file][answer.question_id],
-                        "label": int(2 * n_supported > len(sentence.labels)),
-                        "question": answer.question,
-                        # The files have three labels a sentence, not whose they are.
-                        ANNOTATIONS: [
-                            {
-                                "annotator": f"label {at}",
-                                "label": int(label == "supported"),
-                                "grade": label,
-                            }
-                            for at, label in enumerate(sentence.labels, start=1)
-                        ],
-                    }
-                )
-    if n_undecided:
-        notes.append(
-            f"{format_count(n_undecided, 'claim')} on which three annotators gave three labels: 0,"
-            " since no majority says supported (the authors leave them out)"
-        )
-    if n_blank:
-        notes.append(f"{format_count(n_blank, 'sentence')} left out: no text")
+            texts = [
+                one.answer.strip().removesuffix(_END_OF_TEXT).strip() for one in answer.annotations
+            ]
+            claims += [
+                {
+                    "dataset": "LFQA",
+                    "system": system,
+                    "response_id": f"{system}/{answer.question_id}",
+                    "doc_id": documents and f"{name}/{answer.question_id}",
+                    "claim": text,
+                    "doc": documents and documents[answer.question_id],
+                    "label": int(2 * sentence.labels.count("supported") > len(sentence.labels)),
+                    "question": answer.question,
+                    # The files have three labels a sentence, not whose they are.
+                    ANNOTATIONS: [
+                        {
+                            "annotator": f"label {at}",
+                            "label": int(said == "supported"),
+                            "grade": said,
+                        }
+                        for at, said in enumerate(sentence.labels, start=1)
+                    ],
+                }
+                for text, sentence in zip(texts, answer.annotations, strict=True)
+                if text
+            ]
     return Conversion.from_claims("lfqa", claims, notes)

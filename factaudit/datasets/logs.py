@@ -116,8 +116,8 @@ def _read_samples(
     elif name == "lm-eval":
         task, items = read_lm_eval_log(path, given.labels)
     elif recipe["rows"]:
-        document = read_json(path, Any)
-        items = next(filter(None, (_get_at(document, one) for one in recipe["rows"])), None)
+        document: Any = read_json(path, Any)
+        items = next(filter(None, (_get_at(document, one) for one in recipe["rows"])), [])
         if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
             raise InputError(str(path), [Problem(f"expected samples under {recipe['rows'][0]!r}")])
         items = [one | {"verdicts": _index_verdicts(one, recipe)} for one in items]
@@ -154,7 +154,7 @@ def _get_at(value: Any, path: str) -> Any:
 
 def _index_verdicts(item: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
     """What each evaluator said of a sample, by the evaluator's name."""
-    listed = next(filter(None, (_get_at(item, one) for one in recipe["verdicts"])), [])
+    listed: list[Any] = next(filter(None, (_get_at(item, one) for one in recipe["verdicts"])), [])
     named: dict[str, Any] = {}
     for one in listed:
         names = (_get_at(one, path) for path in recipe["name"])

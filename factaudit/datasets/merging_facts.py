@@ -16,22 +16,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel
 
 from factaudit.datasets.conversion import VERDICTS, Conversion, reads
 from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
 from factaudit.signature import hash_texts
-from factaudit.tables.unreadable_rows import leave_out_unreadable_file
-from factaudit.text.display_text import format_count
 
 #: Who decided: ChatGPT with retrieved passages (MF §5.1).
 EVALUATOR = "retrieval+ChatGPT"
 #: Stands for a page whose title a file does not tell.
 UNKNOWN_PAGE = "(a page that is not told)"
-#: A file's totals are the means of its decisions to this difference.
-_MEAN_TOLERANCE = 1e-6
 
 Row = dict[str, Any]
 
@@ -55,11 +50,7 @@ class _Decision(BaseModel):
 
 
 class _File(BaseModel):
-    init_score: float
-    init_global_score: float
-    num_supporting_topics: float
     num_groups: float
-    respond_ratio: float
     decisions: list[list[_Decision] | None]
     global_decisions: list[list[_Decision] | None]
 
@@ -81,32 +72,21 @@ def convert_merging_facts(sources: Sequence[Path]) -> Conversion:
     that the second list lacks is in none, and one that the first lacks is ``invented``.
     ``given_entity``: the page that the group is linked to. ``about``: the page that supports the
     fact, as MF attributes it. A page without a row was not decided on, or the file does not tell.
-
-    A file of another form is left out (`leave_out_unreadable_file`). Raises `InputError` where no
-    other is left, or two files would be one system.
     """
     return convert_files_of_systems("merging-facts", sources, _read_file)
 
 
 def convert_files_of_systems(
-    source: str, paths: Sequence[Path], read: Callable[[Path, str], tuple[list[Row], list[str]]]
+    source: str, paths: Sequence[Path], read: Callable[[Path, str], tuple[list[Row], str]]
 ) -> Conversion:
-    """Files of a system each: ``read`` makes claims and notes of a file and the system that its
+    """Files of a system each: ``read`` makes claims and a note of a file and the system that its
     name says."""
     claims: list[Row] = []
     notes: list[str] = []
-    failed: list[InputError] = []
-    for path, system in zip(paths, name_merging_facts_systems(paths), strict=True):
-        try:
-            rows, told = read(path, system)
-        except InputError as error:
-            leave_out_unreadable_file(path, error)
-            failed.append(error)
-            continue
+    for path in paths:
+        rows, note = read(path, parse_merging_facts_system(path))
         claims += rows
-        notes += [f"{path.name}: {text}" for text in told]
-    if failed and not claims:
-        raise failed[0]
+        notes.append(f"{path.name}: {note}")
     return Conversion.from_claims(source, claims, notes)
 
 
@@ -127,37 +107,17 @@ def parse_merging_facts_system(path: str | Path) -> str:
     if found is None:
         return name.split(".json")[0]
     variant = {"no-ambig": ", no ambiguity", "careful": ", careful"}.get(found[2], "")
+    if name.startswith("_"):
+        variant += ", earlier file"
     return found[1] + variant + (" (facts by ChatGPT)" if "_chatgpt_" in name else "")
 
 
-def name_merging_facts_systems(paths: Sequence[Path]) -> list[str]:
-    """A name for each file; where two would have one, the file name is added to that which is not
-    ``bioqa-…``."""
-    names = [parse_merging_facts_system(path) for path in paths]
-    shared = Counter(names)
-    for at, (name, path) in enumerate(zip(names, paths, strict=True)):
-        if shared[name] > 1 and not path.name.startswith("bioqa-"):
-            names[at] = f"{name} ({path.name})"
-    for name, number in Counter(names).items():
-        if number > 1:
-            files = [str(path) for path, own in zip(paths, names, strict=True) if own == name]
-            raise InputError(
-                ", ".join(files), [Problem(f"these files would all be the system {name!r}")]
-            )
-    return names
-
-
-def _read_file(path: Path, system: str) -> tuple[list[Row], list[str]]:
+def _read_file(path: Path, system: str) -> tuple[list[Row], str]:
     content: _File = read_json(path, _File)
-    if len(content.decisions) != len(content.global_decisions):
-        counts = (
-            f"{len(content.decisions)} decisions, {len(content.global_decisions)} global_decisions"
-        )
-        raise InputError(
-            str(path), [Problem(f"expected as many of both, a list per response; found {counts}")]
-        )
-    if not any(content.decisions) and not any(content.global_decisions):
-        raise InputError(str(path), [Problem("no response has a fact")])
+    if len(content.decisions) != len(content.global_decisions) or not any(content.decisions):
+        counts = f"{len(content.decisions)} and {len(content.global_decisions)}"
+        message = "expected decisions and global_decisions on each response's facts"
+        raise InputError(str(path), [Problem(f"{message}, found {counts} lists")])
     claims: list[Row] = []
     n_facts = n_lost = 0
     for number, (facts, grouped) in enumerate(
@@ -173,12 +133,8 @@ def _read_file(path: Path, system: str) -> tuple[list[Row], list[str]]:
         n_facts += atoms.total()
         # What it invented replaces none.
         n_lost += (atoms - Counter(one.atom for one in grouped or [])).total()
-    n_responses = format_count(len(content.decisions), "response")
-    lead = (
-        f"{system}, {n_responses}, {format_count(n_facts, 'fact')}, {n_lost:,} of them lost by the"
-        " grouping"
-    )
-    return claims, [lead, *_describe_wrong_totals(content)]
+    counts = f"{len(content.decisions):,} responses, {n_facts:,} facts"
+    return claims, f"{system}, {counts}, {n_lost:,} of them lost by the grouping"
 
 
 def _list_decisions(
@@ -243,24 +199,3 @@ def _find_groups(
         numbers.append(max(0, len(linked) - 1) + is_behind)
     linked = linked or [UNKNOWN_PAGE]
     return [min(number, len(linked) - 1) for number in numbers], linked
-
-
-def _describe_wrong_totals(content: _File) -> Iterator[str]:
-    """Where a file's own totals are not the means of its decisions."""
-    answered = [facts for facts in content.decisions if facts is not None]
-    means: dict[str, Sequence[float]] = {
-        "init_score": [_supported_share(facts) for facts in answered if facts],
-        "init_global_score": [
-            _supported_share(facts) for facts in content.global_decisions if facts
-        ],
-        "num_supporting_topics": [len({one.page for one in facts} - {None}) for facts in answered],
-        "respond_ratio": [facts is not None for facts in content.decisions],
-    }
-    for name, values in means.items():
-        found, told = float(np.mean(values)) if values else np.nan, getattr(content, name)
-        if not abs(found - told) <= _MEAN_TOLERANCE:
-            yield f"{name} is {told:.6g} in the file, but {found:.6g} by its decisions"
-
-
-def _supported_share(decisions: Sequence[_Decision]) -> float:
-    return sum(one.is_supported for one in decisions) / len(decisions)
