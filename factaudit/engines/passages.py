@@ -101,7 +101,7 @@ def build_claims(
     groups and people.
     """
     rows: list[dict[str, Any]] = []
-    unasked: list[dict[str, Any]] = []
+    unasked: list[tuple[str, str, str | None, bool]] = []
     for response, people in zip(responses, candidates, strict=True):
         shared: dict[str, Any] = {
             "dataset": "biographies" if by_person else "factscore",

@@ -2,8 +2,8 @@
 that a file holds.
 
 The verdict is the answer in its stated place: the first word, the word after "Answer:", or the
-field of a JSON object that the prompt asked for. Where none of these says it, a sentence may ("The
-statement is false."). Anything in the reply that contradicts the verdict takes it away: another
+field of a JSON object that the prompt asked for. A reply may begin "The statement is". Anything in
+the reply that contradicts the verdict takes it away: another
 answer ("Yes. ... Answer: No"), a sentence that says the opposite ("True. The claim is not
 supported."), a hedge ("Yes, partially."). What cannot be read so is not guessed at: the claim is
 unscored.
@@ -76,12 +76,21 @@ _END = (
 )
 _ANSWER_WORDS = re.compile(rf"{_WORD}(?: +{_WORD}){{0,{_MAX_WORDS - 1}}}")
 _WORD_END = re.compile(_END, re.IGNORECASE)
-_LEADS = (re.compile(r""), re.compile(r"[\W_]*"), re.compile(r"[\W_]*\d{1,2}[.):]\s+[\W_]*"))
+#: What may stand before the first word: markup, a number, "The statement is".
+_LEADS = (
+    re.compile(r""),
+    re.compile(r"[\W_]*"),
+    re.compile(r"[\W_]*\d{1,2}[.):]\s+[\W_]*"),
+    re.compile(
+        r"[\s,\"'*_#>-]*(?:(?:i['’]m\s+sorry|i\s+apologi[sz]e)\W+but\s+)?(?:(?:the|this)\s+(?:given\s+)?"
+        r"(?:claim|statement|sentence|input|fact|summary)|it|this)\s+is[ \t]+(?!(?:yes|no)\b)",
+        re.IGNORECASE,
+    ),
+)
 #: A number that begins a line of a list and answers nothing.
 _LIST_ITEM = re.compile(r"[.)]\s*[^\s*_]")
 #: "No. 5 in the charts" is a number, not an answer.
 _NUMBER_SIGN = re.compile(r"no\.\s*\d", re.IGNORECASE)
-_SYMBOL = re.compile(r"\s*([^\w\s]+)")
 _MARK = re.compile(
     rf"(?:(?<!\w)(?:{_ANSWER_NAMES})(?!\w)(?:\s*\([^()\n]{{0,40}}\))?"
     r"(?:\s+(?:is|est|es|ist|è)\b[\W_]*|[ \t]*(?:[:=：>|*_\"'`\])]|[-–—](?=\s)|\n)[\W_]*)"
@@ -123,20 +132,24 @@ _FOREIGN_BUT = (
     r"|en\s+partie|ma|parzialmente|mas"
     r"|но|частично|maar|gedeeltelijk"
 )
-_HEDGE_OF_YES = re.compile(
-    rf"[\W_]*(?:(?:(?:and|but)\s+)?(?:{_DOUBT}|{_PARTLY}|but|though|although|however|except|yet"
-    rf"|{_FOREIGN_BUT})\b"
-    r"|但|不过|部分|ただし|一部|하지만|부분)",
-    re.IGNORECASE,
+_WITHIN_SENTENCE = r"(?:[^\w.!?;\n。！？；]|_)*"
+#: By verdict what may not follow it at once.
+_HEDGES = (
+    re.compile(rf"{_WITHIN_SENTENCE}(?:{_DOUBT})\b", re.IGNORECASE),
+    re.compile(
+        rf"{_WITHIN_SENTENCE}(?:(?:(?:and|but)\s+)?(?:{_DOUBT}|{_PARTLY}|but|though|although|however"
+        rf"|except|yet|{_FOREIGN_BUT})\b|但|不过|部分|ただし|一部|하지만|부분)",
+        re.IGNORECASE,
+    ),
 )
-_HEDGE_OF_NO = re.compile(rf"[\W_]*(?:{_DOUBT})\b", re.IGNORECASE)
-_RESERVATION = re.compile(
-    r"(?:[.!;,]\s+|\n[\W_]*)(?:however|nevertheless|nonetheless|that said|but|except that)\b",
-    re.IGNORECASE,
+#: The model takes back what it said: "True. Wait, no: ...".
+_SECOND_THOUGHT = r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b"
+_RESERVATION = (
+    r"(?:[.!;,]\s+|\n[\W_]*)(?:however|nevertheless|nonetheless|that said|but|except that)\b"
 )
 #: The document lacks a part of what was said to be supported: "Yes. The document does not mention
 #: Monday."
-_LACKING_EVIDENCE = re.compile(
+_LACKING_EVIDENCE = (
     rf"(?:\b{_DOCUMENT_NAMES}\s+(?:(?:do(?:es)?|did)\s+not|(?:do(?:es)?|did)n['’]t|never"
     rf"|fails?\s+to)\s+{_ADVERBS}"
     r"(?:mention|state|say|specify|provide|contain|include|give|discuss|address|indicate)s?"
@@ -144,71 +157,39 @@ _LACKING_EVIDENCE = re.compile(
     r"|provided|supported)"
     r"|\bno\s+(?:mention|evidence|information)\s+(?:of|that|about|on|for))\b"
     r"(?!\s+(?:otherwise|anything|any|(?:that\s+)?(?:the|a)\s+(?:opposite|contrary"
-    r"|contradict\w*)))",
-    re.IGNORECASE,
+    r"|contradict\w*)))"
 )
-#: The model takes back what it said: "True. Wait, no: ...".
-_SECOND_THOUGHT = re.compile(
-    r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b", re.IGNORECASE
+#: By verdict what may not follow it anywhere.
+_TAKES_BACK = (
+    re.compile(_SECOND_THOUGHT, re.IGNORECASE),
+    re.compile(f"{_SECOND_THOUGHT}|{_RESERVATION}|{_LACKING_EVIDENCE}", re.IGNORECASE),
 )
 
 #: Words that say the same of a claim whatever was asked.
-_PLAIN_MEANINGS = {
-    **dict.fromkeys(
-        (
-            "true",
-            "supported",
-            "correct",
-            "accurate",
-            "entailed",
-            "attributable",
-            "factual",
-            "confirmed",
-            "support",
-            "entail",
-            "confirm",
-        ),
-        1,
-    ),
-    **dict.fromkeys(
-        (
-            "false",
-            "untrue",
-            "unsupported",
-            "incorrect",
-            "inaccurate",
-            "wrong",
-            "contradicted",
-            "refuted",
-            "contradict",
-            "refute",
-        ),
-        0,
-    ),
-}
+_TRUE_WORDS = re.compile(
+    r"true|supported|correct|accurate|entailed|attributable|factual|confirmed|support|entail|confirm"
+)
+_FALSE_WORDS = re.compile(
+    r"false|untrue|unsupported|incorrect|inaccurate|wrong|contradicted|refuted|contradict|refute"
+)
 _CLAIM_NAMES = (
     r"(?:claim|statement|sentence|input|fact|assertion|hypothesis|summary|answer|response)"
 )
-_CLAIM_STATEMENT = re.compile(
-    r"(?:\b(?P<article>the|this|that)\s+(?:given\s+|above\s+|whole\s+|entire\s+|atomic\s+"
-    r"|input\s+)?)?"
-    rf"\b(?P<subject>{_CLAIM_NAMES}|it|this|that)(?:\s+itself)?\s+(?:is|was|seems)\s+{_ADVERBS}"
-    rf"(?P<partly>(?:only\s+)?(?:{_PARTLY})\s+)?(?P<denied>not\s+)?{_ADVERBS}"
-    rf"(?P<also_partly>(?:only\s+)?(?:{_PARTLY})\s+)?(?P<word>[^\W_]+)",
+#: A sentence about the claim: "the claim is not fully supported", "the document contradicts it".
+_STATEMENT = re.compile(
+    r"\b(?P<subject>(?:the|this|that)\s+(?:ADJECTIVE\s+)?CLAIM|CLAIM|it|this|that)(?:\s+itself)?"
+    r"\s+(?:is|was|seems)\s+ADVERBS(?P<partly>(?:only\s+)?(?:PARTLY)\s+)?(?P<denied>not\s+)?ADVERBS"
+    r"(?P<also_partly>(?:only\s+)?(?:PARTLY)\s+)?(?P<word>[^\W_]+)"
+    r"|\bDOCUMENT\s+ADVERBS(?P<denies>(?:do(?:es)?\s+not|do(?:es)?n['’]t|cannot)\s+)?ADVERBS"
+    r"(?P<verb>support|contradict|refute|entail|confirm)s?\s+(?:the|this)\s+(?:given\s+)?CLAIM\b".replace(
+        "CLAIM", _CLAIM_NAMES
+    )
+    .replace("ADJECTIVE", "(?:given|above|whole|entire|atomic|input)")
+    .replace("DOCUMENT", _DOCUMENT_NAMES)
+    .replace("ADVERBS", _ADVERBS)
+    .replace("PARTLY", _PARTLY),
     re.IGNORECASE,
 )
-_DOCUMENT_STATEMENT = re.compile(
-    rf"\b{_DOCUMENT_NAMES}\s+{_ADVERBS}(?P<denied>(?:do(?:es)?\s+not|do(?:es)?n['’]t"
-    rf"|cannot)\s+)?{_ADVERBS}"
-    r"(?P<verb>support|contradict|refute|entail|confirm)s?\s+(?:the"
-    rf"|this)\s+(?:given\s+)?{_CLAIM_NAMES}\b",
-    re.IGNORECASE,
-)
-_BY_THE_DOCUMENT = re.compile(
-    rf"\s+(?:in|on|from)\s+(?:the|this)\s+(?:given\s+|provided\s+)?{_DOCUMENT_NAMES}\b",
-    re.IGNORECASE,
-)
-_THAT = re.compile(r"\s+that\b", re.IGNORECASE)
 #: What takes a statement back that follows in the same clause: "It is unclear whether the statement
 #: is true".
 _NOT_SAID = re.compile(
@@ -226,9 +207,6 @@ _CLAUSE_LINK = re.compile(r"\b(?:so|therefore|thus|hence|and|but)\b|\bmeans that
 _OF_A_PART = re.compile(
     r"\b(?:parts?|half|portion|some|most|aspects?|first|second)\b", re.IGNORECASE
 )
-
-
-_JSON_START = re.compile(r"[{\[]")
 
 
 def strip_thoughts(text: str) -> str:
@@ -294,26 +272,23 @@ def read_stated_verdict(
     """
     if len(text) > _MAX_CHARACTERS:
         return None
-    first, found = None, _list_marked_answers(text, parse_words)
-    if not last:
-        places = (lead.match(text) for lead in _LEADS)
-        answers = (_read_answer_at(text, place.end(), parse_words) for place in places if place)
-        first = next(filter(None, answers), None)
-        found = found if first is None else [first, *found]
-    statements = list(_list_statements(text, parse_words))
-    if not found and not last and len({one.value for one in statements}) == 1:
-        found = [
-            StatedVerdict(value, one.words, text.find(one.words.split()[-1], one.start))
-            for one in statements
-            if one.is_whole and (value := parse_words(one.words)) is not None
-        ]
+    starts = [] if last else [found.end() for one in _LEADS if (found := one.match(text))]
+    leading = (_read_answer_at(text, start, parse_words) for start in starts)
+    first = next(filter(None, leading), None)
+    marked = [
+        _read_answer_at(text, mark.end(), parse_words)
+        for mark in (*_MARK.finditer(text), *_LINE_MARK.finditer(text))
+        if not _IS_CONDITION.search(_find_clause_before(text, mark.start()))
+    ]
+    found = [one for one in (first, *marked) if one is not None]
     if len({one.value for one in found}) != 1:
         return None
-    verdict = found[-1] if first is None else first
-    is_contradicted = any(
-        _is_contradicted(text, one, statements, parse_words, last) for one in found
-    )
-    return None if is_contradicted else verdict
+    hedge = _HEDGES[found[0].value]
+    if any(hedge.match(text, one.start + len(one.words)) for one in found):
+        return None
+    if _is_contradicted(text, min(found, key=lambda one: one.start), parse_words, last):
+        return None
+    return found[-1] if first is None else first
 
 
 def _read_answer_at(
@@ -321,46 +296,23 @@ def _read_answer_at(
 ) -> StatedVerdict | None:
     """The answer whose words begin at ``start``: the longest that is one, if what follows lets it
     stand alone."""
-    if (symbol := _SYMBOL.match(text, start)) is not None and (
-        value := parse_words(symbol[1])
-    ) is not None:
-        return StatedVerdict(value, symbol[1], symbol.start(1))
     words = _ANSWER_WORDS.match(text, start)
-    ends = [] if words is None else [start + one.end() for one in re.finditer(_WORD, words[0])]
-    for end in reversed(ends):
+    if words is None or _NUMBER_SIGN.match(text, start):
+        return None
+    for one in reversed(list(re.finditer(_WORD, words[0]))):
+        end = start + one.end()
         said = text[start:end]
         value = parse_words(said)
-        if (
-            value is None
-            or (must_end and not _WORD_END.match(text, end))
-            or _NUMBER_SIGN.match(text, start)
-        ):
+        if value is None or (must_end and not _WORD_END.match(text, end)):
             continue
         if said.isdecimal() and _LIST_ITEM.match(text, end):
             continue
-        return (
-            None
-            if must_end and _is_question(text, end, parse_words)
-            else StatedVerdict(value, said, start)
-        )
+        # The other answer stands beside it: "True or False?" is the question.
+        other = _ALTERNATIVE.match(text, end) if must_end else None
+        if other and _read_answer_at(text, other.end(), parse_words, must_end=False):
+            return None
+        return StatedVerdict(value, said, start)
     return None
-
-
-def _is_question(text: str, end: int, parse_words: WordParser) -> bool:
-    """Whether the other answer stands beside one that ends here: "True or False?"."""
-    other = _ALTERNATIVE.match(text, end)
-    return (
-        other is not None
-        and _read_answer_at(text, other.end(), parse_words, must_end=False) is not None
-    )
-
-
-def _list_marked_answers(text: str, parse_words: WordParser) -> list[StatedVerdict]:
-    marks = [*_MARK.finditer(text), *_LINE_MARK.finditer(text)]
-    said = [
-        one for one in marks if not _IS_CONDITION.search(_find_clause_before(text, one.start()))
-    ]
-    return list(filter(None, (_read_answer_at(text, mark.end(), parse_words) for mark in said)))
 
 
 def _find_clause_before(text: str, end: int) -> str:
@@ -368,151 +320,105 @@ def _find_clause_before(text: str, end: int) -> str:
     return _SENTENCE_END.split(text[max(0, end - 300) : end])[-1]
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """A sentence about the claim. is_whole: nothing follows that would narrow it, and nothing
-    before takes it back."""
-
-    value: int
-    words: str
-    start: int
-    end: int
-    is_whole: bool
-
-
-def _list_statements(text: str, parse_words: WordParser) -> Iterator[_Statement]:
-    """The sentences that say of the claim that it is true, or is not; those that ask or suppose so
-    are left out."""
-    for match in (*_CLAIM_STATEMENT.finditer(text), *_DOCUMENT_STATEMENT.finditer(text)):
-        found = match.groupdict()
-        clause = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
-        if _NOT_SAID.search(clause):
-            continue
-        words = ("not " if found["denied"] else "") + (found.get("word") or found["verb"])
-        value, end = _find_plain_meaning(words, parse_words), match.end()
-        ends, is_partly = _WORD_END.match(text, end) is not None, False
-        if "word" in found:
-            is_partly = bool(found["partly"] or found["also_partly"])
-            if is_partly and found["word"].lower() in _PLAIN_MEANINGS:
-                value = 0
-            if not found["article"] and clause.strip(" \t,\"'*_-#>"):
-                continue
-            ends = ends or _BY_THE_DOCUMENT.match(text, end) is not None
-            is_pronoun = not found["article"] and found["subject"].lower() in ("it", "this", "that")
-            if is_pronoun and (not ends or _THAT.match(text, end)):
-                continue
-            if _is_question(text, end, lambda word: _find_plain_meaning(word, parse_words)):
-                continue
-            ends = ends and not is_partly and not _OF_A_PART.search(clause)
-        if value is not None:
-            yield _Statement(value, words, match.start(), end, ends)
-
-
-def _find_plain_meaning(words: str, parse_words: WordParser) -> int | None:
-    known = normalise_answer_word(words)
-    denied = known.startswith("not ")
-    meaning = _PLAIN_MEANINGS.get(known.removeprefix("not "))
-    if meaning is None:
-        return None if known in ("yes", "no", "not yes") else parse_words(words)
-    if denied:
-        return 0 if meaning else None
-    return meaning
-
-
 def _is_contradicted(
-    text: str,
-    verdict: StatedVerdict,
-    statements: Iterable[_Statement],
-    parse_words: WordParser,
-    last: bool,
+    text: str, verdict: StatedVerdict, parse_words: WordParser, last: bool
 ) -> bool:
-    """Whether a hedge, another answer or a sentence about the claim speaks against a verdict."""
-    end = verdict.start + len(verdict.words)
-    sentence = _SENTENCE_END.split(text[end : end + 200].lstrip("\"'”’*_`)]} "))[0]
-    hedge = _HEDGE_OF_YES if verdict.value else _HEDGE_OF_NO
-    takes_back = (_SECOND_THOUGHT, _RESERVATION, _LACKING_EVIDENCE)[: 3 if verdict.value else 1]
-    if hedge.match(sentence) or any(pattern.search(text, end) for pattern in takes_back):
+    """Whether another answer, a second thought or a sentence about the claim speaks against a
+    verdict, the first of a reply."""
+    if _TAKES_BACK[verdict.value].search(text, verdict.start + len(verdict.words)):
         return True
+
+    def find_meaning(words: str) -> int | None:
+        """Of words that say the same whatever was asked, else of the answers."""
+        known = normalise_answer_word(words)
+        word = known.removeprefix("not ")
+        if _TRUE_WORDS.fullmatch(word):
+            return int(word == known)
+        if _FALSE_WORDS.fullmatch(word):
+            return 0 if word == known else None
+        return None if known in ("yes", "no", "not yes") else parse_words(words)
+
+    def parse_answer(words: str) -> int | None:
+        value = parse_words(words)
+        return find_meaning(words) if value is None else value
+
     for clause in _CLAUSE_START.finditer(text):
         if last and clause.end() < verdict.start:
             continue  # the reasons go part by part
-        said = _read_answer_at(
-            text, clause.end(), lambda words: _parse_bare_answer(words, parse_words)
-        )
+        said = _read_answer_at(text, clause.end(), parse_answer)
         if said is not None and said.value != verdict.value:
             return True
-    for one in statements:
-        if one.value == verdict.value or one.start <= verdict.start < one.end:
+    for match in _STATEMENT.finditer(text):
+        if match.start() <= verdict.start < match.end():
             continue
-        # Before an answer reasons are weighed, and behind a no the parts are named that hold.
-        if one.is_whole or (verdict.value == 1 and one.start > verdict.start):
+        told = match.groupdict()
+        clause = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
+        is_denied = told["denied"] or told["denies"]
+        value = find_meaning(("not " if is_denied else "") + (told["word"] or told["verb"]))
+        if told["partly"] or told["also_partly"]:
+            value = value and 0
+        is_pronoun = (told["subject"] or "").lower() in ("it", "this", "that")
+        if is_pronoun and not _WORD_END.match(text, match.end()):
+            continue  # "it is true that she won"
+        # Behind a no the parts are named that hold.
+        is_of_a_part = verdict.value == 0 and told["word"] and _OF_A_PART.search(clause)
+        if value == 1 - verdict.value and not (is_of_a_part or _NOT_SAID.search(clause)):
             return True
     return False
 
 
-def _parse_bare_answer(words: str, parse_words: WordParser) -> int | None:
-    value = parse_words(words)
-    return _find_plain_meaning(words, parse_words) if value is None else value
-
-
-# A reply in JSON
-# ------------------------------------------------------------
+# ---- A reply in JSON
 
 
 def list_json_fields(text: str) -> list[str]:
-    """The fields of the JSON objects in a reply, each once.
+    """The fields of the JSON object in a reply, each once.
 
     >>> list_json_fields('So: {"reason": "x", "SCORE": "True"}')
     ['reason', 'SCORE']
     """
-    return list(dict.fromkeys(key for key, _ in _iterate_leaves(_split_json(text)) if key))
+    _, leaves, _ = _split_json(text)
+    return list(dict.fromkeys(key for key, _ in leaves if key))
 
 
 def read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVerdict | None:
-    """The verdict in the field ``name`` of the JSON objects in a reply, if nothing else in it
+    """The verdict in the field ``name`` of the JSON object in a reply, if nothing else in it
     contradicts."""
+    before, leaves, after = _split_json(text)
+    if not leaves or "{" in after:  # which of several objects is meant, nobody can tell
+        return None
     lines = []
-    for key, value in _iterate_leaves(_split_json(text)):
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
+    for key, value in leaves:
         said = value if isinstance(value, str) else json.dumps(value)
         lines.append(f"Answer: {said}" if key.casefold() == name.casefold() else said)
-    verdict = read_stated_verdict("\n".join(lines), parse_words, last=True)
+    told = "\n".join([before, *lines, after])
+    verdict = read_stated_verdict(told, parse_words, last=True)
     if verdict is None:
         return None
-    place = re.search(
-        rf"\"{re.escape(name)}\"\s*:\s*\"?[\W_]*(?={re.escape(verdict.words)})", text, re.IGNORECASE
-    )
-    return StatedVerdict(verdict.value, verdict.words, place.end() if place else len(text))
+    place = re.search(rf"\"{re.escape(name)}\"\s*:", text, re.IGNORECASE)
+    start = text.find(verdict.words, place.end() if place else 0)
+    return StatedVerdict(verdict.value, verdict.words, start)
 
 
-class _JSONPairs(list[tuple[str, Any]]):
-    """The pairs of a JSON object: a key that stands twice is there twice."""
+def _split_json(text: str) -> tuple[str, list[tuple[str, Any]], str]:
+    """What stands before the JSON in a reply, its values with their fields, and what stands
+    after it."""
+    bracket = re.search(r"[{\[]", text)
+    start = bracket.start() if bracket else len(text)
+    try:
+        # A field that stands twice is there twice.
+        data, end = json.JSONDecoder(object_pairs_hook=tuple).raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return text, [], ""
+    return text[:start], list(_iterate_leaves(data, "")), text[end:]
 
 
-def _split_json(text: str) -> list[Any]:
-    """The JSON objects and lists in a text, and what stands between them."""
-    decoder = json.JSONDecoder(object_pairs_hook=_JSONPairs)
-    parts: list[Any] = []
-    start = 0
-    for begin in _JSON_START.finditer(text):
-        if begin.start() < start:
-            continue
-        try:
-            found, end = decoder.raw_decode(text, begin.start())
-        except (ValueError, RecursionError):
-            continue
-        parts += [text[start : begin.start()], found]
-        start = end
-    return [*parts, text[start:]]
-
-
-def _iterate_leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, _JSONPairs):
-        for name, inner in value:
-            yield from _iterate_leaves(inner, name)
+def _iterate_leaves(value: Any, field: str) -> Iterator[tuple[str, Any]]:
+    """An object is a tuple of its fields with their values."""
+    if isinstance(value, tuple):
+        for key, inner in value:
+            yield from _iterate_leaves(inner, key)
     elif isinstance(value, list):
         for inner in value:
-            yield from _iterate_leaves(inner, key)
+            yield from _iterate_leaves(inner, field)
     else:
-        yield key, value
+        yield field, value
