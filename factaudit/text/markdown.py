@@ -52,20 +52,19 @@ def split_markdown_lines(text: str) -> list[ResponseLine]:
         for start, end in zip(fences[::2], fences[1::2], strict=False):
             is_layout.update(range(start, end))
     has_numbered_list = sum(_NUMBER.match(line) is not None for line in lines) > 1
-    found, heads = [], list[str]()
+    has_table = any(_TABLE_RULE.match(line) for line in lines)
+    found = []
     for number, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True)):
         cells = [
             remove_inline_marks(cell) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))
         ]
-        if len(cells) == 1:
-            heads = []
-        elif _TABLE_RULE.match(after):
-            heads = cells
-        is_head = heads and (heads == cells or _TABLE_RULE.match(line))
+        is_row = has_table and len(cells) > 1
+        is_head = is_row and (_TABLE_RULE.match(after) or _TABLE_RULE.match(line))
         if number in is_layout or is_head or _is_layout(line, after):
             found.append(ResponseLine(line, False))
-        elif heads or line.strip().startswith("|"):
-            found.append(ResponseLine(_make_row_text(cells, heads)))
+        elif is_row:
+            text = (": " if len(cells) == 2 else "; ").join(filter(None, cells))
+            found.append(ResponseLine(text if text.endswith(_SENTENCE_END) else f"{text}."))
         else:
             item = _BULLET.sub("", _QUOTE.sub("", line).strip(), count=1)
             item = _NUMBER.sub("", item, count=1) if has_numbered_list else item
@@ -91,13 +90,3 @@ def remove_inline_marks(text: str) -> str:
     for pattern in _EMPHASES:
         text = pattern.sub(r"\1", text)
     return text.strip()
-
-
-def _make_row_text(cells: list[str], heads: list[str]) -> str:
-    """A row as a line of text: "Born: 1981." of two columns, else each cell after its column's
-    name."""
-    told = ": ".join(filter(None, cells))
-    if len(cells) > 2:
-        named = zip([*heads, *[""] * len(cells)], cells, strict=False)
-        told = "; ".join(f"{name}: {cell}".removeprefix(": ") for name, cell in named if cell)
-    return told if told.endswith(_SENTENCE_END) else f"{told}."

@@ -272,7 +272,7 @@ def read_stated_verdict(
     """
     if len(text) > _MAX_CHARACTERS:
         return None
-    starts = [] if last else [found.end() for one in _LEADS if (found := one.match(text))]
+    starts = [] if last else [lead.end() for one in _LEADS if (lead := one.match(text))]
     leading = (_read_answer_at(text, start, parse_words) for start in starts)
     first = next(filter(None, leading), None)
     marked = [
@@ -352,7 +352,7 @@ def _is_contradicted(
         if match.start() <= verdict.start < match.end():
             continue
         told = match.groupdict()
-        clause = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
+        before = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
         is_denied = told["denied"] or told["denies"]
         value = find_meaning(("not " if is_denied else "") + (told["word"] or told["verb"]))
         if told["partly"] or told["also_partly"]:
@@ -361,8 +361,8 @@ def _is_contradicted(
         if is_pronoun and not _WORD_END.match(text, match.end()):
             continue  # "it is true that she won"
         # Behind a no the parts are named that hold.
-        is_of_a_part = verdict.value == 0 and told["word"] and _OF_A_PART.search(clause)
-        if value == 1 - verdict.value and not (is_of_a_part or _NOT_SAID.search(clause)):
+        is_of_a_part = verdict.value == 0 and told["word"] and _OF_A_PART.search(before)
+        if value == 1 - verdict.value and not (is_of_a_part or _NOT_SAID.search(before)):
             return True
     return False
 
