@@ -231,21 +231,13 @@ class Pipeline:
     def signatures(self) -> dict[str, str]:
         """By verifier's name every setting that can change a verdict, or a group, on one line."""
         asked, settings = self.decomposer or self.llm, self.settings
-        facts = {
-            "decomposer": asked.signature if asked else None,
-            "demos": self.prompt.signature,
-            "abstain": settings.abstain,
-            "max_facts": settings.max_facts,
-            "retrieval": self.retriever.signature,
-            "missing": self.knowledge.missing if self.knowledge else None,
-            "knowledge": self.knowledge.db.signature if self.knowledge else None,
-        }
+        facts = settings.model_dump(include={"abstain", "max_facts", "missing"})
+        facts["demos"], facts["retrieval"] = self.prompt.signature, self.retriever.signature
+        facts["decomposer"] = asked.signature if asked else None
+        facts["knowledge"] = self.knowledge.db.signature if self.knowledge else None
         made = make_signature("facts", facts)
         if isinstance(settings, DFactScoreSettings):
-            groups: dict[str, Any] = {
-                "grouper": settings.grouper,
-                "max_candidates": settings.max_candidates,
-            }
+            groups = settings.model_dump(include={"grouper", "max_candidates"})
             if self.grouping_prompt is not None and self.llm is not None:
                 groups |= {"demos": self.grouping_prompt.signature, "llm": self.llm.signature}
             made += "|" + make_signature("groups", groups)

@@ -82,10 +82,10 @@ class _ScoreExperiment(RunSettings):
         self._list_audits()  # a misspelt audit is found before an hour of judging, not after
         inputs = block.list_inputs()
         fetch_missing_published_files(inputs, say)
+        check_run_spares_inputs(out, inputs)
         # A knowledge source may have gigabytes: the signature names it.
         if not str(block.knowledge).endswith((".jsonl", ".jsonl.gz")):
             inputs = [path for path in inputs if path != block.knowledge]
-        check_run_spares_inputs(out, inputs)
         responses, notes = read_block_responses(block)
         systems = format_count(len({one.system for one in responses}), "system")
         for line in (*notes, f"responses {len(responses):>9,} of {systems}"):
@@ -161,7 +161,8 @@ class _ScoreExperiment(RunSettings):
         chosen = []
         for name, given in self._list_audits().items():
             one = known[name]
-            applies = one.applies is None or one.applies(judged)
+            has_facts = name in own or len(judged.claims) > 0
+            applies = has_facts and (one.applies is None or one.applies(judged))
             if name in named or (applies and (name in own or has_labels or one.without_labels)):
                 chosen.append({name: given})
         return chosen

@@ -82,14 +82,8 @@ def rouge2_chunk_differences(
             held = one.count_bigrams(one.doc) if held is None else held
             chunks = one.count_chunk_bigrams(spans)
             for row, own in one.bigrams.items():
-                # A bigram that the document lacks is in no chunk.
-                own_held = [(bigram, n) for bigram, n in own.items() if bigram in held]
-                whole = sum(min(n, held[bigram]) for bigram, n in own_held)
-                best = max(
-                    sum(min(n, chunk[bigram]) for bigram, n in own_held if bigram in chunk)
-                    for chunk in chunks
-                )
-                result[at, row] = (whole - best) / own.total()
+                best = max(_count_shared(own, chunk) for chunk in chunks)
+                result[at, row] = (_count_shared(own, held) - best) / own.total()
     return result
 
 
