@@ -37,8 +37,8 @@ _FIRST_OPTIONS = (
         help=(
             "What verifies the facts: retrieval (the default: the language model with retrieved"
             " passages), no-context (the language model without passages), npm (the masked language"
-            " model of the original FActScore; needs the extra hf) or any evaluator"
-            " (NAME[:key=value,...]). Repeat the option for several."
+            " model of the original FActScore; needs the extra hf), retrieval+npm (both have to"
+            " support a fact) or any evaluator (NAME[:key=value,...]). Repeat the option for several."
         ),
     ),
     click.option(
@@ -121,7 +121,8 @@ def _add_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     is_flag=True,
     default=None,
     help=(
-        "Each line of the file is a conversation; every turn of the assistant is scored as a text."
+        'Each line of the file is a conversation, {"messages": [{"role": ..., "content": ...}]};'
+        " every turn of the assistant is scored as a text."
     ),
 )
 @click.option(
