@@ -38,7 +38,8 @@ _FIRST_OPTIONS = (
             "What verifies the facts: retrieval (the default: the language model with retrieved"
             " passages), no-context (the language model without passages), npm (the masked language"
             " model of the original FActScore; needs the extra hf), retrieval+npm (both have to"
-            " support a fact) or any evaluator (NAME[:key=value,...]). Repeat the option for several."
+            " support a fact) or any evaluator (NAME[:key=value,...]). Repeat the option for"
+            " several."
         ),
     ),
     click.option(

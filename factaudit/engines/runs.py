@@ -357,5 +357,6 @@ def count_scoring_calls(block: ScoreSettings) -> list[Row]:
     if block.llm and isinstance(block, DFactScoreSettings) and block.grouper == "llm":
         add("group", block.llm, 2 * len(responses))  # once more where the reply cannot be read
     if block.llm and any(spec in OWN_VERIFIERS for spec in block.verifiers):
-        add("verify", block.llm, None, f"one call for each fact and each page of it; {limit}")
+        reason = f"one call for each fact and each page that it is put to; {limit}"
+        add("verify", block.llm, None, reason)
     return rows
