@@ -12,7 +12,6 @@ from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS
 from factaudit.errors import UsageError
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
-    adjust_counts,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -145,17 +144,6 @@ def test_at_response_level_the_score_is_the_least_of_the_claims():
     assert [[row[key] for key in figures] for row in found] == [
         [row[key] for key in figures] for row in expected
     ]
-
-
-def test_adjusted_counts_by_hand():
-    # the error is the positive class: of 10 errors 8 are found (TNR 0.8), of 20 others 3 are taken
-    # for errors (FNR)
-    table = np.array([[8, 2], [3, 17]])
-    assert adjust_counts(np.array(0.3), table) == pytest.approx((0.3 - 0.15) / (0.8 - 0.15))
-    assert adjust_counts(np.array(0.1), table) == 0
-    assert adjust_counts(np.array(0.9), table) == 1
-    for useless in ([[0, 0], [3, 17]], [[8, 2], [0, 0]], [[1, 2], [2, 4]]):
-        assert np.isnan(adjust_counts(np.array(0.3), np.array(useless)))
 
 
 def test_unidentifiable_calibrations_are_counted_and_named():

@@ -139,20 +139,6 @@ def test_new_names_and_another_order_change_nothing_but_names() -> None:
     ]
 
 
-def test_the_run_tells_how_many_tests_were_made() -> None:
-    results = audit_world(make_world("whole"))
-    of_claims = [
-        row
-        for row in results.audits["quantification"]
-        if row["level"] == "claim" and row["bias_low"]
-    ]
-    told = results.about["n_tests"]
-    assert told["bias"] == len(of_claims), (
-        "each system, and each data set as a whole, by each evaluator"
-    )
-    assert "unscored" not in told, "it counts, and tests nothing"
-
-
 CORRECTIONS = {
     "helped": ([("zero_bias_threshold", 0.005, 0.02)], "ok"),
     "helped, and one is still off": ([("zero_bias_threshold", 0.06, 0.02)], "warn"),

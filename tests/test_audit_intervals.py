@@ -133,31 +133,6 @@ def test_responses_that_are_all_alike_have_no_interval() -> None:
 # ------------------------------------------------------------
 
 
-def test_systems_that_tie_are_all_named_and_names_decide_no_interval() -> None:
-    random = np.random.default_rng(2)
-    rows = [
-        {
-            "system": system,
-            "label": int(i % 4 > 0),
-            "e": int(i % 5 > 0),
-            "doc_id": f"d{random.integers(30)}",
-        }
-        for system in ("ant", "bee", "cat")
-        for i in range(40)
-    ]
-    names = {"ant": "zebra", "bee": "yak", "cat": "wolf"}
-    other = [{**one, "system": names[one["system"]]} for one in rows]
-    asked = [{"headroom": {"levels": ["claim"]}}]
-    (row,), (renamed,) = (
-        factaudit.compare(*tables(each, ["e"]), audits=asked, replicates=50).audits["headroom"]
-        for each in (rows, other)
-    )
-    assert row["predicted_system"] == row["labelled_system"] == "ant, bee, cat"
-    assert (renamed["bias_low"], renamed["bias_high"]) == pytest.approx(
-        (row["bias_low"], row["bias_high"])
-    )
-
-
 def test_seeds_reproduce_what_is_drawn_and_change_nothing_else():
     claims, verdicts = make_world("unscored")
     found, again, other = (

@@ -138,14 +138,6 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
     assert row["enough"] is True
 
 
-def test_an_audit_that_is_removed_is_nowhere(tmp_path):
-    assert "balance" not in load_all_audits()
-    found = said_by(tmp_path)
-    assert not [
-        name for name, text in found.items() if "fresh" in text.lower() or "balance.csv" in name
-    ]
-
-
 def test_rows_of_an_audit_that_is_not_installed_are_shown_all_the_same(tmp_path):
     results = compare(*tables(rows(), ["e"]), audits=["rates"], replicates=0)
     results.audits["balance"] = [

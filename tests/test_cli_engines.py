@@ -131,12 +131,3 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     ]
     scores = [(row["topic"], row["score"]) for row in rows]
     assert scores == [("Elena Varga (cellist)", 1.0), ("Nobody", None)]
-    code, _, err = call(
-        "factscore", talks, "--topic", "x", "--verifier", "unigram", "--out", tmp_path / "other"
-    )
-    assert (code, "a topic for all goes with conversation" in err) == (2, True)
-    talks.write_text(json.dumps({"messages": [{"role": "assistant", "content": 3}]}) + "\n")
-    code, _, err = call(
-        "factscore", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other"
-    )
-    assert (code, "talks.jsonl" in err, "line 1" in err) == (1, True, True)

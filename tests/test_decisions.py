@@ -101,12 +101,6 @@ def test_what_an_evaluator_may_be_used_for(case: str) -> None:
     )
 
 
-def test_without_intervals_nothing_is_decided() -> None:
-    for row in decide(claims(SYSTEMS), "e", has_intervals=False):
-        assert row["may"] == CANNOT or row["task"] == "rank systems"
-        assert "significant" not in row["why"]
-
-
 def test_limits_can_be_set_and_are_checked() -> None:
     rows = claims(SYSTEMS, tpr=0.9, tnr=0.9)
     assert decide(rows, "e")[0]["may"] == "yes"

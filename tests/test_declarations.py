@@ -12,7 +12,6 @@ from audit_tables import judged
 from test_audit_properties import EVALUATORS, check_rows, of
 
 from factaudit.audit import list_computable_audits
-from factaudit.audit.core.interval_methods import is_random_interval_method
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.findings import list_checks
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -109,29 +108,6 @@ def test_rows_are_flat_and_do_not_depend_on_the_order_of_the_tables(name):
     rows = rows_of(name, 5)
     check_rows({name: rows})
     assert [row for row in rows_of(name, 5, is_turned=True) if row not in rows] == []
-
-
-@pytest.mark.parametrize("name", list_computable_audits())
-def test_intervals_that_move_with_the_replicates_and_no_others_are_called_bootstrap(name):
-    """No audit says True for the way its intervals are made, and captions name a bootstrap only
-    where one draws."""
-    columns = list_computable_audits()[name].columns
-    few, many = rows_of(name, 5), rows_of(name, 60)
-    for key, column in columns.items():
-        if column.interval:
-            assert isinstance(column.interval, str), key
-            ends = [
-                [(row[f"{key}_low"], row[f"{key}_high"]) for row in rows] for rows in (few, many)
-            ]
-            known = [pair for pair in zip(*ends, strict=True) if None not in (*pair[0], *pair[1])]
-            varied = [pair for pair in known if pair[0][0] < pair[0][1] or pair[1][0] < pair[1][1]]
-            moves = any(one != other for one, other in known)
-            assert moves <= is_random_interval_method(column.interval), (
-                f"{key} is drawn, and called {column.interval}"
-            )
-            assert moves or not varied or not is_random_interval_method(column.interval), (
-                f"{key} is called a bootstrap"
-            )
 
 
 @pytest.mark.parametrize("name", list_computable_audits())

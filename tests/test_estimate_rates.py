@@ -357,14 +357,6 @@ def test_scores_that_are_constant_or_missing() -> None:
     assert ((rows["rate_low"] <= truth) & (truth <= rows["rate_high"])).all()
 
 
-def test_evaluators_without_scores_count_by_their_predictions() -> None:
-    claims, verdicts, truth = labelled_at_random(200)
-    found = estimate_rates(claims, verdicts.assign(score=np.nan), levels=["claim"])
-    rows = rate_rows(found, "hierarchical")
-    assert ((rows["rate_low"] <= truth) & (truth <= rows["rate_high"])).all()
-    assert found.summary[0]["worth"] > 1
-
-
 def test_contradicting_estimates_are_flagged() -> None:
     """More than two of regression-PPI's standard errors apart (here 0.05); at a cut-off end the
     other side has them."""

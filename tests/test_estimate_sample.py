@@ -229,31 +229,3 @@ def test_another_table_than_the_one_drawn_from_is_refused(
     labels = labels[labels["claim_id"].isin(fewer["claim_id"])]
     with pytest.raises(InputError, match="drawn from another claims table"):
         estimate_rates(fewer, verdicts, annotations=labels, sample=read_sample(path))
-
-
-@pytest.mark.parametrize("content", [b"claim_id\nc1\n", b""])
-def test_what_is_no_sample(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "s.parquet"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="not a readable Parquet file"):
-        read_sample(path)
-    pd.DataFrame({"claim_id": ["a"]}).to_parquet(path)
-    with pytest.raises(
-        InputError, match="this is not a sample: expected a file that `factaudit sample` wrote"
-    ):
-        read_sample(path)
-    with pytest.raises(InputError, match="no such file"):
-        read_sample(tmp_path / "absent.parquet")
-
-
-def test_wrong_usage(tmp_path: Path) -> None:
-    claims, verdicts, sample = drawn(60)
-    judged = join(without_labels(claims), verdicts)
-    with pytest.raises(UsageError, match="3 labels are too few for 4 systems"):
-        draw_sample(judged, EVALUATORS, 3)
-    with pytest.raises(UsageError, match="did you mean 'response'"):
-        draw_sample(judged, EVALUATORS, 30, level="responses")
-    with pytest.raises(UsageError, match="an overlap from 0 to 1"):
-        draw_sample(judged, EVALUATORS, 30, overlap=20)
-    with pytest.raises(InputError, match=r"ends in \.parquet"):
-        sample.write(tmp_path / "sample.csv")

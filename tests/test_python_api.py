@@ -123,16 +123,6 @@ def test_results_are_completed_copied_and_shown_in_a_line(results):
     assert len(results._repr_html_()) < 20_000
 
 
-def test_findings_are_a_frame(results):
-    assert results.findings["statement"].tolist() == [
-        row["statement"] for row in results.finding_rows
-    ]
-    assert set(results.findings["severity"]) <= {"fail", "warn", "ok"}
-    nothing = Results("s", {}, {})
-    assert {"severity", "statement"} <= set(nothing.findings.columns)
-    assert len(nothing.findings) == 0
-
-
 # Rows and figures by name
 # ------------------------------------------------------------
 

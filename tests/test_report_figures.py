@@ -199,14 +199,6 @@ def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
     assert last == {key: everything[key] for key in last}
 
 
-def test_points_that_share_a_place_have_no_intervals() -> None:
-    row = {"dataset": "d", "evaluator": "e", "n": 9, "flip_rate": 0.5}
-    row |= {"flip_rate_low": 0.4, "flip_rate_high": 0.6}
-    drawn = draw("stability", [row, row | {"flip_rate": 0.7}]).figure
-    assert [x for x, _ in _markers(drawn.axes[:1])] == [50, 70]
-    assert all(isinstance(one, PathCollection) for one in drawn.axes[0].collections)
-
-
 # Files
 # ------------------------------------------------------------
 
