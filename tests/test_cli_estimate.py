@@ -240,13 +240,14 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
         "labels.csv",
         "sample.parquet",
     }
-    (folder / "rates.yaml").write_text(
-        "claims: claims.parquet\nverdicts: verdicts.parquet\nestimate:\n  labels: [nowhere.csv]\n "
-        " methods: [labls]\n"
-    )
-    said = run("run", "rates.yaml", "--out", "runs/bad", code=1)
-    assert "nowhere.csv" in said
-    assert "did you mean 'labels'" in said
+    for key, message in (
+        ("labels: [nowhere.csv]", "nowhere.csv"),
+        ("methods: [labls]", "'labels' or 'raw', found 'labls'"),
+    ):
+        (folder / "rates.yaml").write_text(
+            f"claims: claims.parquet\nverdicts: verdicts.parquet\nestimate:\n  {key}\n"
+        )
+        assert message in run("run", "rates.yaml", "--out", "runs/bad", code=1)
 
 
 @pytest.mark.parametrize(

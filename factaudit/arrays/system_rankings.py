@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -18,7 +18,6 @@ import scipy
 from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.errors import UsageError
 from factaudit.stats.agreement import pearson
 from factaudit.stats.clustered_proportions import (
     ClusteredProportions,
@@ -38,23 +37,11 @@ SystemPairTest = Literal["clustered", "z"]
 
 @dataclass(frozen=True)
 class PairTest:
-    """How pairs of systems are ordered. Raises `UsageError` for a test or a correction that is
-    unknown."""
+    """How pairs of systems are ordered."""
 
     test: SystemPairTest = "clustered"
     correction: MultiplicityCorrection = "holm"
     alpha: float = 0.05
-
-    def __post_init__(self) -> None:
-        if self.test not in get_args(SystemPairTest):
-            raise UsageError(
-                f"ranking: expected test {' or '.join(get_args(SystemPairTest))}, found"
-                f" {self.test!r}"
-            )
-        if self.correction not in ("none", "holm"):
-            raise UsageError(
-                f"ranking: expected correction none or holm, found {self.correction!r}"
-            )
 
     def adjust(self, p: np.ndarray) -> np.ndarray:
         return holm_adjusted_p(p) if self.correction == "holm" else p
@@ -119,16 +106,25 @@ class SystemErrors:
         return np.where((self.n[a] > 0) & (self.n[b] > 0) & np.isnan(power), 0.0, power)
 
 
-def sum_errors(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of cells (..., 3, 3) the labelled errors and labels; and of what is labelled and scored the
-    predicted errors and predictions."""
+#: Of cells (..., S, 3, 3), one or several times: errors, and of how many claims.
+CellCounter = Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]
+
+
+def _count_errors(cells: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """By the labels; and as predicted, of what is labelled and scored."""
     labelled, both = cells[..., :2, :], cells[..., :2, :2]
-    return (
-        labelled[..., 0, :].sum(-1),
-        labelled.sum((-1, -2)),
-        both[..., 0].sum(-1),
-        both.sum((-1, -2)),
-    )
+    return [
+        (labelled[..., 0, :].sum(-1), labelled.sum((-1, -2))),
+        (both[..., 0].sum(-1), both.sum((-1, -2))),
+    ]
+
+
+def _count_extreme_errors(cells: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """All systems with the fewest errors that could be predicted, then all with the most."""
+    least, unscored = cells[..., :2, 0].sum(-1), cells[..., :2, 2].sum(-1)
+    n = cells[..., :2, :].sum((-1, -2))
+    errors = np.concatenate([least, least + unscored], axis=-1)
+    return [(errors, np.concatenate([n, n], axis=-1))]
 
 
 @dataclass(frozen=True)
@@ -157,37 +153,30 @@ class RankingCase:
         members = [place for place, is_used in zip(self.members, used, strict=True) if is_used]
         return replace(self, members=members, cells=self.cells[used], stated=self.stated[used])
 
-    def estimate_by_cluster(
-        self, count: Callable[[np.ndarray], Sequence[np.ndarray]], *, stated: bool
-    ) -> Any:
-        """The shares, by clusters, of the errors and claims that ``count`` makes of cells (..., S,
-        3, 3)."""
+    @cached_property
+    def errors(self) -> list[SystemErrors]:
+        """By the labels, and as predicted."""
+        return self.count_by_cluster(_count_errors, stated=False)
+
+    def errors_for(self, test: PairTest) -> list[SystemErrors]:
+        """`errors`, with clusters where the test knows them."""
+        if test.test == "clustered":
+            return self.errors
+        return [replace(side, proportions=None) for side in self.errors]
+
+    def count_by_cluster(self, count: CellCounter, *, stated: bool) -> list[SystemErrors]:
+        """What ``count`` makes of the cells, in all and in each cluster."""
+        totals = count(self.stated if stated else self.cells)
+        if not self.members:
+            return [SystemErrors(*total) for total in totals]
         clusters = self.judgements.tally_jointly(
             self.groups, self.members, self.evaluator, stated=stated
         )
-        numbers = count(clusters.counts.reshape(-1, len(self.members), 3, 3))
+        parts = count(clusters.counts.reshape(-1, len(self.members), 3, 3))
         return [
-            estimate_clustered_proportions(clusters, errors, n)
-            for errors, n in zip(numbers[::2], numbers[1::2], strict=True)
+            SystemErrors(*total, estimate_clustered_proportions(clusters, *part))
+            for total, part in zip(totals, parts, strict=True)
         ]
-
-    @cached_property
-    def errors(self) -> tuple[SystemErrors, SystemErrors]:
-        """By the labels, and as predicted, as if all claims were independent."""
-        errors, labels, predicted, predictions = sum_errors(self.cells)
-        return SystemErrors(errors, labels), SystemErrors(predicted, predictions)
-
-    @cached_property
-    def clustered_errors(self) -> tuple[SystemErrors, SystemErrors]:
-        """The same with what clusters say."""
-        if not self.members:
-            return self.errors
-        shares = self.estimate_by_cluster(sum_errors, stated=False)
-        labelled, predicted = (
-            replace(side, proportions=share)
-            for side, share in zip(self.errors, shares, strict=True)
-        )
-        return labelled, predicted
 
 
 def list_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> list[RankingCase]:
@@ -202,54 +191,34 @@ def _make_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator
         members = [place for place, key in enumerate(groups.keys) if key["dataset"] == dataset]
         for place in range(len(judgements.evaluators)):
             tally = judgements.tally(groups, LABEL, place)
-            yield RankingCase(
-                judgements,
-                groups,
-                members,
-                dataset,
-                place,
-                tally.cells[members],
-                tally.stated[members],
-            )
+            cells, stated = tally.cells[members], tally.stated[members]
+            yield RankingCase(judgements, groups, members, dataset, place, cells, stated)
 
 
-def compare_orders(
-    labelled_order: np.ndarray, predicted_order: np.ndarray
-) -> dict[str, float | None]:
-    """Shares of pairs: ordered differently, in opposite directions, and ordered by the labels at
-    all."""
-    shares = {
-        "error_rate": labelled_order != predicted_order,
-        "major_error_rate": labelled_order * predicted_order == -1,
-        "orderable": labelled_order != 0,
-    }
-    return {key: float(values.mean()) if len(values) else None for key, values in shares.items()}
-
-
-def bound_order_errors(
+def measure_order_errors(
     case: RankingCase, labelled_order: np.ndarray, predicted_order: np.ndarray, test: PairTest
 ) -> dict[str, float | None]:
-    """What the shares of wrong orders could be, each pair on its own, had every labelled claim been
-    scored.
+    """Shares of pairs: ordered differently, in opposite directions, and ordered by the labels at
+    all.
 
-    The predicted order, from fewer claims than are labelled, may be.
+    The bounds are what the first two could be, each pair on its own, had every labelled claim been
+    scored: the predicted order, from fewer claims than are labelled, may be another.
     """
-    if not len(labelled_order):
-        return dict.fromkeys(
-            f"{key}_{end}" for key in ("error_rate", "major_error_rate") for end in ("min", "max")
-        )
     low = high = predicted_order
     if case.stated[:, :2, 2].any():
         low, high = _bound_pair_orders(case, test)
         low, high = np.minimum(low, predicted_order), np.maximum(high, predicted_order)
     reversed_low, reversed_high = labelled_order * low == -1, labelled_order * high == -1
-    bounds = {
+    pairs = {
+        "error_rate": labelled_order != predicted_order,
         "error_rate_min": (labelled_order < low) | (labelled_order > high),
         "error_rate_max": (low != labelled_order) | (high != labelled_order),
+        "major_error_rate": labelled_order * predicted_order == -1,
         "major_error_rate_min": reversed_low & reversed_high,
         "major_error_rate_max": reversed_low | reversed_high,
+        "orderable": labelled_order != 0,
     }
-    return {key: float(values.mean()) for key, values in bounds.items()}
+    return {key: float(which.mean()) if len(which) else None for key, which in pairs.items()}
 
 
 def _bound_pair_orders(case: RankingCase, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
@@ -259,19 +228,11 @@ def _bound_pair_orders(case: RankingCase, test: PairTest) -> tuple[np.ndarray, n
     the fewest errors of a and the most of b. Holm's correction rejects more as any p-value falls:
     what could be takes all others at their least, what is certain at their greatest.
     """
-
-    def count_extremes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All systems with the fewest errors, then all with the most."""
-        least, unscored = cells[..., :2, 0].sum(-1), cells[..., :2, 2].sum(-1)
-        n = cells[..., :2, :].sum((-1, -2))
-        return np.concatenate([least, least + unscored], axis=-1), np.concatenate([n, n], axis=-1)
-
     size = len(case.members)
     a, b = np.triu_indices(size, 1)
-    extremes = SystemErrors(*count_extremes(case.stated))
-    if test.test == "clustered":
-        (shares,) = case.estimate_by_cluster(count_extremes, stated=True)
-        extremes = replace(extremes, proportions=shares)
+    (extremes,) = case.count_by_cluster(_count_extreme_errors, stated=True)
+    if test.test == "z":
+        extremes = replace(extremes, proportions=None)
     sides = ((a, b + size), (a + size, b))
     p = np.array([extremes.test_pairs(*side) for side in sides])
     sign = np.sign([extremes.rates[one] - extremes.rates[other] for one, other in sides])
@@ -321,22 +282,22 @@ def correlate_rates(
     """
     x, y = labelled.rates, predicted.rates
     tau, r = kendall_tau(x, y), pearson(x, y).point
-    figures = {"kendall_tau": Figure(np.array([tau])), "pearson_r": Figure(np.array([r]))}
-    if confidence is None:
-        return figures
-    ends = {"kendall_tau": (np.nan, np.nan), "pearson_r": fisher_z_interval(r, len(x), confidence)}
-    if not np.isnan(tau):
+    ends = {"kendall_tau": (np.nan, np.nan), "pearson_r": (np.nan, np.nan)}
+    if confidence is not None:
+        ends["pearson_r"] = fisher_z_interval(r, len(x), confidence)
+    if confidence is not None and not np.isnan(tau):
         a, b = np.triu_indices(len(x), 1)
         significant = [side.test_pairs(a, b) < 1 - confidence for side in (labelled, predicted)]
         product = np.sign(x[a] - x[b]) * np.sign(y[a] - y[b]) * np.all(significant, axis=0)
         settled, n_open = product.sum(), (product == 0).sum()
-        ends["kendall_tau"] = (
-            min((settled - n_open) / len(a), tau),
-            max((settled + n_open) / len(a), tau),
-        )
+        low, high = (settled - n_open) / len(a), (settled + n_open) / len(a)
+        ends["kendall_tau"] = min(low, tau), max(high, tau)
     return {
-        key: replace(figure, interval=(np.array([ends[key][0]]), np.array([ends[key][1]])))
-        for key, figure in figures.items()
+        key: Figure(
+            np.array([point]),
+            interval=None if confidence is None else (np.array([low]), np.array([high])),
+        )
+        for (key, (low, high)), point in zip(ends.items(), (tau, r), strict=True)
     }
 
 

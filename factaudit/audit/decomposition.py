@@ -69,10 +69,8 @@ def compute_decomposition_faults(
         own = np.flatnonzero(inside & (totals[:, 0] > 0))
         counts = totals[own].sum(axis=0).tolist()
         row: Row = {**key, "n": counts[0], "n_responses": len(own), "n_sentences": counts[-1]}
-        clusters = ClusterCounts.collapse_equal_clusters(
-            np.zeros(len(own), int), np.hstack([hits, totals])[own], 1
-        )
-        shares = estimate_clustered_proportions(clusters, *np.hsplit(clusters.counts, 2))
+        alone = ClusterCounts(np.zeros(len(own), int), np.ones(len(own), int), totals[own], 1)
+        shares = estimate_clustered_proportions(alone, hits[own], totals[own])
         low, high = shares.wilson_intervals(0.95 if intervals is None else intervals.confidence)
         for at, name in enumerate(_SHARES):
             ends = None if intervals is None else (low[:, at], high[:, at])

@@ -14,11 +14,10 @@ from factaudit.arrays.system_rankings import (
     PairTest,
     RankingCase,
     SystemPairTest,
-    bound_order_errors,
-    compare_orders,
     correlate_rates,
     count_reversed_pairs,
     list_ranking_cases,
+    measure_order_errors,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
@@ -75,7 +74,7 @@ def compute_ranking_agreement(
             row |= _compare_systems(used, how) | _count_ranked_claims(case, used)
             is_enough = len(used.members) >= MIN_CORRELATED_SYSTEMS
             compared = used if is_enough else used.select(np.zeros(len(used.members), bool))
-            figures = correlate_rates(*compared.clustered_errors, confidence)
+            figures = correlate_rates(*compared.errors, confidence)
             for key, figure in figures.items():
                 row |= pick_figure(key, figure, 0)
             low, high = figures["kendall_tau"].ends
@@ -98,13 +97,13 @@ _NO_INTERVAL = (
 
 def _compare_systems(case: RankingCase, how: PairTest) -> Row:
     """How both sides order the pairs of systems, and what the labels could show."""
-    labelled, predicted = case.clustered_errors if how.test == "clustered" else case.errors
+    labelled, predicted = case.errors_for(how)
     orders = labelled.order_pairs(how)[1], predicted.order_pairs(how)[1]
     row: Row = {"n_systems": len(case.members), "n_pairs": len(orders[0])}
-    row |= compare_orders(*orders) | bound_order_errors(case, *orders, how)
+    row |= measure_order_errors(case, *orders, how)
     powers = labelled.compute_power(0.1, how)
     row["detectable_10"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
-    return row | count_reversed_pairs(*case.clustered_errors, how.alpha)
+    return row | count_reversed_pairs(*case.errors, how.alpha)
 
 
 def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
@@ -148,7 +147,7 @@ def compute_ranking_pairs(
 
 def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
     """The pairs of systems of one dataset at one level, as one evaluator sees them."""
-    sides = case.clustered_errors if how.test == "clustered" else case.errors
+    sides = case.errors_for(how)
     first, second = np.triu_indices(len(case.members), 1)
     is_turned = sides[0].rates[first] > sides[0].rates[second]
     places = {"a": np.where(is_turned, second, first), "b": np.where(is_turned, first, second)}

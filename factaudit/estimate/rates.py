@@ -14,7 +14,7 @@ import pandas as pd
 import scipy
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import LEVELS, MISSING, Judgements, check_evaluators
+from factaudit.arrays.judgements import LEVELS, Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
 from factaudit.datasets.python_input import (
     ClaimColumnNames,
@@ -38,12 +38,13 @@ from factaudit.stats import posterior_comparison as posterior
 from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.sampling import simple_random_draw
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
-from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.annotations import (
     find_undecided_claims,
     label_claims_by_annotations,
     list_annotator_judgements,
+    relabel_claims_by_annotations,
 )
+from factaudit.tables.table_loading import LoadedTables
 from factaudit.text.display_text import format_count, join_reasons
 
 ESTIMATION_TARGETS = ("corpus", "population")
@@ -91,7 +92,7 @@ class EstimationResults:
 @use_one_blas_thread()
 @raise_python_errors
 def estimate_rates(
-    claims: TableSource | Sequence[TableSource] | Judgements,
+    claims: TableSource | Sequence[TableSource],
     verdicts: TableSource | Sequence[TableSource] | None = None,
     *,
     annotations: pd.DataFrame | None = None,
@@ -117,8 +118,7 @@ def estimate_rates(
         claims, verdicts: tables, frames or paths of any shape, as `factaudit.results.compare` takes
         them, read by
             ``mapping``, ``columns`` and ``evaluators``; the verdicts are of all claims. The
-            claims' labels count where no annotations are given. Or `Judgements`, which are both in
-            one.
+            claims' labels count where no annotations are given.
         annotations: a validated third table, made labels by ``rule`` and ``grades``
         (`factaudit.tables.annotations`).
         sample: the file that the labels were drawn by; without it they are taken as drawn at random
@@ -135,31 +135,16 @@ def estimate_rates(
     check_names(methods, levels, target)
     if not 0 < confidence < 1:
         raise UsageError(f"expected a confidence between 0 and 1, found {confidence}")
-    if isinstance(claims, Judgements):
-        judgements, order = claims, list(claims.evaluators)
-        if main is None and len(order) > 1 and sample is None:
-            raise UsageError(
-                f"estimate: expected main, one of {', '.join(order)}: these tables have no first"
-                " evaluator"
-            )
-        if annotations is not None:
-            labelled = _relabel(judgements.claims, annotations, rule, grades)
-            label = labelled["label"].fillna(MISSING).to_numpy(dtype=np.int8)
-            judgements = replace(judgements, claims=labelled, label=label)
-    else:
-        loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
-        if loaded.claims is None or loaded.verdicts is None:
-            raise UsageError(
-                f"estimate_rates: there are no {'claims' if loaded.claims is None else 'verdicts'}"
-                " in what was given"
-            )
-        annotations = loaded.annotations if annotations is None else annotations
-        judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule, grades)
-        order = list(map(str, loaded.verdicts["evaluator"].unique()))
-    if sample is not None:
-        sample.check_matches(judgements, annotations, rule)
-        if main is None and sample.plan.evaluators[0] in judgements.evaluators:
-            main = sample.plan.evaluators[0]
+    judgements, order, annotations = load_labelled_judgements(
+        "estimate_rates",
+        load_python_input_frames(claims, verdicts, mapping, columns, evaluators),
+        annotations,
+        sample,
+        rule,
+        grades,
+    )
+    if sample is not None and main is None and sample.plan.evaluators[0] in order:
+        main = sample.plan.evaluators[0]
     names = order_evaluators(judgements, order, main, covariates)
     present = [column for column in strata if column in judgements.claims]
     undecided = np.zeros(len(judgements.label), dtype=bool)
@@ -196,6 +181,30 @@ def check_names(methods: Sequence[str], levels: Sequence[str], target: str) -> N
                 raise UsageError(f"unknown {what} {name!r}{suggest_known_name(name, known)}")
 
 
+def load_labelled_judgements(
+    caller: str,
+    tables: LoadedTables,
+    annotations: pd.DataFrame | None,
+    sample: LabelSample | None,
+    rule: str,
+    grades: Mapping[str, int | None] | None = None,
+) -> tuple[Judgements, list[str], pd.DataFrame | None]:
+    """Claims and verdicts joined, with the labels of the annotations where there are any; the
+    evaluators in the order of the verdicts; and the annotations.
+
+    Raises `UsageError` for what is missing, and `InputError` for labels that the sample did not
+    draw.
+    """
+    if tables.claims is None or tables.verdicts is None:
+        missing = "claims" if tables.claims is None else "verdicts"
+        raise UsageError(f"{caller}: there are no {missing} in what was given")
+    annotations = tables.annotations if annotations is None else annotations
+    judgements = join_claims(tables.claims, tables.verdicts, annotations, rule, grades)
+    if sample is not None:
+        sample.check_matches(judgements, annotations, rule)
+    return judgements, list(map(str, tables.verdicts["evaluator"].unique())), annotations
+
+
 def join_claims(
     claims: pd.DataFrame,
     verdicts: pd.DataFrame,
@@ -205,33 +214,21 @@ def join_claims(
 ) -> Judgements:
     """Claims and verdicts joined, with the labels that a rule makes of annotations where there are
     any."""
-    if annotations is not None:
-        claims = _relabel(claims, annotations, rule, grades)
-    return Judgements.join(claims, verdicts)
-
-
-def _relabel(
-    claims: pd.DataFrame,
-    annotations: pd.DataFrame,
-    rule: str,
-    grades: Mapping[str, int | None] | None,
-) -> pd.DataFrame:
-    """The claims with the labels that a rule makes of annotations, and no others."""
+    if annotations is None:
+        return Judgements.join(claims, verdicts)
     if rule == "mean":
         raise UsageError(
             "the label rule 'mean' gives numbers between 0 and 1, from which no rate can be"
             " estimated; choose majority or another rule"
         )
-    labels = label_claims_by_annotations(rule, list_annotator_judgements(annotations, grades))
-    at = find_claim_positions_in_table(claims, pd.Series(labels.index))
-    if (at < 0).any():
+    judged = list_annotator_judgements(annotations, grades)
+    unknown = judged["claim_id"][~judged["claim_id"].isin(claims["claim_id"])].unique()
+    if len(unknown):
         raise UsageError(
-            f"{(at < 0).sum()} annotated claims are not in the claims table"
-            f" ({labels.index[at < 0][0]!r})"
+            f"{len(unknown)} annotated claims are not in the claims table ({unknown[0]!r})"
         )
-    label = pd.Series(pd.NA, index=claims.index, dtype="Int8")
-    label.iloc[at] = labels.to_numpy()
-    return claims.assign(label=label)
+    bare = claims.assign(label=pd.Series(pd.NA, index=claims.index, dtype="Int8"))
+    return Judgements.join(relabel_claims_by_annotations(bare, judged, rule), verdicts)
 
 
 def order_evaluators(

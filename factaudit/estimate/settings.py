@@ -4,23 +4,15 @@ command's options."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.estimate.methods import ESTIMATION_METHODS
-from factaudit.estimate.rates import (
-    EstimationResults,
-    check_names,
-    estimate_rates,
-)
+from factaudit.estimate.rates import EstimationResults, estimate_rates
 from factaudit.estimate.sample import read_sample
 from factaudit.signature import hash_texts, make_signature
 from factaudit.tables.annotations import read_annotations
-
-#: Settings that are no arguments of `estimate_rates`.
-_NO_ARGUMENTS = {"labels", "sample"}
 
 
 class EstimateSettings(BaseModel):
@@ -39,14 +31,15 @@ class EstimateSettings(BaseModel):
     grades: dict[str, int | None] | None = None
     main: str | None = None
     covariates: list[str] | None = None
-    methods: list[str] = list(ESTIMATION_METHODS)
-    levels: list[str] = list(LEVELS)
+    methods: list[Literal["hierarchical", "regression-ppi", "labels", "raw"]] = [
+        "hierarchical",
+        "regression-ppi",
+        "labels",
+        "raw",
+    ]
+    levels: list[Literal["claim", "response"]] = ["claim", "response"]
     strata: list[str] = ["task"]
-    target: str = "corpus"
-
-    def check(self) -> None:
-        """Raise `UsageError` for what is known to be wrong before any file is read."""
-        check_names(self.methods, self.levels, self.target)
+    target: Literal["corpus", "population"] = "corpus"
 
     def files(self) -> Sequence[str]:
         """The files that it names."""
@@ -58,23 +51,15 @@ class EstimateSettings(BaseModel):
         return hash_texts(settings, *(one["checksum"] for one in file_checksums))
 
     def estimate(
-        self,
-        claims: pd.DataFrame | Judgements,
-        verdicts: pd.DataFrame | None,
-        seed: int,
-        confidence: float,
+        self, claims: pd.DataFrame, verdicts: pd.DataFrame, seed: int, confidence: float
     ) -> EstimationResults:
-        """Read the files and estimate. Raises `UsageError` as `check` does."""
-        self.check()
-        table = claims.claims if isinstance(claims, Judgements) else claims
-        annotations = read_annotations(*self.labels, claims=table) if self.labels else None
-        sample = read_sample(self.sample) if self.sample else None
+        """Read the files and estimate."""
         return estimate_rates(
             claims,
             verdicts,
-            annotations=annotations,
-            sample=sample,
+            annotations=read_annotations(*self.labels, claims=claims) if self.labels else None,
+            sample=read_sample(self.sample) if self.sample else None,
             seed=seed,
             confidence=confidence,
-            **self.model_dump(exclude=_NO_ARGUMENTS),
+            **self.model_dump(exclude={"labels", "sample"}),
         )

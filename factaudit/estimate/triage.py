@@ -17,7 +17,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.datasets.python_input import load_python_input_frames
 from factaudit.errors import UsageError
 from factaudit.estimate.corpus import build_corpora
-from factaudit.estimate.rates import ESTIMATION_TARGETS, join_claims
+from factaudit.estimate.rates import ESTIMATION_TARGETS, load_labelled_judgements
 from factaudit.estimate.sample import LabelSample
 from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.risk_control import (
@@ -145,15 +145,7 @@ def triage_claims(
             f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}"
         )
     loaded = load_python_input_frames(claims, verdicts, mapping)
-    if loaded.claims is None or loaded.verdicts is None:
-        raise UsageError(
-            f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was"
-            " given"
-        )
-    annotations = loaded.annotations if annotations is None else annotations
-    judgements = join_claims(loaded.claims, loaded.verdicts, annotations, rule)
-    if sample is not None:
-        sample.check_matches(judgements, annotations, rule)
+    judgements = load_labelled_judgements("triage", loaded, annotations, sample, rule)[0]
     rows = np.flatnonzero(judgements.label >= 0)
     if not len(rows):
         raise UsageError(

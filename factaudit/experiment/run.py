@@ -406,7 +406,6 @@ def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experim
     check_audit_specs(paths, experiment.audits)
     estimate = experiment.estimate
     if estimate is not None:
-        paths.collect_problem(EstimateSettings.check, estimate, "estimate")
         labels = paths.resolve_files(estimate.labels, "estimate", "labels")
         sample = (
             None

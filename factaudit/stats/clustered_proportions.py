@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from factaudit.stats.distinct_rows import count_distinct_rows, encode_distinct_integer_pairs
+from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: What the correlation of claims within a cluster is taken for, where errors are too few to tell.
@@ -50,20 +50,6 @@ class ClusterCounts:
     times: np.ndarray
     counts: np.ndarray
     n_groups: int
-
-    @classmethod
-    def collapse_equal_clusters(
-        cls, group: np.ndarray, counts: np.ndarray, n_groups: int, times: np.ndarray | None = None
-    ) -> ClusterCounts:
-        """Merge the equal clusters of a group to one row; rows are sorted by group, then by counts
-        from the last one on.
-
-        times: int (k,), how many clusters each row stands for; None: one. The order follows from
-        the counts alone, so that sums over rows are the same to the last bit however the clusters
-        came.
-        """
-        rows, found = count_distinct_rows(np.column_stack([group, counts[:, ::-1]]), times)
-        return cls(rows[:, 0], found, rows[:, :0:-1], n_groups)
 
     def sum_by_group(self, values: np.ndarray) -> np.ndarray:
         """Sums over the clusters of each group: (k,) or (k, ...) -> (G, ...)."""
@@ -122,40 +108,28 @@ class GroupClusterPairs:
         -1: the unit does not count.
         """
         inside = (self.pair >= 0) & (codes >= 0)
-        pair, codes = (self.pair, codes) if inside.all() else (self.pair[inside], codes[inside])
-        sizes = np.bincount(pair, minlength=len(self.group))
-        first, times = _find_equal_group_cluster_pairs(
-            self.group, pair, codes, n_codes, self.n_groups
-        )
-        kind = np.full(len(self.group), -1, dtype=np.int64)
-        kind[first] = np.arange(len(first))
-        known = kind[pair] >= 0
-        every = kind[pair[known]] * n_codes + codes[known]
-        counts = np.bincount(every, minlength=len(first) * n_codes).reshape(len(first), n_codes)
-        some = sizes[first] > 0
-        return ClusterCounts.collapse_equal_clusters(
-            self.group[first[some]], counts[some], self.n_groups, times[some]
-        )
-
-
-def _find_equal_group_cluster_pairs(
-    group: np.ndarray, pair: np.ndarray, codes: np.ndarray, n_codes: int, n_groups: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of the pairs of a group that have as many units of each code the first, and how many they
-    are.
-
-    group: (k,), of each pair; pair, codes: (n,), of each unit. A table of k pairs by all codes
-    would mostly hold zeros: each code is a random number of 64 bits here, and pairs are equal where
-    the sums of their units' numbers are. Two sums of a million pairs are equal by chance once in 10
-    million times.
-    """
-    numbers = np.random.default_rng(0).integers(0, 1 << 64, n_codes + n_groups, dtype=np.uint64)
-    sums = numbers[n_codes:][group]
-    np.add.at(sums, pair, numbers[codes])
-    place, names = pd.factorize(sums)
-    first = np.empty(len(names), dtype=np.int64)
-    first[place[::-1]] = np.arange(len(place))[::-1]
-    return first, np.bincount(place, minlength=len(names))
+        pair, codes = self.pair[inside], codes[inside]
+        # A table of all pairs by all codes would mostly hold zeros. So each code is a random number
+        # of 64 bits, and pairs of a group are equal where the sums of their units' numbers are. Two
+        # sums of a million pairs are equal by chance once in 10 million times.
+        random = np.random.default_rng(0)
+        numbers = random.integers(0, 1 << 64, n_codes + self.n_groups, dtype=np.uint64)
+        sums = numbers[n_codes:][self.group]
+        np.add.at(sums, pair, numbers[codes])
+        kind, names = pd.factorize(sums)
+        times, first = np.bincount(kind), np.empty(len(names), dtype=np.int64)
+        first[kind[::-1]] = np.arange(len(kind))[::-1]
+        is_first = np.zeros(len(kind), dtype=bool)
+        is_first[first] = True
+        known = is_first[pair]
+        places = kind[pair[known]] * n_codes + codes[known]
+        counts = np.bincount(places, minlength=len(names) * n_codes).reshape(-1, n_codes)
+        # In an order that follows from the counts alone, so that sums over rows are the same to the
+        # last bit in whatever order the clusters came.
+        group = self.group[first]
+        order = np.lexsort([*counts.T, group])
+        order = order[counts[order].any(1)]
+        return ClusterCounts(group[order], times[order], counts[order], self.n_groups)
 
 
 @dataclass(frozen=True)
