@@ -98,6 +98,9 @@ def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
     compare(claims, validate_verdicts(verdicts), audits=["rates"], replicates=0).save(other)
     html, data = write_leaderboard([run_dir, other], tmp_path / "board", "A board")
     lines = json.loads(data.read_text(encoding="utf-8"))["lines"]
+    told = [(line["evaluator"], row) for line in lines for row in line["decisions"].values()]
+    assert told
+    assert all(row["evaluator"] == evaluator for evaluator, row in told)
     # Another data set's figures are not comparable: they stand by themselves, however high.
     assert [line["evaluator"] for line in (lines[0], lines[-1])] == ["good%", "<b>x</b>"]
     assert "figures of other data sets are not comparable" in html.read_text(encoding="utf-8")

@@ -149,7 +149,8 @@ def test_html_needs_nothing_else(folder: Path, page: Page) -> None:
         )
 
 
-def test_html_can_be_read_by_everybody(page: Page) -> None:
+def test_html_can_be_read_by_everybody(page: Page, example: dict[str, Any]) -> None:
+    assert {example["about"]["title"], example["signature"]} <= {text.strip() for text in page.text}
     assert page.headings[0] == 1
     assert page.headings.count(1) == 1
     assert all(
