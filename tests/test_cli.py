@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from factaudit import read_claims, read_verdicts
 from factaudit.cli import cli
-from factaudit.tables import read_claims, read_verdicts
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
 
-from factaudit.tables import read_claims, read_verdicts
+from factaudit import read_claims, read_verdicts
 
 
 @pytest.fixture(scope="module")

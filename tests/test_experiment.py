@@ -12,12 +12,11 @@ import pytest
 import yaml
 
 import factaudit
-from factaudit import Results, Verdict, judge, run, write_table
+from factaudit import Results, Verdict, judge, read_claims, run, write_table
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment import run as experiment_module
 from factaudit.experiment import unchanged
 from factaudit.experiment.run import Experiment
-from factaudit.tables import read_claims
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,11 @@ from llm_server import FaultServer, Plan
 from published_server import PublishedFilesServer, read_wiki_pages
 from scripted_llm import answer_two_facts
 
-from factaudit import Results
+from factaudit import Results, read_claims, read_verdicts
 from factaudit import run as run_experiment
 from factaudit.engines.pipeline import open_knowledge_source
 from factaudit.engines.runs import FactScoreExperiment
 from factaudit.errors import FactauditError
-from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
     {

@@ -11,9 +11,8 @@ import yaml
 from audit_tables import compute, join
 
 import factaudit as fa
-from factaudit import convert, run, write_table
+from factaudit import convert, read_claims, run, write_table
 from factaudit.errors import UsageError
-from factaudit.tables import read_claims
 from factaudit.tables.annotations import list_annotator_judgements
 
 AUDITS = ("ceiling", "rates")

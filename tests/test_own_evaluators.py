@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 from conftest import run_command
 
-from factaudit import Claim, Verdict, evaluator, judge, validate_claims, write_table
+from factaudit import Claim, Verdict, evaluator, judge, read_verdicts, validate_claims, write_table
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import FromFunction
-from factaudit.tables import read_verdicts
 
 CLAIMS = validate_claims(
     pd.DataFrame(

@@ -12,11 +12,10 @@ import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
 
-from factaudit import Results, compare
+from factaudit import Results, compare, read_claims, read_verdicts
 from factaudit import run as run_experiment
 from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment
-from factaudit.tables import read_claims, read_verdicts
 
 TOPICS = (
     "Ada Fenn",
