@@ -14,7 +14,6 @@ from sklearn.metrics import balanced_accuracy_score
 
 from factaudit import Judgements
 from factaudit.errors import UsageError
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: Two chunks of three words; one chunk.
 LONG = "The cat sat. A dog ran."
@@ -123,31 +122,3 @@ def test_rates_are_over_long_documents_alone() -> None:
         )
         assert row["ppr"] == pytest.approx(part[column].mean())
     assert compute("chunking_rates", judged(rows), size=100) == []
-
-
-def judge_chunks_of_documents(changes: list[tuple[int, int, int, int]]) -> Judgements:
-    """(claims, label, plain, chunked): claims that are each about a document of their own."""
-    said = [pair for n, *pair in changes for _ in range(n)]
-    return judged(
-        [
-            {
-                "claim": FAR,
-                "doc": f"{LONG} Page {at}.",
-                "label": label,
-                "plain": plain,
-                "chunked": chunked,
-            }
-            for at, (label, plain, chunked) in enumerate(said)
-        ]
-    )
-
-
-def test_what_chunks_change_is_paired() -> None:
-    data = judge_chunks_of_documents([(10, 1, 1, 0), (90, 1, 1, 1), (5, 0, 1, 0), (95, 0, 0, 0)])
-    chunked, plain, *_ = compute(
-        "chunking_rates", data, size=3, intervals=ClusterBootstrap(replicates=20)
-    )
-    assert plain["bacc_change"] is None
-    assert "that of a chunked evaluator" in plain["reason"]
-    assert chunked["bacc_change"] == pytest.approx((-0.1 + 0.05) / 2)
-    assert chunked["bacc_change_low"] < chunked["bacc_change"] < chunked["bacc_change_high"]

@@ -109,7 +109,6 @@ def test_the_ceiling_by_hand() -> None:
     assert {name: row["n"] for name, row in rows.items()} == {"m": 8, "u": 8}
     assert rows["m"]["ceiling"] == pytest.approx((3 / 4 + 3 / 4) / 2)
     assert rows["m"]["bacc"] == 1
-    assert rows["m"]["room"] == pytest.approx(-0.25)
     assert rows["u"]["bacc"] == pytest.approx((3 / 4 + 1) / 2)
     assert (rows["m"]["n_claims"], rows["m"]["n_annotators"]) == (4, 3)
     assert rows["m"]["agree"] == pytest.approx((3 + 1 + 1 + 3) / 12)

@@ -10,16 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
-from factaudit.audit.core.interval_methods import DISCORDANT, MOVER
+from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, group_rows
-from factaudit.audit.core.tabulate import pick_figure
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.agreement import krippendorff_alpha
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -38,41 +36,28 @@ def compute_annotator_ceiling(
 
     Each annotator of a claim in turn is left out: the majority of the others is the label (ties
     have none), what the one left out said a prediction, and so is what the evaluator said.
-    ``ceiling`` is the annotators' BAcc, ``bacc`` the evaluator's, ``room`` = ceiling - bacc,
-    paired; n judgements of ``n_claims`` claims that two or more annotated; ``agree`` is the share
-    of pairs of judgements that agree, ``alpha`` Krippendorff's.
+    ``ceiling`` is the annotators' BAcc, ``bacc`` the evaluator's; n judgements of ``n_claims``
+    claims that two or more annotated; ``agree`` is the share of pairs of judgements that agree,
+    ``alpha`` Krippendorff's.
     """
     if judgements.annotations is None:
         return []
     left_out = _leave_out_annotators(judgements)
-    confidence = None if intervals is None else intervals.confidence
     rates = {
         (row["dataset"], row["evaluator"]): row
         for row in compute_evaluator_rates(left_out, intervals=intervals)
     }
-    datasets = left_out.make_groups("claim")
-    contrasts = {
-        evaluator: compare_evaluators(
-            left_out, datasets, 0, left_out.evaluators.index(evaluator), confidence
-        )
-        for evaluator in judgements.evaluators
-    }
     rows = []
-    for at, dataset in enumerate(left_out.dataset_names):
-        agreement, people = (
-            _measure_agreement(judgements, dataset),
-            rates[dataset, _ANNOTATORS_AS_EVALUATOR],
-        )
-        ends = [end for end in _ENDS if f"bacc{end}" in people]
-        for evaluator, contrast in contrasts.items():
+    for dataset in left_out.dataset_names:
+        agreement = _measure_agreement(judgements, dataset)
+        people = rates[dataset, _ANNOTATORS_AS_EVALUATOR]
+        for evaluator in judgements.evaluators:
             own = rates[dataset, evaluator]
             row: Row = {"dataset": dataset, "evaluator": evaluator, **agreement}
-            row |= {"n": own["n"], "n_unscored": own["n_unscored"]}
-            row |= {f"ceiling{end}": people[f"bacc{end}"] for end in ends}
-            row |= {f"bacc{end}": own[f"bacc{end}"] for end in ends}
-            rows.append(
-                row | pick_figure("room", contrast.figures["bacc"], at) | {"reason": own["reason"]}
-            )
+            row |= {key: own[key] for key in ("n", "n_unscored", "reason")}
+            for end in (end for end in _ENDS if f"bacc{end}" in people):
+                row |= {f"ceiling{end}": people[f"bacc{end}"], f"bacc{end}": own[f"bacc{end}"]}
+            rows.append(row)
     return rows
 
 
@@ -169,7 +154,7 @@ AUDIT = Audit(
     source="Krippendorff 2011 (α)",
     formula=(
         "Ceiling = BAcc of one annotator against the majority of the others, for each annotator in"
-        " turn. BAcc = the evaluator's, against the same majorities. Room = ceiling − BAcc, paired."
+        " turn. BAcc = the evaluator's, against the same majorities."
     ),
     text=(
         "If annotators disagree, an evaluator can be right and still be counted as wrong. Above the"
@@ -193,7 +178,6 @@ AUDIT = Audit(
         "alpha": Column("Krippendorff's α", "number", "agreement beyond chance", digits=2),
         "ceiling": share_column("ceiling", "BAcc of one annotator against the others", MOVER),
         "bacc": share_column("BAcc", "BAcc of the evaluator against the same others", MOVER),
-        "room": share_column("room", "ceiling − BAcc, paired", DISCORDANT, "points"),
         **pick_shared_columns("reason"),
     },
     compute=compute_annotator_ceiling,

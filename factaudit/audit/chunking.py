@@ -9,7 +9,7 @@ elsewhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -17,21 +17,20 @@ import numpy as np
 from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Tally
 from factaudit.arrays.judgements import Judgements, check_evaluators
-from factaudit.arrays.paired_changes import average_repeated_predictions, compute_paired_changes
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.claim_parts import select_claims
-from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, group_rows
-from factaudit.audit.core.tabulate import pick_figure, tabulate
+from factaudit.audit.core.tabulate import tabulate
+from factaudit.audit.covariate_sources import count_document_words
+from factaudit.audit.differences import find_bacc_difference
 from factaudit.audit.rates import RATES_COLUMNS, compute_evaluator_rates
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import estimate_clustered_proportions
 from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables.documents import iterate_document_blocks
-from factaudit.text.chunks import count_words
 from factaudit.text.display_text import join_reasons
 from factaudit.text.rouge_overlap import rouge2_chunk_differences
 
@@ -71,7 +70,7 @@ def compute_chunking_flips(
     if not chosen:
         return []
     words = ASSUMED_CHUNK_WORDS if size == "unknown" else size
-    lengths, difference = _count_document_words(judgements), np.full(len(judgements.claims), np.nan)
+    lengths, difference = count_document_words(judgements), np.full(len(judgements.claims), np.nan)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         claims = judgements.claims["claim"].iloc[within].tolist()
         difference[within] = rouge2_chunk_differences(claims, docs, [words])[0]
@@ -147,59 +146,22 @@ def compute_chunking_rates(
     chunk.
 
     pairs, size: as in `compute_chunking_flips`; size None takes all claims, for documents that are
-    long but not at hand. The rows are those of `factaudit.audit.rates.compute_evaluator_rates` with
-    chunk_size and, of a chunked
-    evaluator on one data set, bacc_change: what chunks change of the BAcc, on the claims that both
-    score.
+    long but not at hand. The rows are those of `compute_evaluator_rates`,
+    with chunk_size.
     """
     chosen, part = _pair_evaluators(judgements, pairs), judgements
+    names = {name for pair in chosen for name in pair}
     if chosen and size is not None:
-        is_long = _count_document_words(judgements) > (
-            ASSUMED_CHUNK_WORDS if size == "unknown" else size
-        )
-        part = select_claims(judgements, np.flatnonzero(is_long))
+        words = ASSUMED_CHUNK_WORDS if size == "unknown" else size
+        part = select_claims(part, np.flatnonzero(count_document_words(judgements) > words))
     if not chosen or not len(part.claims):
         return []
-    changes = _compute_bacc_changes(part, chosen, intervals)
-    names, nothing = (
-        {name for pair in chosen for name in pair},
-        dict.fromkeys(next(iter(changes.values()))),
-    )
-    rows = []
-    for row in compute_evaluator_rates(part, intervals=intervals):
-        if row["evaluator"] in names:
-            change = changes.get((row["evaluator"], row["dataset"]))
-            texts = [_UNKNOWN_SIZE if size == "unknown" else "", row["reason"] or ""]
-            texts.append(
-                "" if change else "a change of BAcc is that of a chunked evaluator on one data set"
-            )
-            told = {
-                "chunk_size": None if size == "unknown" else size,
-                "reason": join_reasons(texts),
-            }
-            rows.append(row | (change or nothing) | told)
-    return rows
-
-
-def _compute_bacc_changes(
-    judgements: Judgements, pairs: Sequence[tuple[str, str]], intervals: ClusterBootstrap | None
-) -> dict[tuple[str, str], Row]:
-    """By chunked evaluator and data set."""
-    groups, found = judgements.make_groups("claim"), {}
-    clusters = (
-        len(groups.keys),
-        judgements.cluster_codes,
-        0.95 if intervals is None else intervals.confidence,
-    )
-    for pair in pairs:
-        before, after = (average_repeated_predictions(judgements, name) for name in pair)
-        *_, point, low, high = compute_paired_changes(
-            judgements.label, before, after, groups.codes, *clusters
-        )["bacc"]
-        change = Figure(point, interval=None if intervals is None else (low, high))
-        for at, key in enumerate(groups.keys):
-            found[pair[1], key["dataset"]] = pick_figure("bacc_change", change, at)
-    return found
+    chunk_size, why = (None, _UNKNOWN_SIZE) if size == "unknown" else (size, "")
+    return [
+        row | {"chunk_size": chunk_size, "reason": join_reasons([why, row["reason"] or ""])}
+        for row in compute_evaluator_rates(part, intervals=intervals)
+        if row["evaluator"] in names
+    ]
 
 
 def _pair_evaluators(
@@ -211,16 +173,6 @@ def _pair_evaluators(
         return [(name, f"chunked-{name}") for name in names if f"chunked-{name}" in names]
     check_evaluators((name for pair in pairs.items() for name in pair), names)
     return list(pairs.items())
-
-
-def _count_document_words(judgements: Judgements) -> np.ndarray:
-    """int64 (n,): words in each claim's document, 0 without one; a document shared by many claims
-    is counted once."""
-    lengths = np.zeros(len(judgements.claims), dtype=np.int64)
-    for within, docs in iterate_document_blocks(judgements.claims["doc"]):
-        known = {doc: count_words(doc) for doc in set(docs)}
-        lengths[within] = [known[doc] for doc in docs]
-    return lengths
 
 
 def _add_chunk_size_of_evaluators(
@@ -249,11 +201,8 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
     That is a fault unless the labels show no harm: then many of the claims that are now rejected
     are errors.
     """
-    changes = {(row["dataset"], row["evaluator"]): row for row in run.rows("chunking_rates")}
     rows = run.per_dataset("chunking", "flip_1_to_0")
-    for (dataset, _, chunked), group in group_rows(
-        rows, "dataset", "evaluator", "chunked_evaluator"
-    ).items():
+    for group in group_rows(rows, "dataset", "evaluator", "chunked_evaluator").values():
         kinds = {row["r2_diff"]: row for row in group}
         if len(kinds) < len(_R2_DIFF_KINDS):
             continue
@@ -266,14 +215,13 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
         row["of_others"] = whole["flip_1_to_0"]
         if row["extra"] <= MAX_EXTRA_FLIPS or split["flip_1_to_0"] <= split["flip_0_to_1"]:
             row["p_extra"] = 1.0  # too few to matter, or as many turn the other way
-        change = changes.get((dataset, chunked), {})
-        if change.get("bacc_change") is not None:
-            high = change.get("bacc_change_high")
-            is_fault = (change["bacc_change"] if high is None else high) < 0
+        loss = find_bacc_difference(run, row["dataset"], row["evaluator"], row["chunked_evaluator"])
+        if loss is not None:
+            least = loss["gap"] if loss["gap_low"] is None else loss["gap_low"]
             row["harm"] = (
-                "Its BAcc is lower with chunks." if is_fault else "The labels show no harm."
+                "Its BAcc is lower with chunks." if least > 0 else "The labels show no harm."
             )
-            row["severity"] = "fail" if is_fault else "warn"
+            row["severity"] = "fail" if least > 0 else "warn"
         yield row
 
 
@@ -379,14 +327,6 @@ AUDITS = (
         ),
         columns=RATES_COLUMNS
         | {
-            "bacc_change": Column(
-                "BAcc's change",
-                "points",
-                "BAcc of the chunked evaluator − BAcc without chunks, on the claims that both"
-                " scored",
-                shown="any",
-                interval=DISCORDANT,
-            ),
             "chunk_size": Column(
                 "words in a chunk",
                 "count",

@@ -10,6 +10,8 @@ from factaudit.arrays.evaluator_contrast import compare_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import combine_figures
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
@@ -61,6 +63,17 @@ _UNDEFINED = {
     "bias": "no labelled claim is scored by both",
 }
 _FEW_CLUSTERS = f"{FEW_CLUSTERS} (of a class)"
+
+
+def find_bacc_difference(run: AuditedRun, dataset: str, a: str, b: str) -> Row | None:
+    """How far the BAcc of an evaluator is above that of another one on the same claims, as the
+    figure ``gap``; None where that was not computed."""
+    for row in run.rows("differences"):
+        pair = row["evaluator_a"], row["evaluator_b"]
+        is_theirs = row["dataset"] == dataset and row["key"] == "bacc" and {*pair} == {a, b}
+        if is_theirs and row["difference"] is not None:
+            return combine_figures("gap", (row, "difference", 1 if pair == (a, b) else -1))
+    return None
 
 
 # ---- declaration

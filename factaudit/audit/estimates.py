@@ -10,16 +10,11 @@ from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_co
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.estimate_remarks import list_estimation_remarks
+from factaudit.audit.core.wording import fill
 
-#: In the order of the figure: as predicted, by labels, corrected.
-SHOWN_METHODS = ("raw", "labels", "regression-ppi", "hierarchical")
 #: How far an estimate is from the truth on average, by the width of its 95 % interval: a normal
 #: one's √(2/π) standard deviations. Measured where rates are known: 0.18 to 0.22.
 DISTANCE_PER_WIDTH = (2 / math.pi) ** 0.5 / (2 * 1.96)
-#: With more systems than this, the report shows three methods of each.
-MANY_SYSTEMS = 10
-_METHODS_FOR_MANY_SYSTEMS = ("raw", "labels", "hierarchical")
 _METHOD_COLUMN = Column(
     "method",
     "text",
@@ -51,38 +46,37 @@ _RATE_COLUMN = Column(
 )
 
 
-def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    many = len({row["system"] for row in rows}) > MANY_SYSTEMS
-    methods = _METHODS_FOR_MANY_SYSTEMS if many else SHOWN_METHODS
-    shown = [row for row in rows if row["method"] in methods]
-    order = {name: at for at, name in enumerate(SHOWN_METHODS)}
-    systems: dict[tuple[str, str, str], int] = {}
-    for row in rows:
-        systems.setdefault((row["dataset"], row["level"], row["system"]), len(systems))
-    shown.sort(
-        key=lambda row: (systems[row["dataset"], row["level"], row["system"]], order[row["method"]])
-    )
-    notes = ["The other methods' rates are in tables/estimates.csv."] * (len(shown) < len(rows))
-    return shown, " ".join(notes)
-
-
-def add_labelled_rates_to_audit_estimates(
-    audited_run: AuditedRun, rows: Sequence[Row]
-) -> list[Row]:
+def add_labelled_rates(run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
     """The rows with the rate by all labels of the system's claims, where all are labelled and
     estimates used a part."""
-    columns = ("dataset", "level", "system")
     true_rates = {
-        tuple(row[key] for key in columns): row["labelled_error_rate"]
-        for row in audited_run.rows("quantification")
+        _name_place(row): row["labelled_error_rate"]
+        for row in run.rows("quantification")
         if row.get("n_labelled") == row["n"] + row["n_unscored"] and not row.get("n_unlabelled")
     }
     found = []
     for row in rows:
-        true_rate = true_rates.get(tuple(row[key] for key in columns))
-        is_known = true_rate is not None and row["n_labels"] < row["n"]
-        found.append(row | {"labelled_error_rate": true_rate} if is_known else row)
+        rate = true_rates.get(_name_place(row))
+        is_known = rate is not None and row["n_labels"] < row["n"]
+        found.append(row | ({"labelled_error_rate": rate} if is_known else {}))
     return found
+
+
+def _name_place(row: Row) -> tuple[str, str, str]:
+    return row["dataset"], row["level"], row["system"]
+
+
+def list_estimation_remarks(rows: Sequence[Row]) -> list[str]:
+    """A paragraph for each dataset and level: which estimate to quote, and why."""
+    remarks = []
+    for row in rows:
+        why = str(row["why"])
+        labels = "{n_labels:number label}" if row["n_labels"] else "no usable label"
+        systems = "{n_systems:number system} and " if row["n_systems"] else ""
+        text = f"{{dataset}}, {{level}} level: {labels} for {systems}{{n:number {row['level']}}}."
+        text += " {why}." + (" Note: {reason}." if row["reason"] else "")
+        remarks.append(fill(text, row | {"why": why[0].upper() + why[1:]}))
+    return remarks
 
 
 _EXTREME = f"{_POSTERIOR}, with an allowance for choosing among systems"
@@ -133,8 +127,7 @@ AUDITS = (
             **pick_shared_columns("reason"),
         },
         compute=None,
-        readable=_select_audit_estimates_to_state,
-        add_references=add_labelled_rates_to_audit_estimates,
+        add_references=add_labelled_rates,
         plot=PlotSpec(
             what="Error rates",
             keys=("rate",),

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.figures import Figure, share_units
+from factaudit.arrays.figures import share_units
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
 from factaudit.audit.core.figure_formatting import format_whole_percent
-from factaudit.audit.core.interval_methods import JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.core.wording import ENOUGH_FOR_SHARES
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import IntervalEnds
-from factaudit.stats.influence import interval, mean
 from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.schema import VARIANT_COLUMNS
@@ -51,9 +48,8 @@ def compute_invariance(
 
     failure_rate: of kinds that keep the meaning the share of pairs with two predictions that
     differ; of those that change it the share of variants found attributable, among claims that the
-    evaluator found attributable and people
-    did not find unattributable. score_shift: of the same pairs, the mean of the variant's score
-    less its claim's. Labels of variants are not read, and clusters are those of the claims.
+    evaluator found attributable and people did not find unattributable. Labels of variants are not
+    read, and clusters are those of the claims.
     """
     variants = judgements.variants
     if variants is None:
@@ -102,10 +98,7 @@ def _build_invariance_row(
 ) -> Row:
     """``chosen``: the rows of some variants; ``originals``: of each variant the row of its
     claim."""
-    must_change, confidence = (
-        keys["expected"] == "changed",
-        None if intervals is None else intervals.confidence,
-    )
+    must_change, confidence = keys["expected"] == "changed", intervals and intervals.confidence
     is_wrong = (judgements.label[originals[chosen]] == 0) & must_change
     chosen = chosen[~is_wrong]
     claims = originals[chosen]
@@ -117,36 +110,23 @@ def _build_invariance_row(
     is_pair = (before != MISSING) & (after != MISSING)
     counted = is_pair & (before == 1) if must_change else is_pair
     failed = after == 1 if must_change else after != before
-    clusters = judgements.cluster_codes[claims]
-    shift = (variants.score[evaluator, chosen] - judgements.score[evaluator, claims])[counted]
-    moved = mean(shift[~np.isnan(shift)])
-    figures = {
-        "failure_rate": share_units(
-            failed, counted, clusters, confidence, _bound_failures(*stated, must_change)
-        ),
-        "score_shift": Figure(np.array([moved.point])),
+    clusters, bounds = judgements.cluster_codes[claims], _bound_failures(*stated, must_change)
+    failure_rate = share_units(failed, counted, clusters, confidence, bounds)
+    counts = {
+        "n": counted,
+        "n_unscored": ~is_pair,
+        "n_rejected": is_pair & (before == 0) & must_change,
+        "n_left_out": is_wrong,
+        "n_guessed": is_pair & (np.minimum(*stated) == MISSING),
     }
-    if confidence is not None:
-        low, high = interval(moved, clusters[counted][~np.isnan(shift)], confidence=confidence)
-        figures["score_shift"] = replace(
-            figures["score_shift"], interval=(np.array([low]), np.array([high]))
-        )
-    row = keys | {
-        "evaluator": judgements.evaluators[evaluator],
-        "n": int(counted.sum()),
-        "n_unscored": int((~is_pair).sum()),
-        "n_rejected": int((is_pair & (before == 0)).sum()) if must_change else 0,
-        "n_left_out": int(is_wrong.sum()),
-        "n_clusters": len(np.unique(clusters[counted])),
-        "n_guessed": int((is_pair & ((stated[0] == MISSING) | (stated[1] == MISSING))).sum()),
-    }
-    reasons = {
-        "no pair counts: it is unscored, or was rejected or labelled an error before": [
-            not row["n"]
-        ],
-        "no pair has two scores": [bool(row["n"]) and np.isnan(moved.point)],
-    }
-    return tabulate([row], {}, figures, reasons, f"{FEW_CLUSTERS}, or every score moves alike")[0]
+    row = keys | {"evaluator": judgements.evaluators[evaluator]}
+    row |= {name: int(which.sum()) for name, which in counts.items()}
+    row["n_clusters"] = len(np.unique(clusters[counted]))
+    reasons = {_NO_PAIR: [not row["n"]]}
+    return tabulate([row], {}, {"failure_rate": failure_rate}, reasons)[0]
+
+
+_NO_PAIR = "no pair counts: it is unscored, or was rejected or labelled an error before"
 
 
 def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) -> IntervalEnds:
@@ -252,8 +232,7 @@ AUDIT = Audit(
     formula=(
         "Failures = if the meaning stays: pairs of a claim and its variant with different verdicts"
         " / pairs with two verdicts; if it changes: variants that the evaluator accepts / variants"
-        " of claims that it accepts. Shift = mean of the variant's score − the claim's score over"
-        " these pairs."
+        " of claims that it accepts."
     ),
     text=(
         "`factaudit perturb` makes the variants without a model. No labels are needed, since it is"
@@ -305,14 +284,6 @@ AUDIT = Audit(
         ),
         "failure_rate": share_column(
             "failures", "share of pairs that are not judged as they should be", claims="contrary"
-        ),
-        "score_shift": Column(
-            "score's shift",
-            "number",
-            "mean of the variant's score − its claim's score, over the pairs behind the rate that"
-            " have two scores",
-            interval=JACKKNIFE,
-            digits=3,
         ),
         **pick_shared_columns("reason"),
     },

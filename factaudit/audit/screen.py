@@ -9,9 +9,9 @@ unscored than ``limits.max_unscored`` allows, a cell is the range of what is pos
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import median
 from typing import Any, Literal
 
@@ -27,9 +27,11 @@ from factaudit.audit.decisions import (
     average_absolute_bias,
     list_orders_of,
     list_system_biases,
+    may_find_errors,
     may_publish_rates,
     may_rank_systems,
 )
+from factaudit.audit.differences import find_bacc_difference
 from factaudit.audit.input_description import uses_trial_model
 from factaudit.audit.invariance import format_variant_failures
 from factaudit.audit.quantification import BIAS_CHECK
@@ -138,46 +140,30 @@ def describe_size(run: AuditedRun) -> str:
     """How many evaluators, claims, systems, labels and errors the figures rest on."""
     claims, evaluators = (run.about.get(key) or [] for key in ("claims", "evaluators"))
     if run.about.get("counts"):
-        return (
-            f"{format_count(len(evaluators), 'evaluator')}, by published error rates;"
-            f" {run.about['counts']}."
-        )
+        n = format_count(len(evaluators), "evaluator")
+        return f"{n}, by published error rates; {run.about['counts']}."
     if not claims:
         return ""
     labelled, correct, total = _count_labels(run)
-    n_floors = len(run.floors)
-    parts = (
-        [format_count(len(evaluators) - n_floors, "evaluator")]
-        if len(evaluators) > n_floors
-        else []
-    )
-    if n_floors:
-        parts.append(
-            format_count(n_floors, "baseline that reads nothing", "baselines that read nothing")
-        )
-    what = f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"
-    text = ", ".join([" and ".join(parts), what] if parts else [what])
-    n = "all" if labelled == total else f"{labelled:,}"
-    errors = (
-        "1 of them as an error"
-        if labelled - correct == 1
-        else f"{labelled - correct:,} of them as errors"
-    )
-    text += f", {n} labelled, {errors}." if labelled else ", none of them labelled."
-    if len(claims) > 1 and any(
-        row["dataset"] == MACRO_MEAN for row in run.overall("rates").values()
-    ):
+    floors = [("baseline that reads nothing", "baselines that read nothing", len(run.floors))]
+    nouns = [("evaluator", "evaluators", len(evaluators) - len(run.floors)), *floors]
+    parts = [" and ".join(format_count(n, one, many) for one, many, n in nouns if n)]
+    parts.append(f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}")
+    parts.append("none of them labelled")
+    if labelled:
+        all_or_some = "all" if labelled == total else f"{labelled:,}"
+        errors = format_count(labelled - correct, "of them as an error", "of them as errors")
+        parts[-1:] = [f"{all_or_some} labelled", errors]
+    text = f"{', '.join(filter(None, parts))}."
+    if any(row["dataset"] == MACRO_MEAN for row in run.overall("rates").values()):
         text += f" Figures are averages over the {len(claims):,} data sets."
     return text
 
 
 def _count_labels(run: AuditedRun) -> tuple[int, int, int]:
     """Claims that are labelled, those labelled as correct, and all."""
-    claims = run.about.get("claims") or []
-    labelled, correct, total = (
-        sum(row.get(key) or 0 for row in claims)
-        for key in ("n_labelled", "n_attributable", "n_claims")
-    )
+    keys, claims = ("n_labelled", "n_attributable", "n_claims"), run.about.get("claims") or []
+    labelled, correct, total = (sum(row.get(key) or 0 for row in claims) for key in keys)
     return labelled, correct, total
 
 
@@ -196,20 +182,18 @@ _HEADS = (
 def tabulate_evaluators(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Headings, and a row of cells ("" where nothing is known) for each evaluator that has any, the
     best first; floors only where there is nobody else."""
-    overall, names = run.overall("rates"), rank_evaluators(run)
-    if overall or not run.rows("estimates"):
-        names = list(dict.fromkeys([*names, *overall]))
-    else:
+    overall, table = run.overall("rates"), []
+    names = list(dict.fromkeys([*rank_evaluators(run), *overall]))
+    if not overall and run.rows("estimates"):
         names = []
-    table = []
     for name in [name for name in names if name not in run.floors] or names:
         row, biases = overall.get(name, {}), _list_biases(run, name)
         cells = [
             _format_accuracy(run, row),
-            *(_format_mistakes(run, row, right) for right in _MISTAKES),
+            *(_format_mistakes(run, row, key) for key in _MISTAKES),
         ]
         cells += [_format_bias(run, biases) if biases else "", _format_agreeing_pairs(run, name)]
-        cells += [format_variant_failures(run, name, expected) for expected in ("changed", "same")]
+        cells += [format_variant_failures(run, name, how) for how in ("changed", "same")]
         if any(cells):
             table.append([name, *cells])
     accuracy = ("balanced", "accuracy")
@@ -285,48 +269,31 @@ def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:
     ranked = [name for name in rank_evaluators(run) if name not in run.floors]
     rows = [overall[name] for name in ranked if name in overall]
     figures = rows or [row for name in ranked[:1] for row in _list_biases(run, name)]
-    lacking = _explain_lacking_labels(run, rows)
-    if lacking is not None:
-        yield lacking
+    lacking = _explain_lacking_labels(run)
+    if lacking:
+        yield Advice(LABEL_MORE, lacking)
     elif any(has_interval(row, "bacc") for row in rows):
         yield from _advise_on_accuracy(run, rows)
     elif any(has_interval(row, "bias") for row in figures):
         yield from _advise_on_error_rates(run, ranked[:1])
         yield from _advise_on_order(run, ranked[:1])
-    elif rows or (ranked and not run.rows("estimates")):
+    elif any(row.get("bacc") is not None or row.get("bias") is not None for row in figures):
         yield Advice("Beware", "No intervals were computed, so differences may be due to chance.")
 
 
-def _explain_lacking_labels(run: AuditedRun, rows: Sequence[Row]) -> Advice | None:
-    """What to do where the labels, or the verdicts on labelled claims, are too few to advise
-    anything else."""
+def _explain_lacking_labels(run: AuditedRun) -> str:
+    """What to do where the labels are too few to advise anything else."""
     labelled, correct, total = _count_labels(run)
     errors = labelled - correct
+    if not run.about.get("evaluators") or not total or min(errors, correct) >= MIN_LABELS:
+        return ""
     how = "label a sample (factaudit sample)" if labelled < total else "add claims and label them"
-    if not total or not run.about.get("evaluators"):
-        return None
     if not labelled:
-        text = f"No claim is labelled, so nobody can say which verdicts are right. First {how}."
-        return Advice(LABEL_MORE, text)
-    if min(errors, correct) < MIN_LABELS:
-        found = (
-            f"{format_count(errors, 'labelled error')} and"
-            f" {format_count(correct, 'labelled correct claim')}"
-        )
-        text = (
-            f"{found} are too few to choose an evaluator, to flag errors with it, to publish error"
-            " rates or to rank "
-        )
-        text += f"systems. Aim for at least {ENOUGH_FOR_SHARES} of each"
-        return Advice(LABEL_MORE, f"{text}: {how}.")
-    for _, key, _ in _MISTAKES.values():
-        counts = [row[key] for row in rows if row.get(key) is not None]
-        if max(counts, default=MIN_LABELS) < MIN_LABELS:
-            return Advice(
-                "Judge",
-                "Most labelled claims have no verdict, so judge them again before you compare.",
-            )
-    return None
+        return f"No claim is labelled, so nobody can say which verdicts are right. First {how}."
+    text = f"{format_count(errors, 'labelled error')} and"
+    text += f" {format_count(correct, 'labelled correct claim')}"
+    text += " are too few to choose an evaluator, to flag errors with it, to publish error rates or"
+    return f"{text} to rank systems. Aim for at least {ENOUGH_FOR_SHARES} of each: {how}."
 
 
 # ---- whom to use, or not
@@ -361,13 +328,8 @@ def _advise_on_accuracy(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice
 def _subtract_bacc(run: AuditedRun, best: Row, row: Row) -> Row:
     """How far the best evaluator's BAcc is above another one's, as the figure ``gap``: the paired
     difference on the same claims; where that was not computed, as if the two were independent."""
-    pair = [best["evaluator"], row["evaluator"]]
-    for one in run.rows("differences"):
-        names = [one["evaluator_a"], one["evaluator_b"]]
-        is_theirs = one["dataset"] == best["dataset"] and sorted(names) == sorted(pair)
-        if is_theirs and one["key"] == "bacc" and one["difference"] is not None:
-            return combine_figures("gap", (one, "difference", 1 if names == pair else -1))
-    return combine_figures("gap", (best, "bacc", 1), (row, "bacc", -1))
+    found = find_bacc_difference(run, best["dataset"], best["evaluator"], row["evaluator"])
+    return found or combine_figures("gap", (best, "bacc", 1), (row, "bacc", -1))
 
 
 def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str]) -> str:
@@ -425,68 +387,42 @@ def _advise_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[Advice]:
 
 
 def _advise_on_single_errors(run: AuditedRun, alike: Sequence[Row]) -> Iterator[Advice]:
-    least = run.limits.min_rate
-    fit = [
-        row["evaluator"]
-        for row in alike
-        if all(widen_interval(row, key)[0] > least for key in _MISTAKES)
-    ]
+    names = [row["evaluator"] for row in alike]
+    answers = {name: found.may for name in names if (found := may_find_errors(run, name))}
+    fit = [name for name in names if answers.get(name) == "yes"]
     if fit:
-        text = fill("{least:limit} %", {"least": least})
-        text = (
-            f"finding single errors: TPR and TNR of {join_names(fit)} are significantly more than"
-            f" {text}."
-        )
-        yield Advice("Good for", text)
+        least = fill("{least:limit} %", {"least": run.limits.min_rate})
+        text = f"TPR and TNR of {join_names(fit)} are significantly more than {least}"
+        yield Advice("Good for", f"finding single errors: {text}.")
         return
-    for right, verb, what in (
-        ("tnr", "misses", "of them"),
-        ("tpr", "flags", "of the correct claims"),
-    ):
-        if all(widen_interval(row, right)[1] < least for row in alike):
-            first, *others = sorted(alike, key=lambda row: -row[right])
-            text = (
-                f"finding single errors: {first['evaluator']} {verb}"
-                f" {_format_mistakes(run, first, right)} {what}"
-            )
-            if len(others) == 1:
-                text += f", {others[0]['evaluator']} {_format_mistakes(run, others[0], right)}"
-            elif others:
-                text += ", and the others even more"
-            yield Advice("Not for", text + ".")
+    for right, verb, what in (("tnr", "misses", "them"), ("tpr", "flags", "the correct claims")):
+        if all(widen_interval(row, right)[1] < run.limits.min_rate for row in alike):
+            best = max(alike, key=lambda row: row[right])
+            text = f"{best['evaluator']} {verb} {_format_mistakes(run, best, right)} of {what}"
+            even = "even " if len(alike) > 1 else ""
+            yield Advice("Not for", f"finding single errors: {even}{text}.")
             break
-    yield from _advise_on_review(run, [row["evaluator"] for row in alike])
+    yield from _advise_on_review(run, names)
 
 
 def _advise_on_review(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
     """Which claims people should review, by the scores of one of these evaluators: the one that
     finds most errors."""
-    rows = [row for name, row in run.overall("triage").items() if name in evaluators]
+    rows = [run.overall("triage").get(name, {}) for name in evaluators]
     able = [row for row in rows if row.get("errors_found") is not None]
     if not able:
         return
-    able.sort(key=lambda row: evaluators.index(row["evaluator"]))
-    best = max(able, key=lambda row: row["errors_found"]) | {"reviewed": REVIEWED}
-    text = (
-        "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain"
-        " {errors_found:whole} of the "
-    )
-    text = fill(text + "errors.", best)
-    if 0 < best["review_share"] < 1:
-        promise = (
-            " If people review the lowest {review_share:whole} of its scores, at most"
-            " {max_error:limit} % of the "
-        )
-        text += fill(
-            promise + "claims that are left are errors ({confidence:limit} % confidence).", best
-        )
-    elif best["review_share"] == 1:
-        promise = (
-            " No cut-off is shown to leave at most {max_error:limit} % errors ({confidence:limit} %"
-            " confidence)."
-        )
-        text += fill(promise, best)
-    yield Advice("Instead", text)
+    best = max(able, key=itemgetter("errors_found")) | {"reviewed": REVIEWED}
+    text = "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain "
+    text += "{errors_found:whole} of the errors."
+    if best["review_share"] == 1:
+        text += " No cut-off is shown to leave at most {max_error:limit} % errors"
+        text += " ({confidence:limit} % confidence)."
+    elif best["review_share"] > 0:
+        text += " If people review the lowest {review_share:whole} of its scores, at most"
+        text += " {max_error:limit} % of the claims that are left are errors"
+        text += " ({confidence:limit} % confidence)."
+    yield Advice("Instead", fill(text, best))
 
 
 def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
@@ -508,16 +444,11 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
         yield Advice("Good for", text)
     if unfit:
         far = {one.evaluator: one for one in run.find(BIAS_CHECK) if one.verdict == "beyond"}
-        text = (
-            "publishing error rates as they are:"
-            f" {join_names(_word_far_rates(run, far[name]) for name in unfit)}"
-        )
-        text += f", significantly more than the limit of {limit}."
+        worst = join_names(_word_far_rates(run, far[name]) for name in unfit)
+        text = "publishing error rates as they are. Significantly more than"
+        text += f" {limit} off: {worst}."
         if unknown:
-            text += (
-                f" For {join_names(unknown)}, there are too few labels to say that any single rate"
-                " is beyond it."
-            )
+            text += f" For {join_names(unknown)}, there are too few labels to tell."
         yield Advice("Not for", text)
     elif unknown:
         text = (
@@ -538,17 +469,10 @@ def _advise_on_error_rates(run: AuditedRun, evaluators: Sequence[str]) -> Iterat
 
 
 def _word_far_rates(run: AuditedRun, found: Finding) -> str:
-    """``2 of the 12 error rates that a predicts are off by up to 23 points``."""
-    size, n, who = (
-        _format_bias(run, [found.row]),
-        len(list_system_biases(run, str(found.evaluator))),
-        found.evaluator,
-    )
-    if found.row["is_total"] or n == 1:
-        return f"{who}'s error rate{fill(describe_place(found.row), found.row)} is off by {size}"
-    if len(found.alike) == 1:
-        return f"the worst of the {n} error rates that {who} predicts is off by {size}"
-    return f"{len(found.alike)} of the {n} error rates that {who} predicts are off by up to {size}"
+    """``2 of 12 error rates by a (the worst by 23 points)``."""
+    told = found.row | {"who": found.evaluator, "size": _format_bias(run, [found.row])}
+    text = "{n_beyond} of {n_compared:number error rate} by {who} (the worst by {size})"
+    return fill(text, told)
 
 
 def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
@@ -559,32 +483,24 @@ def _word_labels_needed(run: AuditedRun, evaluators: Sequence[str]) -> str:
     if not rows:
         return ""
     limit, have = run.limits.max_bias, median(row["n"] for row in rows)
-    needed = median(
-        row["n"] * ((row["bias_high"] - row["bias_low"]) / 2 / limit) ** 2 for row in rows
-    )
+    halves = [(row["bias_high"] - row["bias_low"]) / 2 for row in rows]
+    needed = median(row["n"] * (half / limit) ** 2 for row, half in zip(rows, halves, strict=True))
     if needed <= have:
         return ""
-    # Rounded up to two digits: 1,437 labels are about 1,500.
-    step = 10 ** max(len(str(int(needed))) - 2, 0)
-    each = "" if rows[0]["system"] == ALL_TOGETHER else " per system"
-    told = {"limit": limit, "needed": math.ceil(needed / step) * step, "have": round(have)}
-    text = (
-        " To know to within ±{limit:limit} points how far off a rate is, you need about {needed}"
-        " labels"
-    )
-    return fill(f"{text}{each}; there are {{have}}.", told)
+    # Rounded to two digits: 1,437 labels are about 1,400.
+    told = {"limit": limit, "needed": int(float(f"{needed:.2g}")), "have": round(have)}
+    text = " To know to within ±{limit:limit} points how far off a rate is, you need about {needed}"
+    return fill(f"{text} labels of each system; there are {{have}}.", told)
 
 
 def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
     """Whether systems come out in the right order."""
-    reversing = [
-        one
-        for one in run.find(ORDER_CHECK)
-        if one.verdict == "beyond" and one.evaluator in evaluators
-    ]
-    if reversing:
-        turned = [(one.evaluator, sum(row["n_reversed"] for row in one.alike)) for one in reversing]
-        told = [f"{name} puts {format_count(n, 'pair')} in the wrong order" for name, n in turned]
+    told = []
+    for one in run.find(ORDER_CHECK):
+        if one.verdict == "beyond" and one.evaluator in evaluators:
+            n = sum(row["n_reversed"] for row in one.alike)
+            told.append(f"{one.evaluator} puts {format_count(n, 'pair')} in the wrong order")
+    if told:
         yield Advice("Not for", f"ranking systems: {join_names(told)}.")
         return
     for name in evaluators:
@@ -608,23 +524,17 @@ def _advise_on_order(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
 def _advise_on_few_labels(run: AuditedRun, best: Row) -> Iterator[Advice]:
     """The fewest labels behind a figure: an average over data sets is no more certain than the
     smallest of them."""
-    parts = list(run.per_dataset("rates", "bacc", evaluator=best["evaluator"]))
+    parts = run.per_dataset("rates", "bacc", evaluator=best["evaluator"])
     counts = [
-        (row[key], noun, row["dataset"])
+        (row[key], noun, describe_place(row).format(**row))
         for row in parts
         for _, key, noun in _MISTAKES.values()
-        if key in row
+        if row.get(key) is not None
     ]
-    n, noun, dataset = min(
-        (one for one in counts if one[0] is not None), default=(ENOUGH_FOR_SHARES, "", "")
-    )
+    n, noun, where = min(counts, default=(ENOUGH_FOR_SHARES, "", ""))
     if n < ENOUGH_FOR_SHARES:
-        where = f" in {dataset}" if len(parts) > 1 else ""
-        text = (
-            f"These figures rest on only {format_count(n, f'labelled {noun}')}{where} and can"
-            " change a lot with more"
-        )
-        yield Advice("Beware", f"{text}.")
+        text = f"These figures rest on only {format_count(n, f'labelled {noun}')}{where} and can"
+        yield Advice("Beware", f"{text} change a lot with more.")
 
 
 def _advise_on_weak_places(run: AuditedRun, evaluator: str) -> Iterator[Advice]:
