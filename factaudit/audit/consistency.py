@@ -43,7 +43,10 @@ def compute_evaluator_consistency(
     and, with intervals, ``_low`` and ``_high`` of both. kappa has no bounds: its extremes over
     missing predictions are not those of any simple completion.
     """
-    groups, confidence = judgements.make_groups("claim"), intervals and intervals.confidence
+    groups, confidence = (
+        judgements.make_groups("claim"),
+        None if intervals is None else intervals.confidence,
+    )
     names = judgements.evaluators
     rows: list[Row] = []
     for a, b in pairs_of(names, pairs):

@@ -53,7 +53,7 @@ def compute_headroom(
                 hint = suggest_known_name(system, judgements.system_names)
                 raise UsageError(f"headroom, group {group!r}: unknown system {system!r}{hint}")
     named: dict[str, Sequence[str]] = {ALL_TOGETHER: judgements.system_names, **(groups or {})}
-    confidence = intervals and intervals.confidence
+    confidence = None if intervals is None else intervals.confidence
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         systems = judgements.make_groups(level, systems=True)

@@ -64,7 +64,10 @@ def compute_ranking_agreement(
     z) from four systems on; an interval of τ that is wider than 1 is null. Both are null of fewer
     than three systems.
     """
-    how, confidence = PairTest(test, correction), intervals and intervals.confidence
+    how, confidence = (
+        PairTest(test, correction),
+        None if intervals is None else intervals.confidence,
+    )
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         for case in list_ranking_cases(judgements, judgements.make_groups(level, systems=True)):

@@ -61,7 +61,10 @@ def compute_surface_bias(
         place = np.searchsorted(edges[at, 1:-1], rouge2[inside], side="left")
         bin_codes[inside] = at * bins + place
     keys: list[Row] = [{"task": task, "bin": at + 1} for task in tasks for at in range(bins)]
-    groups, confidence = ClaimGroups(bin_codes, keys), intervals and intervals.confidence
+    groups, confidence = (
+        ClaimGroups(bin_codes, keys),
+        None if intervals is None else intervals.confidence,
+    )
     rows: list[Row] = []
     for at, evaluator in enumerate(judgements.evaluators):
         tally = judgements.tally(groups, LABEL, at)
