@@ -201,6 +201,7 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
     That is a fault unless the labels show no harm: then many of the claims that are now rejected
     are errors.
     """
+    rates = {(row["dataset"], row["evaluator"]): row for row in run.rows("chunking_rates")}
     rows = run.per_dataset("chunking", "flip_1_to_0")
     for group in group_rows(rows, "dataset", "evaluator", "chunked_evaluator").values():
         kinds = {row["r2_diff"]: row for row in group}
@@ -215,7 +216,11 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
         row["of_others"] = whole["flip_1_to_0"]
         if row["extra"] <= MAX_EXTRA_FLIPS or split["flip_1_to_0"] <= split["flip_0_to_1"]:
             row["p_extra"] = 1.0  # too few to matter, or as many turn the other way
-        loss = find_bacc_difference(run, row["dataset"], row["evaluator"], row["chunked_evaluator"])
+        names = row["evaluator"], row["chunked_evaluator"]
+        plain, chunked = (rates.get((row["dataset"], name), {}) for name in names)
+        loss = find_bacc_difference(run, row["dataset"], *names)
+        if loss is None and plain.get("bacc") is not None and chunked.get("bacc") is not None:
+            loss = combine_figures("gap", (plain, "bacc", 1), (chunked, "bacc", -1))
         if loss is not None:
             least = loss["gap"] if loss["gap_low"] is None else loss["gap_low"]
             row["harm"] = (
