@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from factaudit import Judgements, validate_claims, validate_verdicts
+from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit import list_computable_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.datasets import input_tables
@@ -86,3 +88,17 @@ def collect_findings(
 ) -> list[Row]:
     """The findings of all checks on rows by audit name."""
     return run_audit_checks(audit_rows, about)[0]
+
+
+def make_matrix(prediction: Any, group: Any, score: Any = None, **more: Any) -> SupportMatrix:
+    """A matrix of predictions and groups alone: what is unscored is unsure, and was asked."""
+    cells = np.array(prediction, dtype=np.int8)
+    return SupportMatrix(
+        people=tuple("ABCDEFGH"[: cells.shape[1]]),
+        prediction=cells,
+        score=np.full(cells.shape, np.nan) if score is None else np.array(score, dtype=float),
+        unsure=cells < 0,
+        group=np.array(group, dtype=np.int64),
+        own=np.ones(len(cells), dtype=bool),
+        **more,
+    )

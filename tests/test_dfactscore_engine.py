@@ -81,7 +81,7 @@ def score(
 
 def responses_of(scored: ScoredFacts) -> list[ScoredBiography]:
     judged = Judgements.join(scored.claims, scored.verdicts)
-    return score_biographies(judged, "argmax", gamma=0, narrow=0.1)
+    return score_biographies(judged, "argmax", gamma=0)
 
 
 def audit(scored: ScoredFacts) -> Row:

@@ -13,15 +13,11 @@ page that was not asked. Optional, of each fact the same in all its rows:
 * ``mean_biographies``: the mean number of biographies of the source's responses, where it tells no
   more: groups are then the fewest that there can be;
 * ``decoy`` (of a row, not a fact): 1 where the entity is somebody whom the response cannot be
-  about. Such rows are no
-  candidates: they measure how often the verifier errs.
+  about. Such rows are no candidates: they measure how often the verifier errs, as labels of false
+  facts do.
 """
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -31,23 +27,18 @@ from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.tables.schema import STATUSES
 
-#: Where cells that are known to be false come from, the better source first. ``labels``: people
-#: found that the fact is not true of the person.
-FALSE_CELL_SOURCES = ("decoys", "labels")
 _OK, _SKIPPED = STATUSES.index("ok"), STATUSES.index("skipped")
 _RESPONSE = ["dataset", "system", "response_id"]
-_COLUMNS = (
-    *(*_RESPONSE, "topic", "fact_id", "entity", "claim"),
+_COLUMNS = [
+    *(*_RESPONSE, "topic", "fact_id", "entity", "claim", "group"),
     *("given_entity", "about", "invented", "mean_biographies", "decoy"),
-)
+]
 
 
 def has_fact_entities(judgements: Judgements) -> bool:
     """Whether the claims have a row per fact and person."""
-    claims = judgements.claims
-    return bool(
-        (claims["fact_id"].notna() & claims["entity"].notna() & claims["response_id"].notna()).any()
-    )
+    needed = judgements.claims[["fact_id", "entity", "response_id"]]
+    return bool(needed.notna().all(axis=1).any())
 
 
 def collect_biographies(
@@ -73,108 +64,76 @@ def _read_biographies(
     if group_column not in claims:
         known = suggest_known_name(group_column, [str(column) for column in claims.columns])
         raise UsageError(f"the claims have no column {group_column!r}{known}")
-    table = pd.concat([claims, judgements.empty_responses], ignore_index=True)
+    told = {
+        name: getattr(judgements, name)[evaluator] for name in ("prediction", "score", "status")
+    }
+    facts = claims.assign(group=claims[group_column])
+    # Whatever stands there, a response without a claim has no fact.
+    table = pd.concat([facts, judgements.empty_responses.assign(fact_id=None)], ignore_index=True)
     table = table.reindex(columns=_COLUMNS).astype(object)
     table = table.where(table.notna(), None)
-    group = claims[group_column].astype(object)
-    table["group"] = group.where(group.notna(), None).reindex(table.index)
-    for name in ("prediction", "score", "status"):
-        table[name] = pd.Series(getattr(judgements, name)[evaluator]).reindex(table.index)
-    table["label"] = pd.Series(judgements.label).reindex(table.index, fill_value=MISSING)
+    for name, values in (told | {"label": judgements.label}).items():
+        table[name] = pd.Series(values).reindex(table.index, fill_value=MISSING)
     is_empty = table.index >= len(claims)
-    table.loc[is_empty, "fact_id"] = (
-        None  # whatever stands there: a response without a claim has no fact
-    )
     table = table[table["response_id"].notna() & (table["fact_id"].notna() | is_empty)]
     # The longer id comes later: "r.10" after "r.9".
-    order = pd.DataFrame(
-        {"length": table["fact_id"].map(len, na_action="ignore"), "id": table["fact_id"]}
+    table = table.assign(length=table["fact_id"].str.len()).sort_values(
+        [*_RESPONSE, "length", "fact_id"]
     )
-    table = table.loc[order.sort_values(["length", "id"]).index]
-    owner = table.groupby(_RESPONSE, sort=True, dropna=False).ngroup().to_numpy()
-    rank = np.argsort(owner, kind="stable")
-    columns = {str(name): table[name].to_numpy()[rank] for name in table}
-    ends = np.flatnonzero(np.diff(owner[rank], prepend=-1, append=-1)).tolist()
-    return [
-        _read_biography({name: each[start:end] for name, each in columns.items()})
-        for start, end in pairwise(ends)
-    ]
+    return [_read_biography(rows) for _, rows in table.groupby(_RESPONSE, dropna=False)]
 
 
-def _read_biography(rows: Mapping[str, np.ndarray]) -> SupportMatrix:
-    """The matrix of one response, from its columns."""
-    key = {name: rows[name][0] for name in (*_RESPONSE, "topic")}
-    is_fact, is_decoy = pd.notna(rows["fact_id"]), (rows["decoy"] == 1).astype(bool)
-    decoys, rows = _select(rows, is_fact & is_decoy), _select(rows, is_fact & ~is_decoy)
-    fact = pd.factorize(rows["fact_id"])[0]
-    first = np.unique(fact, return_index=True)[1]
-    facts = _select(rows, first)
-    n_facts = len(facts["fact_id"])
-    person, people = pd.factorize(rows["entity"], sort=True)  # -1: no candidate
-    asked = person >= 0
-    at = fact[asked], person[asked]
-    if len(set(zip(*at, strict=True))) < asked.sum():
+def _read_biography(rows: pd.DataFrame) -> SupportMatrix:
+    """The matrix of one response."""
+    key = {name: rows[name].iloc[0] for name in (*_RESPONSE, "topic")}
+    is_decoy = rows["decoy"] == 1
+    decoys, rows = rows[is_decoy], rows[rows["fact_id"].notna() & ~is_decoy]
+    facts = rows[~rows["fact_id"].duplicated()]
+    asked = rows[rows["entity"].notna()]
+    if asked.duplicated(["fact_id", "entity"]).any():
         raise UsageError(
-            f"response {key['response_id']!r}: a fact is put to the same entity twice (fact_id,"
-            " entity)"
+            f"response {key['response_id']!r}: a fact is put to the same entity twice"
+            " (fact_id, entity)"
         )
-    group_of_row = pd.factorize(rows["group"])[0]  # -1: no group
-    group = group_of_row[first]
-    if (group[fact] != group_of_row).any():
+    if len(rows.drop_duplicates(["fact_id", "group"])) > len(facts):
         raise UsageError(
             f"response {key['response_id']!r}: the rows of one fact are in different groups"
         )
-    shape = (n_facts, len(people))
-    prediction, status = (
-        np.full(shape, MISSING, dtype=np.int8),
-        np.full(shape, MISSING, dtype=np.int8),
+    group = pd.factorize(facts["group"])[0]  # -1: no group
+    people = pd.Index(sorted(asked["entity"].unique()), dtype=object)
+    at = (
+        pd.Index(facts["fact_id"]).get_indexer(asked["fact_id"]),
+        people.get_indexer(asked["entity"]),
     )
+    shape = len(facts), len(people)
+    prediction, status = np.full((2, *shape), MISSING, dtype=np.int8)
     score = np.full(shape, np.nan)
-    prediction[at], status[at], score[at] = (
-        rows[name][asked] for name in ("prediction", "status", "score")
-    )
+    prediction[at], status[at], score[at] = asked["prediction"], asked["status"], asked["score"]
     # A label is about one person, whatever other groups a grouping makes of the facts: that of the
     # fact's only labelled row; where several rows of the fact have the label, that of
     # ``given_entity``.
-    labelled = rows["label"] != MISSING
-    alone = np.bincount(fact[labelled], minlength=n_facts)[fact] == 1
-    is_false = (
-        (rows["label"] == 0)
-        & asked
-        & (alone | (rows["given_entity"] == rows["entity"]).astype(bool))
+    labelled = asked[asked["label"] != MISSING]
+    is_of_person = ~labelled["fact_id"].duplicated(keep=False) | (
+        labelled["given_entity"] == labelled["entity"]
     )
-    false_predictions = (decoys["prediction"], rows["prediction"][is_false])
-    numbers = [number for number in facts["mean_biographies"] if number is not None]
+    false_cells = pd.concat([decoys, labelled[is_of_person & (labelled["label"] == 0)]])[
+        "prediction"
+    ]
+    given = pd.DataFrame({"group": group, "title": facts["given_entity"]})[group >= 0].dropna()
+    numbers = facts["mean_biographies"].dropna()
     return SupportMatrix(
         people=tuple(people),
         prediction=prediction,
         score=score,
         unsure=(prediction == MISSING) | ((status != _OK) & (status >= 0)),
         group=group,
-        own=(facts["invented"] != 1).astype(bool),
-        given=_find_given_people(group, facts["given_entity"]),
-        about=tuple(facts["about"]) if pd.notna(facts["about"]).any() else None,
+        own=(facts["invented"] != 1).to_numpy(dtype=bool),
+        # The title that most facts of the group name, of several the first in the alphabet.
+        given=given.groupby("group")["title"].agg(lambda titles: titles.mode()[0]).to_dict(),
+        about=people.get_indexer(facts["about"]) if facts["about"].notna().any() else None,
         was_asked=bool(((prediction != MISSING) | ((status >= 0) & (status != _SKIPPED))).any()),
-        mean_biographies=float(numbers[0]) if numbers else None,
-        false_cells={
-            source: (int((cells != MISSING).sum()), int((cells == 1).sum()))
-            for source, cells in zip(FALSE_CELL_SOURCES, false_predictions, strict=True)
-        },
+        mean_biographies=float(numbers.iloc[0]) if len(numbers) else None,
+        false_cells=(int((false_cells != MISSING).sum()), int((false_cells == 1).sum())),
         key=key,
         texts=tuple(facts["claim"]),
     )
-
-
-def _select(rows: Mapping[str, np.ndarray], which: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: values[which] for name, values in rows.items()}
-
-
-def _find_given_people(group: np.ndarray, titles: np.ndarray) -> dict[int, str]:
-    """Of each group the title that most of its facts name, of several the first in the alphabet."""
-    named: dict[int, Counter[str]] = {}
-    for number, title in zip(group.tolist(), titles, strict=True):
-        if number >= 0 and title is not None:
-            named.setdefault(number, Counter())[title] += 1
-    return {
-        number: min(counts, key=lambda one: (-counts[one], one)) for number, counts in named.items()
-    }

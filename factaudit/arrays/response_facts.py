@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_means import DEFAULT_GAMMA, length_penalty, number_clusters
 from factaudit.stats.undefined_values import divide_or_undefined
@@ -29,12 +26,12 @@ class ResponseFacts:
     entity).
 
     responses: R rows of dataset, system, response_id (sorted by these, so that no figure depends on
-    the order of the input's rows), topic, abstained (bool), and `HUMAN_FACT_COUNTS` (NaN: not
-    annotated).
-    first_rows: int (F,), the first row of each fact. response: int (F,). fact_of_claim: int (n,),
-    the fact of each claim, -1: none. label: int8 (F,), as in `Judgements`. is_decomposed: bool
-    (F,), False of a sentence that was not decomposed, and stands for its facts (``undecomposed`` is
-    1 in the claims table).
+    the order of the input's rows), topic, abstained (bool), `HUMAN_FACT_COUNTS` (NaN: not
+    annotated), and cluster (int): responses about one topic may be alike, without topics those
+    about one document. first_rows: int (F,), the first row of each fact. response: int (F,).
+    fact_of_claim: int (n,), the fact of each claim, -1: none. label: int8 (F,), as in `Judgements`.
+    is_decomposed: bool (F,), False of a sentence that was not decomposed, and stands for its facts
+    (``undecomposed`` is 1 in the claims table).
     """
 
     responses: pd.DataFrame
@@ -43,27 +40,6 @@ class ResponseFacts:
     fact_of_claim: np.ndarray
     label: np.ndarray
     is_decomposed: np.ndarray
-
-    def responses_by_system(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-        """dataset and system with their responses (bool (R,)); ``__all__`` first where a dataset
-        has several."""
-        dataset, system = self.responses["dataset"].to_numpy(), self.responses["system"].to_numpy()
-        for name in dict.fromkeys(dataset):
-            inside = dataset == name
-            found = list(dict.fromkeys(system[inside]))
-            if len(found) > 1:
-                yield {"dataset": name, "system": ALL_TOGETHER}, inside
-            for one in found:
-                yield {"dataset": name, "system": one}, inside & (system == one)
-
-    def clusters(self, judgements: Judgements) -> np.ndarray:
-        """Which responses may be alike: those about one topic; without topics, those about one
-        document. int (R,)."""
-        names: list[str | None] = [None] * len(self.responses)
-        for response, row in zip(self.response, self.first_rows, strict=True):
-            names[response] = names[response] or f"document {judgements.cluster_codes[row]}"
-        topics = self.responses["topic"]
-        return number_clusters(topic or name for topic, name in zip(topics, names, strict=True))
 
     def count(self, which: np.ndarray) -> np.ndarray:
         """How many of these facts (bool (F,)) each response has: int64 (R,)."""
@@ -75,30 +51,9 @@ class ResponseFacts:
 
         NaN without such a fact.
         """
-        supported, not_supported, beside = (
-            self.responses[name].to_numpy() for name in HUMAN_FACT_COUNTS
-        )
-        return divide_or_undefined(
-            supported, supported + not_supported + (beside if irrelevant == "unsupported" else 0)
-        )
-
-
-@dataclass(frozen=True)
-class ResponseFactScores:
-    """What one evaluator says of R responses.
-
-    figures: of each response init_score (supported / facts), score (with the length penalty), and
-    their least and greatest over what is unscored or guessed; same_facts and same_facts_human, the
-    shares supported by the evaluator and by people of the facts that both judged: float64 (R,), NaN
-    where there is no such fact, or nothing was asked. n_facts, n_supported, n_unscored, n_unparsed:
-    int64 (R,).
-    """
-
-    figures: dict[str, np.ndarray]
-    n_facts: np.ndarray
-    n_supported: np.ndarray
-    n_unscored: np.ndarray
-    n_unparsed: np.ndarray
+        supported, not_supported, beside = self.responses[list(HUMAN_FACT_COUNTS)].to_numpy().T
+        judged = supported + not_supported + (beside if irrelevant == "unsupported" else 0)
+        return divide_or_undefined(supported, judged)
 
 
 def collect_response_facts(judgements: Judgements) -> ResponseFacts:
@@ -109,58 +64,62 @@ def collect_response_facts(judgements: Judgements) -> ResponseFacts:
     are left out.
     """
     claims, silent = judgements.claims, judgements.empty_responses
-    is_own = claims["response_id"].notna()
-    if "invented" in claims:
-        is_own &= (claims["invented"] != 1).fillna(True)
-    rows = np.flatnonzero(is_own)
     columns = [*_RESPONSE, "topic", "fact_id", "undecomposed", "abstained", *HUMAN_FACT_COUNTS]
-    table = pd.concat(
-        [claims.reindex(columns=columns).iloc[rows], silent.reindex(columns=columns)]
-    ).astype(object)
-    by_response = table.groupby(_RESPONSE, dropna=False)
+    table = claims.reindex(columns=[*columns, "invented"])
+    rows = np.flatnonzero(table["response_id"].notna() & ~(table["invented"] == 1).fillna(False))
+    own = table.iloc[rows]
+    both = pd.concat([own, silent.reindex(columns=columns)])[columns].astype(object)
+    by_response = both.groupby(_RESPONSE, dropna=False)
     owner = by_response.ngroup().to_numpy()[: len(rows)]
     responses = by_response[["topic", "abstained", *HUMAN_FACT_COUNTS]].first().reset_index()
-    responses[[*_RESPONSE, "topic"]] = (
-        responses[[*_RESPONSE, "topic"]].astype(object).where(responses.notna(), None)
-    )
+    names = [*_RESPONSE, "topic"]
+    responses[names] = responses[names].astype(object).where(responses[names].notna(), None)
     responses["abstained"] = (responses["abstained"] == 1).to_numpy(dtype=bool)
     # A row without a fact_id is a fact of its own. ("\0" would not do: pandas 2 reads a text up to
     # the first.)
-    ids = table["fact_id"].to_numpy(dtype=object)[: len(rows)]
+    ids = own["fact_id"].to_numpy(dtype=object)
     ids = np.where(pd.notna(ids), ids, np.char.add("\x1f", rows.astype("U")))
-    member = (
-        pd.DataFrame({"response": owner, "fact": ids})
-        .groupby(["response", "fact"], sort=False)
-        .ngroup()
-    )
+    pairs = pd.DataFrame({"response": owner, "fact": ids})
+    member = pairs.groupby(["response", "fact"], sort=False).ngroup()
     start = np.unique(member, return_index=True)[1]
     fact_of_claim = np.full(len(claims), -1, dtype=np.int64)
     fact_of_claim[rows] = member
-    label, response = judgements.label[rows[start]], owner[start]
+    first, response = rows[start], owner[start]
+    document = pd.Series(judgements.cluster_codes[first]).groupby(response).first()
+    document = document.reindex(responses.index).astype(object)
+    responses["cluster"] = number_clusters(
+        responses["topic"].where(responses["topic"].notna(), document)
+    )
+    label = judgements.label[first]
     if HUMAN_FACT_COUNTS[0] in claims or HUMAN_FACT_COUNTS[0] in silent:
-        counts = [
-            pd.to_numeric(responses[name]).to_numpy(np.float64, na_value=np.nan)
-            for name in HUMAN_FACT_COUNTS
-        ]
+        for name in HUMAN_FACT_COUNTS:
+            responses[name] = pd.to_numeric(responses[name]).to_numpy(np.float64, na_value=np.nan)
     else:
         n_labels = [
             np.bincount(response[label == value], minlength=len(responses)) for value in (1, 0, 2)
         ]
-        counts = [np.where(n_labels[0] + n_labels[1] > 0, count, np.nan) for count in n_labels]
-    responses[list(HUMAN_FACT_COUNTS)] = np.stack(counts, axis=1)
-    is_decomposed = table["undecomposed"].to_numpy(dtype=object)[: len(rows)][start] != 1
+        for name, count in zip(HUMAN_FACT_COUNTS, n_labels, strict=True):
+            responses[name] = np.where(n_labels[0] + n_labels[1] > 0, count, np.nan)
+    is_decomposed = own["undecomposed"].to_numpy(dtype=object)[start] != 1
     return ResponseFacts(
-        responses, rows[start], response, fact_of_claim, label, is_decomposed.astype(bool)
+        responses, first, response, fact_of_claim, label, is_decomposed.astype(bool)
     )
 
 
 def score_response_facts(
     facts: ResponseFacts, judgements: Judgements, evaluator: int, gamma: float = DEFAULT_GAMMA
-) -> ResponseFactScores:
-    """The scores of responses by one evaluator; a fact is supported where one of its rows is."""
+) -> pd.DataFrame:
+    """What one evaluator says of the R responses; a fact is supported where one of its rows is.
+
+    Columns: n_facts, n_supported, n_unscored, n_unparsed; init_score (supported / facts) and score
+    (with the length penalty), and their least and greatest over what is unscored or guessed
+    (``_min``, ``_max``); same_facts and same_facts_human, the shares supported by the evaluator and
+    by people of the facts that both judged. NaN where there is no such fact, or nothing was asked.
+    """
     inside = facts.fact_of_claim >= 0
     member, n = facts.fact_of_claim[inside], len(facts.first_rows)
-    given, status = judgements.prediction[evaluator][inside], judgements.status[evaluator][inside]
+    given = judgements.prediction[evaluator][inside]
+    status = judgements.status[evaluator][inside]
 
     def of_facts(rows: np.ndarray) -> np.ndarray:
         """The facts that have one of these rows: bool (F,)."""
@@ -169,27 +128,27 @@ def score_response_facts(
     supported = of_facts(given == 1)
     unscored = of_facts(given == MISSING) & ~supported
     is_guess = (given == MISSING) | (status != _OK)
+    is_asked = (given != MISSING) | ((status >= 0) & (status != _SKIPPED))
     n_facts, n_supported = facts.count(np.ones(n, dtype=bool)), facts.count(supported)
-    asked = facts.count(of_facts((given != MISSING) | ((status >= 0) & (status != _SKIPPED)))) > 0
-    shares = {
-        "init_score": np.where(asked, divide_or_undefined(n_supported, n_facts), np.nan),
-        "init_score_min": divide_or_undefined(
-            facts.count(of_facts((given == 1) & ~is_guess)), n_facts
-        ),
-        "init_score_max": divide_or_undefined(
-            facts.count(of_facts((given == 1) | is_guess)), n_facts
-        ),
+    found = {
+        "n_facts": n_facts,
+        "n_supported": n_supported,
+        "n_unscored": facts.count(unscored),
+        "n_unparsed": facts.count(of_facts(status == _UNPARSED)),
     }
-    penalty = length_penalty(n_facts, gamma)
-    figures = {
-        name.removeprefix("init_"): penalty * values for name, values in shares.items()
-    } | shares
+    shares = {
+        "score": np.where(facts.count(of_facts(is_asked)) > 0, n_supported, np.nan),
+        "score_min": facts.count(of_facts((given == 1) & ~is_guess)),
+        "score_max": facts.count(of_facts((given == 1) | is_guess)),
+    }
+    for name, count in shares.items():
+        found[f"init_{name}"] = divide_or_undefined(count, n_facts)
+        found[name] = length_penalty(n_facts, gamma) * found[f"init_{name}"]
     # Like for like: of the facts that people labelled and the evaluator scored, both shares.
     both = (facts.label != MISSING) & ~unscored
     for name, is_supported in (("same_facts", supported), ("same_facts_human", facts.label == 1)):
-        figures[name] = divide_or_undefined(facts.count(both & is_supported), facts.count(both))
-    unparsed = facts.count(of_facts(status == _UNPARSED))
-    return ResponseFactScores(figures, n_facts, n_supported, facts.count(unscored), unparsed)
+        found[name] = divide_or_undefined(facts.count(both & is_supported), facts.count(both))
+    return pd.DataFrame(found)
 
 
 def has_response_facts(judgements: Judgements) -> bool:

@@ -8,25 +8,28 @@ no candidate) there is no share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.figures import share_units
 from factaudit.errors import UsageError
 from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import wilson_interval
 from factaudit.stats.influence import interval as influence_interval
 from factaudit.stats.influence import mean as mean_statistic
 from factaudit.stats.undefined_values import name_ends
 
 #: Responses of fewer facts than this are penalised (Min et al. 2023, its code).
 DEFAULT_GAMMA = 10.0
+#: Why a mean over responses has no interval (`bounded_mean_interval`).
+TOO_FEW_RESPONSES = "its responses are fewer than two, or all have the same value"
 
 #: From values, a confidence and the values' clusters to the two ends of an interval of their mean.
-MeanInterval = Callable[[np.ndarray, float, np.ndarray], Iterable[float | None]]
+MeanInterval = Callable[[np.ndarray, float, np.ndarray], Iterable[Any]]
 
 
 def length_penalty(n_facts: Any, gamma: float = DEFAULT_GAMMA) -> np.ndarray:
@@ -60,22 +63,30 @@ def number_clusters(names: Iterable[str | None]) -> np.ndarray:
     return np.where(codes >= 0, codes, np.arange(len(codes)) + codes.max(initial=0) + 1)
 
 
-def share_interval(
-    values: np.ndarray, confidence: float, cluster: np.ndarray
-) -> tuple[float, float]:
+def split_by_system(responses: pd.DataFrame) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """The systems of each data set, ``__all__`` first where it has several: dataset and system, and
+    which of the R responses are of it (bool (R,)). responses: with the columns dataset and system.
+
+    >>> two = pd.DataFrame({"dataset": ["d", "d"], "system": ["a", "b"]})
+    >>> [(key["system"], inside.tolist()) for key, inside in split_by_system(two)]
+    [('__all__', [True, True]), ('a', [True, False]), ('b', [False, True])]
+    """
+    dataset, system = (responses[name].to_numpy(dtype=object) for name in ("dataset", "system"))
+    for name in dict.fromkeys(dataset):
+        inside = dataset == name
+        systems = list(dict.fromkeys(system[inside]))
+        if len(systems) > 1:
+            yield {"dataset": name, "system": ALL_TOGETHER}, inside
+        for one in systems:
+            yield {"dataset": name, "system": one}, inside & (system == one)
+
+
+def share_interval(values: np.ndarray, confidence: float, cluster: np.ndarray) -> Iterable[float]:
     """Wilson's interval of a share of responses: it has a width where all, or none, are so."""
-    n, share = len(np.unique(cluster)), float(values.mean())
-    units = float(n)
-    if 0 < share < 1:
-        sums = np.bincount(cluster - cluster.min(), values - share)
-        units = min(len(values), len(values) ** 2 * share * (1 - share) / float(sums @ sums))
-    low, high = wilson_interval(np.array(share), np.array(units), np.array(n - 1), confidence)
-    return float(low), float(high)
+    return np.concatenate(share_units(values > 0, values >= 0, cluster, confidence).ends)
 
 
-def count_interval(
-    values: np.ndarray, confidence: float, cluster: np.ndarray
-) -> tuple[float, float]:
+def count_interval(values: np.ndarray, confidence: float, cluster: np.ndarray) -> Iterable[float]:
     """The interval of a mean count, such as how many people a response tells of."""
     return influence_interval(mean_statistic(values), cluster, "log", confidence)
 
@@ -88,27 +99,27 @@ def average_responses(
     least: float = -np.inf,
     cluster: np.ndarray | None = None,
 ) -> dict[str, float | None]:
-    """``key``, ``key_low`` and ``key_high``: the mean of the values that are defined, with its
-    interval.
+    """``key``, and with intervals ``key_low`` and ``key_high``: the mean of the values that are
+    defined.
 
     interval: by default that of scores in [0, 1]; `bounded_change_interval` of one score less
-    another, `share_interval`
-    of yes and no, `count_interval`. least: the least that a response can have, and so the mean.
-    cluster: int, as `number_clusters` has it; None: no response is like another. There is no
-    interval where all responses have one value (but of a share): `explain_missing_mean_intervals`.
+    another, `share_interval` of yes and no, `count_interval`. least: the least that a response can
+    have, and so the mean. cluster: int, as `number_clusters` has it; None: no response is like
+    another. There is no interval where all responses have one value (but of a share):
+    `TOO_FEW_RESPONSES`.
     """
     given = np.array([np.nan if value is None else value for value in values], dtype=float)
     is_known = ~np.isnan(given)
-    known = given[is_known]
-    row: dict[str, float | None] = {key: None, f"{key}_low": None, f"{key}_high": None}
-    if len(known):
-        row[key] = mean = float(known.mean())
-        if intervals is not None:
-            clusters = (np.arange(len(given)) if cluster is None else cluster)[is_known]
-            low, high = interval(known, intervals.confidence, clusters)
-            ends = [np.nan if end is None else end for end in (low, high)]
-            row |= name_ends(key, (max(ends[0], min(mean, least)), ends[1]))
-    return row
+    mean = mean_of_defined(given)
+    if intervals is None:
+        return {key: mean}
+    found: dict[str, float | None] = {key: mean, f"{key}_low": None, f"{key}_high": None}
+    if mean is not None:
+        clusters = np.arange(len(given)) if cluster is None else cluster
+        low, high = interval(given[is_known], intervals.confidence, clusters[is_known])
+        if low is not None:
+            found |= name_ends(key, (max(low, min(mean, least)), high))
+    return found
 
 
 def average_changes(
@@ -122,29 +133,19 @@ def average_changes(
     return average_responses(key, values, intervals, bounded_change_interval, least, cluster)
 
 
-def average_bounds(key: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
-    """``key_min`` and ``key_max``: the means of those of responses."""
-    told = list(rows)
-    return {
-        f"{key}{end}": mean_of_defined(row[f"{key}{end}"] for row in told)
-        for end in ("_min", "_max")
-    }
+def average_with_bounds(
+    key: str,
+    rows: Sequence[Mapping[str, Any]],
+    intervals: ClusterBootstrap | None,
+    interval: MeanInterval = bounded_mean_interval,
+    least: float = -np.inf,
+) -> dict[str, float | None]:
+    """`average_responses` of a figure of responses' rows, with ``key_min`` and ``key_max``, the
+    means of their bounds.
 
-
-def explain_missing_mean_intervals(
-    row: Mapping[str, Any], keys: Iterable[str], intervals: ClusterBootstrap | None
-) -> str:
-    """Why means of `average_responses` have no interval, though intervals were asked for; "" where
-    all have.
-
-    >>> row = {"score": 1.0, "score_low": None, "gap": None, "gap_low": None}
-    >>> explain_missing_mean_intervals(row, ["score", "gap"], ClusterBootstrap())
-    'no interval for score: its responses are fewer than two, or all have the same value'
+    Rows with one ``topic`` are a cluster.
     """
-    lacking = [key for key in keys if row[key] is not None and row[f"{key}_low"] is None]
-    if intervals is None or not lacking:
-        return ""
-    return (
-        f"no interval for {', '.join(lacking)}: its responses are fewer than two, or all have the"
-        " same value"
-    )
+    cluster = number_clusters(row.get("topic") for row in rows)
+    found = average_responses(key, [row[key] for row in rows], intervals, interval, least, cluster)
+    bounds = (f"{key}_min", f"{key}_max")
+    return found | {end: mean_of_defined(row[end] for row in rows) for end in bounds}

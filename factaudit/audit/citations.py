@@ -13,18 +13,34 @@ own; the others are what precision asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_means import average_bounds, average_responses
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.arrays.response_means import (
+    TOO_FEW_RESPONSES,
+    average_with_bounds,
+    split_by_system,
+)
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.interval_methods import RESPONSE_MEAN
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
-CitedDocuments = tuple[int, ...]
+#: The verdicts on a sentence by the documents that it cites (by number), and its malformed
+#: citations. A verdict is 1, 0, or None where the judgement failed; what is not there was not
+#: asked.
+Sentence = tuple[dict[tuple[int, ...], int | None], int]
 
 
 def compute_citation_audit(
@@ -37,53 +53,63 @@ def compute_citation_audit(
     citations (0 where there are none, as ALCE has it). A judgement without a verdict counts as not
     supported, so that no failure raises recall; ``_min`` and ``_max`` let it be either. Precision
     is null where single documents were not asked about (as in published judgements). A response
-    without a sentence (n_empty) is left out, as in ALCE; ``recall_all`` counts it as 0.
+    without a sentence (n_empty) is left out, as in ALCE.
     """
     rows: list[Row] = []
     if "cited" not in judgements.claims:
         return rows
     silent = judgements.empty_responses
     for at, evaluator in enumerate(judgements.evaluators):
-        systems: dict[tuple[Any, Any], list[Row]] = {}
-        for dataset, system, sentences in _collect_sentences(judgements, at):
-            systems.setdefault((dataset, system), []).append(score_citations(sentences))
-        for (dataset, system), own in systems.items():
-            same = silent["system"].isna() if system is None else silent["system"] == system
-            n_empty = int(((silent["dataset"] == dataset) & same).sum())
-            row: Row = {
-                "dataset": dataset,
-                "evaluator": evaluator,
-                "system": system,
-                "n_responses": len(own),
-            }
-            row["n_empty"] = n_empty
+        scored = _score_responses(judgements, at)
+        for key, inside in split_by_system(pd.DataFrame(scored, columns=["dataset", "system"])):
+            if key["system"] == ALL_TOGETHER:
+                continue
+            own = [scored[place] for place in np.flatnonzero(inside)]
+            is_same = silent["system"].fillna("") == (key["system"] or "")
+            row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
+            row["n_responses"] = len(own)
+            row["n_empty"] = int(((silent["dataset"] == key["dataset"]) & is_same).sum())
             row |= {name: sum(one[name] for one in own) for name in own[0] if name.startswith("n_")}
             for name in ("recall", "precision"):
-                row |= average_responses(
-                    name, [one[name] for one in own], intervals
-                ) | average_bounds(name, own)
-            n_lacking = sum(one["precision"] is None for one in own)
-            if n_lacking:  # a mean of the others would be of those that cite little
+                row |= average_with_bounds(name, own, intervals)
+            why = ""
+            if any(one["precision"] is None for one in own):
+                # A mean of the others would be of those that cite little.
                 row |= dict.fromkeys(("precision", "precision_low", "precision_high"))
-            row["recall_all"] = row["recall"] * len(own) / (len(own) + n_empty)
-            why = (
-                "single documents were not judged in some responses: no precision"
-                if n_lacking
-                else ""
-            )
-            rows.append(
-                explain_row(
-                    row, ("recall", "precision"), [why], "too few responses, or all have one value"
-                )
-            )
+                why = "single documents were not judged in some responses: no precision"
+            rows.append(explain_row(row, ("recall", "precision"), [why], TOO_FEW_RESPONSES))
     return rows
 
 
-def score_citations(sentences: Sequence[tuple[Mapping[CitedDocuments, int | None], int]]) -> Row:
-    """The figures of one response: of each sentence its verdicts by cited documents, and its
-    malformed citations.
+def _score_responses(judgements: Judgements, evaluator: int) -> list[Row]:
+    """The figures of each response, in the order of their names."""
+    columns = ["dataset", "system", "response_id", "fact_id", "cited", "malformed"]
+    table = judgements.claims.reindex(columns=columns).astype(object)
+    # Other data sets in the table hold no sentences with citations.
+    cites = set(table["dataset"][table["cited"].notna()]) or set(table["dataset"])
+    cites &= set(table["dataset"][judgements.status[evaluator] >= 0])
+    is_sentence = table["response_id"].notna() & table["fact_id"].notna()
+    table = table.where(table.notna(), None).assign(prediction=judgements.prediction[evaluator])
+    table = table[is_sentence & table["dataset"].isin(cites)]
+    responses: dict[Any, dict[str, Sentence]] = {}
+    for *response, fact, cited, malformed, prediction in table.sort_values(columns[:3]).itertuples(
+        index=False
+    ):
+        n_malformed = len(malformed.split("; ")) if malformed else 0
+        sentences = responses.setdefault(tuple(response), {})
+        verdicts, _ = sentences.setdefault(fact, ({}, n_malformed))
+        if cited is not None:
+            documents = tuple(map(int, str(cited).split(",")))
+            verdicts[documents] = None if prediction == MISSING else int(prediction)
+    return [
+        {"dataset": dataset, "system": system} | score_citations(list(sentences.values()))
+        for (dataset, system, _), sentences in responses.items()
+    ]
 
-    A verdict is 1, 0, or None where the judgement failed; what is not among them was not asked for.
+
+def score_citations(sentences: Sequence[Sentence]) -> Row:
+    """The figures of one response.
+
     A sentence, or a citation, is recalled or precise (1), or not (0), or open (None), where that
     depends on verdicts that are missing.
     """
@@ -95,16 +121,16 @@ def score_citations(sentences: Sequence[tuple[Mapping[CitedDocuments, int | None
         found = verdicts.get(whole, 0)
         recalled.append(found)
         n_unscored += found is None
-        if not found or len(whole) == 1:
-            precise += [found] * len(whole)
-            continue
         for document in whole:
             alone, rest = (document,), tuple(other for other in whole if other != document)
+            if not found or not rest:
+                precise.append(found)
+                continue
             sufficient, others = verdicts.get(alone), verdicts.get(rest)
             n_unscored += (sufficient is None) + (sufficient != 1 and others is None)
             if sufficient == 1 or others == 0:
                 precise.append(1)
-            elif sufficient is None or others is None:
+            elif None in (sufficient, others):
                 precise.append(None)
                 was_asked &= alone in verdicts and rest in verdicts
             else:
@@ -121,33 +147,6 @@ def score_citations(sentences: Sequence[tuple[Mapping[CitedDocuments, int | None
         row[key] = row[f"{key}_min"] = of.count(1) / n
         row[f"{key}_max"] = (of.count(1) + of.count(None)) / n
     return row if was_asked else row | {"precision": None}
-
-
-def _collect_sentences(
-    judgements: Judgements, evaluator: int
-) -> Iterator[tuple[Any, Any, list[tuple[dict[CitedDocuments, int | None], int]]]]:
-    """The dataset and the system of each response, and its sentences, as `score_citations` takes
-    them."""
-    columns = ["dataset", "system", "response_id", "fact_id", "cited", "malformed"]
-    table = judgements.claims.reindex(columns=columns).astype(object)
-    table = table.where(table.notna(), None).assign(prediction=judgements.prediction[evaluator])
-    # Other data sets in the table hold no sentences with citations.
-    cites = set(table["dataset"][table["cited"].notna()]) or set(table["dataset"])
-    cites &= set(table["dataset"][judgements.status[evaluator] >= 0])
-    table = table[
-        table["response_id"].notna() & table["fact_id"].notna() & table["dataset"].isin(cites)
-    ]
-    for _, response in table.groupby(columns[:3], dropna=False):
-        sentences: dict[str, tuple[dict[CitedDocuments, int | None], int]] = {}
-        for fact, cited, malformed, prediction in response[[*columns[3:], "prediction"]].itertuples(
-            index=False
-        ):
-            n_malformed = len(malformed.split("; ")) if malformed else 0
-            verdicts, _ = sentences.setdefault(fact, ({}, n_malformed))
-            if cited is not None:
-                documents = tuple(map(int, str(cited).split(",")))
-                verdicts[documents] = None if prediction == MISSING else int(prediction)
-        yield *response[["dataset", "system"]].iloc[0], list(sentences.values())
 
 
 def _has_cited_sentences(judgements: Judgements) -> bool:
@@ -193,9 +192,6 @@ AUDIT = Audit(
         "n_unscored": Column("unscored", "count", "judgements without a verdict", shown="any"),
         "recall": share_column("recall", _MEANS_DESCRIPTION, RESPONSE_MEAN),
         "precision": share_column("precision", _MEANS_DESCRIPTION, RESPONSE_MEAN),
-        "recall_all": Column(
-            "recall, empty as 0", "percent", "recall if empty responses count as 0", shown=False
-        ),
         **pick_shared_columns("reason"),
     },
     compute=compute_citation_audit,

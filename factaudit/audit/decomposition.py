@@ -21,6 +21,7 @@ from factaudit.arrays.response_facts import (
     collect_response_facts,
     has_response_facts,
 )
+from factaudit.arrays.response_means import split_by_system
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Count
@@ -65,7 +66,7 @@ def compute_decomposition_faults(
     vocabularies = [WordVocabulary([sentence, *said]) for sentence, said in shown.items()]
     hits, totals = _count_faults(judgements.claims, facts, vocabularies)
     rows = []
-    for key, inside in facts.responses_by_system():
+    for key, inside in split_by_system(facts.responses):
         own = np.flatnonzero(inside & (totals[:, 0] > 0))
         counts = totals[own].sum(axis=0).tolist()
         row: Row = {**key, "n": counts[0], "n_responses": len(own), "n_sentences": counts[-1]}
@@ -75,14 +76,11 @@ def compute_decomposition_faults(
         for at, name in enumerate(_SHARES):
             ends = None if intervals is None else (low[:, at], high[:, at])
             row |= pick_figure(name, Figure(shares.point[:, at], None, ends), 0)
-        has_facts = facts.is_decomposed[inside[facts.response]].any()
-        why = (
-            "the text of the responses is not known"
-            if has_facts
-            else "no response has an atomic fact"
-        )
+        lacking = "the text of the responses is not known"
+        if not facts.is_decomposed[inside[facts.response]].any():
+            lacking = "no response has an atomic fact"
         is_lacking = any(row[name] is None for name in _SHARES)
-        rows.append(explain_row(row, _SHARES, [why] if is_lacking else []))
+        rows.append(explain_row(row, _SHARES, [lacking] if is_lacking else []))
     return rows
 
 
@@ -93,30 +91,27 @@ def _count_faults(
     text is not known.
 
     The text of a response is its ``response``, else the ``sentence`` of its facts. A sentence that
-    was not decomposed
-    is no fact, and is no part of the text: the decomposer has said nothing of it.
+    was not decomposed is no fact, and is no part of the text: the decomposer has said nothing of
+    it.
     """
     hits, totals = np.zeros((2, len(facts.responses), len(_SHARES)), dtype=np.int64)
-    table = claims.reindex(columns=["claim_id", "claim", "topic", "response", "sentence"]).iloc[
-        facts.first_rows
-    ]
-    table = table.astype(object).where(table.notna(), None)
-    table = table.assign(
-        owner=facts.response, is_fact=facts.is_decomposed, length=table["claim_id"].str.len()
-    )
+    columns = ["claim_id", "claim", "topic", "response", "sentence"]
+    table = claims.reindex(columns=columns).iloc[facts.first_rows].astype(object)
+    table = table.assign(is_fact=facts.is_decomposed, length=table["claim_id"].str.len())
     # In the order of their ids, so that nothing depends on the order of rows.
-    for _, own in table.sort_values(["length", "claim_id"]).groupby("owner"):
-        text = " ".join(own["response"].dropna().unique()) or " ".join(
-            own["sentence"].dropna().unique()
-        )
+    order = table.assign(owner=facts.response).sort_values(["length", "claim_id"])
+    for _, own in order.groupby("owner"):
+        texts = [" ".join(own[name].dropna().unique()) for name in ("response", "sentence")]
+        text = texts[0] or texts[1]
         if not text or own["claim"].isna().any():
             continue
         for sentence in own["claim"][~own["is_fact"]]:
             text = text.replace(sentence, "", 1)
         said = own["claim"][own["is_fact"]].tolist()
-        found = find_fact_faults(said, text, own["topic"].iloc[0], demonstrations)
-        owner = own["owner"].iloc[0]
+        topic = own["topic"].iloc[0]
+        found = find_fact_faults(said, text, None if pd.isna(topic) else topic, demonstrations)
         faults = [sum(getattr(found, name)) for name in FACT_FAULTS]
+        owner = own["owner"].iloc[0]
         hits[owner] = [*faults, found.n_covered_words, found.n_uncovered]
         totals[owner] = [*[len(said)] * len(FACT_FAULTS), found.n_words, found.n_sentences]
     return hits, totals
@@ -142,36 +137,28 @@ _FAULT_WORDS = {
 
 
 def _list_faulty_shares(run: AuditedRun) -> Iterator[Row]:
-    for row in run.rows("decomposition"):
+    for row in _list_systems(run):
         for fault, most in MAX_FAULTY_SHARES.items():
-            if row[fault] is not None:
-                told = {
-                    "fault": fault,
-                    "words": _FAULT_WORDS[fault],
-                    "share": row[fault],
-                    "most": most,
-                }
-                told |= {
-                    "excess": row[fault] - most,
-                    "is_total": row["system"] == ALL_TOGETHER,
-                    "whose": _name(row),
-                }
-                yield (
-                    row
-                    | told
-                    | {"severity": "fail" if widen_interval(row, fault)[0] > most else "warn"}
-                )
+            share = row[fault]
+            if share is not None:
+                told = {"fault": fault, "words": _FAULT_WORDS[fault], "share": share, "most": most}
+                is_sure = widen_interval(row, fault)[0] > most
+                severity = "fail" if is_sure else "warn"
+                yield row | told | {"excess": share - most, "severity": severity}
 
 
 def _list_coverage(run: AuditedRun) -> Iterator[Row]:
+    for row in _list_systems(run):
+        if row["coverage"] is not None:
+            is_sure = widen_interval(row, "coverage")[1] < MIN_COVERAGE
+            yield row | {"severity": "fail" if is_sure else "warn"}
+
+
+def _list_systems(run: AuditedRun) -> Iterator[Row]:
     for row in run.rows("decomposition"):
-        is_sure = row["coverage"] is not None and widen_interval(row, "coverage")[1] < MIN_COVERAGE
-        told = {"is_total": row["system"] == ALL_TOGETHER, "whose": _name(row)}
-        yield row | told | {"severity": "fail" if is_sure else "warn"}
-
-
-def _name(row: Row) -> str:
-    return "" if row["system"] in (None, ALL_TOGETHER) else f" of {row['system']}"
+        is_total = row["system"] == ALL_TOGETHER
+        is_named = row["system"] is not None and not is_total
+        yield row | {"is_total": is_total, "whose": f" of {row['system']}" if is_named else ""}
 
 
 CHECKS = (

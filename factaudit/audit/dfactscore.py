@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from factaudit.arrays.biographies import collect_biographies, has_fact_entities
 from factaudit.arrays.biography_scores import (
-    BIOGRAPHY_CATEGORIES,
+    NOISE_FIGURES,
+    SCORES,
     estimate_merged_beyond_noise,
     score_biography,
     summarise_biography_scores,
@@ -26,12 +27,19 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_means import (
     DEFAULT_GAMMA,
+    TOO_FEW_RESPONSES,
     average_responses,
     number_clusters,
     share_interval,
+    split_by_system,
 )
-from factaudit.arrays.support_matrix import LINKING_RULES, NARROW_MARGIN, SupportMatrix
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.arrays.support_matrix import LINKING_RULES, SupportMatrix
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.interval_methods import (
@@ -43,6 +51,7 @@ from factaudit.audit.core.interval_methods import (
 )
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import join_reasons
 
@@ -53,16 +62,8 @@ LARGE_GAP = 0.05
 GAP_STEPS = tuple(step / 20 for step in range(1, 21))
 #: The figures that depend on links.
 _LINKED_FIGURES = (
-    *(
-        "n_answered",
-        "init_dfactscore",
-        "dfactscore",
-        "gap",
-        "share_merged",
-        "n_undecided",
-        "n_elsewhere",
-    ),
-    *("n_biographies", "n_narrow", "reason"),
+    *("n_answered", "init_dfactscore", "dfactscore", "gap", "share_merged", "n_undecided"),
+    *("n_elsewhere", "n_biographies", "reason"),
 )
 
 
@@ -72,37 +73,25 @@ def compute_dfactscore_audit(
     link: LinkRule = "argmax",
     group: str = "group",
     gamma: float = DEFAULT_GAMMA,
-    narrow: float = NARROW_MARGIN,
-    false_positives: float | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """FActScore and D-FActScore: a row per dataset, evaluator and system; first ``__all__`` where
-    there are several.
+    """FActScore and D-FActScore: a row per dataset, evaluator and system, and ``__all__`` before
+    several systems.
 
     link: how a group's person is found (`factaudit.arrays.support_matrix.LINKING_RULES`). group:
-    the column that has
-    the groups. gamma: of the length penalty, which is of the number of facts; 0 turns it off.
-    narrow: a link whose margin is at most this is counted in ``n_narrow``. false_positives: how
-    often the verifier finds a false cell supported, where it is known from elsewhere. The figures:
-    `factaudit.arrays.biography_scores.summarise_biography_scores`.
+    the column that has the groups. gamma: of the length penalty, which is of the number of facts; 0
+    turns it off. The figures: `factaudit.arrays.biography_scores.summarise_biography_scores`.
     """
     rows = []
-    for key, systems in _iterate_datasets(judgements, group):
-        scored: dict[str | None, list[Row]] = {
-            name: [score_biography(one, link, gamma=gamma, narrow=narrow)[0] for one in responses]
-            for name, responses in systems.items()
-        }
-        if len(scored) > 1:
-            scored = {ALL_TOGETHER: [row for own in scored.values() for row in own], **scored}
-        for name, own in scored.items():
-            figures = summarise_biography_scores(own, intervals)
-            noise = estimate_merged_beyond_noise(own, intervals, false_positives)
-            if noise["merged_floor"] is None and figures["n_candidates"]:
-                why = (
-                    "no decoys or labelled errors: false_positive_rate, merged_floor, merged_excess"
-                )
-                figures["reason"] = join_reasons([figures["reason"] or "", why])
-            rows.append(key | {"system": name, "link": link} | figures | noise)
+    for key, responses in _split_responses(judgements, group):
+        scored = [score_biography(one, link, gamma=gamma) for one in responses]
+        noise = estimate_merged_beyond_noise(scored, intervals)
+        unknown = (
+            "" if noise["n_false"] else f"no fact is known to be false: {', '.join(NOISE_FIGURES)}"
+        )
+        row = _summarise(scored, intervals)
+        row["reason"] = join_reasons([row["reason"] or "", unknown])
+        rows.append(key | {"link": link} | row | noise)
     return rows
 
 
@@ -111,26 +100,42 @@ def compute_dfactscore_audit_by_link_rule(
     *,
     group: str = "group",
     gamma: float = DEFAULT_GAMMA,
-    narrow: float = NARROW_MARGIN,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The figures that depend on links, by every rule that the table has what it takes for; systems
-    apart."""
+    """The figures that depend on links, by every rule that the table has what it takes for."""
     rows = []
-    for key, systems in _iterate_datasets(judgements, group):
-        for name, responses in systems.items():
-            for rule in LINKING_RULES[: 3 if _has_given_people(responses) else 2]:
-                scored = [
-                    score_biography(one, rule, gamma=gamma, narrow=narrow)[0] for one in responses
-                ]
-                figures = summarise_biography_scores(scored, intervals)
-                shown = {
-                    k: v
-                    for k, v in figures.items()
-                    if re.sub("_(low|high|min|max)$", "", k) in _LINKED_FIGURES
-                }
-                rows.append({"grouper": group, "link": rule, **key, "system": name, **shown})
+    for key, responses in _split_responses(judgements, group):
+        # The rule `given` needs claims that say whom groups are linked to, and always name a
+        # candidate.
+        named = [set(one.given.values()) <= set(one.people) for one in responses if one.given]
+        for rule in LINKING_RULES if named and all(named) else LINKING_RULES[:2]:
+            figures = _summarise(
+                [score_biography(one, rule, gamma=gamma) for one in responses], intervals
+            )
+            names = {name: re.sub("_(low|high|min|max)$", "", name) for name in figures}
+            shown = {
+                name: value for name, value in figures.items() if names[name] in _LINKED_FIGURES
+            }
+            rows.append({"grouper": group, "link": rule} | key | shown)
     return rows
+
+
+def _summarise(scored: Sequence[Row], intervals: ClusterBootstrap | None) -> Row:
+    """The means over responses, with the reasons of what is null."""
+    row = summarise_biography_scores(scored, intervals)
+    counts = {
+        "no D-FActScore": row.pop("n_without_dfactscore"),
+        "no candidate, and are in no other figure": row["n_without_candidates"],
+        "no answer to whether they are merged, because of missing verdicts": row["n_undecided"],
+    }
+    n = row["n_answered"]
+    reasons = [
+        f"{count:,} of {n:,} responses have {what}" for what, count in counts.items() if count
+    ]
+    averaged = [*SCORES, "gap", "n_entities"]
+    return explain_row(
+        row, averaged, reasons if n else ["no response with a fact"], TOO_FEW_RESPONSES
+    )
 
 
 def compute_dfactscore_gaps(
@@ -146,21 +151,15 @@ def compute_dfactscore_gaps(
     n: the responses that have both scores.
     """
     rows = []
-    for key, systems in _iterate_datasets(judgements, group):
-        for name, responses in systems.items():
-            gaps = [score_biography(one, link, gamma=0)[0]["gap"] for one in responses]
-            has_gap = [gap is not None for gap in gaps]
-            known = np.array([gap for gap in gaps if gap is not None])
-            cluster = number_clusters(one.key.get("topic") for one in responses)[has_gap]
-            for step in GAP_STEPS:
-                row: Row = {**key, "system": name, "at_least": step, "n": len(known)}
-                is_large = known >= step - 1e-9
-                rows.append(
-                    row
-                    | average_responses(
-                        "share", is_large, intervals, share_interval, cluster=cluster
-                    )
-                )
+    for key, responses in _split_responses(judgements, group):
+        scored = [score_biography(one, link, gamma=0) for one in responses]
+        known = [row for row in scored if row["gap"] is not None]
+        gaps = np.array([row["gap"] for row in known])
+        cluster = number_clusters(row["topic"] for row in known)
+        for step in GAP_STEPS:
+            is_large = gaps >= step - 1e-9
+            share = average_responses("share", is_large, intervals, share_interval, cluster=cluster)
+            rows.append(key | {"at_least": step, "n": len(known)} | share)
     return rows
 
 
@@ -176,58 +175,46 @@ def list_facts_of_other_people(
 
     ``linked``: the title that the fact's group is linked to. ``about``: whom the fact is true of.
     """
-    found: list[tuple[int, str, list[Row]]] = []
-    for key, systems in _iterate_datasets(judgements, group):
-        for name, responses in systems.items():
-            for one in responses:
-                names = {
-                    "system": name,
-                    "name": one.key["topic"],
-                    "response_id": one.key["response_id"],
-                }
-                facts = [
-                    {**key, **names, **fact} for fact in _list_facts_of_other_people(one, link)
-                ]
-                found.append((-len(facts), str(one.key["response_id"]), facts))
-    return [fact for _, _, facts in sorted(found, key=lambda each: each[:2]) for fact in facts]
+    by_response: list[list[Row]] = []
+    for key, responses in _split_responses(judgements, group):
+        for one in responses if key["system"] != ALL_TOGETHER else ():
+            names = {"name": one.key["topic"], "response_id": one.key["response_id"]}
+            by_response.append(
+                [key | names | fact for fact in _list_facts_of_other_people(one, link)]
+            )
+    by_response.sort(key=lambda facts: (-len(facts), *(fact["response_id"] for fact in facts[:1])))
+    return [fact for facts in by_response for fact in facts]
 
 
 def _list_facts_of_other_people(response: SupportMatrix, link: LinkRule) -> Iterator[Row]:
-    person, attributed = response.person_of_facts(response.link(link)), response.attribute_facts()
+    person, about = response.person_of_facts(link), response.attribute_facts()
     elsewhere = (response.supported_by_any() == 1) & (response.supported_by(person) == 0)
     for fact in np.flatnonzero(elsewhere & response.own & (response.group >= 0)).tolist():
-        about = response.about[fact] if response.about is not None else None
-        yield {
-            "linked": None if person[fact] < 0 else response.people[person[fact]],
-            "fact": response.texts[fact],
-            "about": about if about is not None else response.people[attributed[fact]],
-        }
+        titles = [*response.people, None]  # -1: nobody
+        linked, owner = titles[person[fact]], titles[about[fact]]
+        yield {"linked": linked, "fact": response.texts[fact], "about": owner}
 
 
-def _iterate_datasets(
+def _split_responses(
     judgements: Judgements, group_column: str
-) -> Iterator[tuple[Row, dict[str | None, list[SupportMatrix]]]]:
-    """By dataset and evaluator the responses of each system, where facts have people and the
-    evaluator a verdict."""
+) -> Iterator[tuple[Row, list[SupportMatrix]]]:
+    """By evaluator and data set the responses of each system, and first of ``__all__`` where there
+    are several.
+
+    Only of data sets whose facts have people, and of which the evaluator has verdicts.
+    """
     for at, evaluator in enumerate(judgements.evaluators):
+        responses = collect_biographies(judgements, at, group_column)
         scored = set(judgements.claims["dataset"][judgements.status[at] >= 0])
-        datasets: dict[str, dict[str | None, list[SupportMatrix]]] = {}
-        for one in collect_biographies(judgements, at, group_column):
-            datasets.setdefault(one.key["dataset"], {}).setdefault(one.key["system"], []).append(
-                one
-            )
-        for dataset, systems in datasets.items():
-            if dataset in scored and any(
-                one.people for responses in systems.values() for one in responses
-            ):
-                yield {"dataset": dataset, "evaluator": evaluator}, systems
-
-
-def _has_given_people(responses: Sequence[SupportMatrix]) -> bool:
-    """Whether the claims say whom groups are linked to (``given_entity``), and always name a
-    candidate."""
-    named = [set(one.given.values()) <= set(one.people) for one in responses if one.given]
-    return bool(named) and all(named)
+        scored &= {one.key["dataset"] for one in responses if one.people}
+        keys = pd.DataFrame([one.key for one in responses], columns=["dataset", "system"])
+        for key, inside in split_by_system(keys):
+            if key["dataset"] in scored:
+                own = [responses[place] for place in np.flatnonzero(inside)]
+                yield (
+                    {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]},
+                    own,
+                )
 
 
 # ---- declaration
@@ -304,17 +291,12 @@ _MERGED_DESCRIPTION = (
     " person it is told of; no share if missing verdicts leave more than a tenth of the responses"
     " open"
 )
-#: What bounds are over: a fact in no group has no linked entity, whatever its verdicts.
-DFACTSCORE_BOUNDS = (
-    "the least and the greatest value that missing verdicts and facts in no group leave possible"
-)
 _FLOOR_DESCRIPTION = (
     "the share of responses that look merged through the verifier's errors alone, and the share"
     " beyond it"
 )
 _FALSE_CELLS_DESCRIPTION = (
-    "false positive rate of the verifier, the number of false cells behind it, and where they come"
-    " from"
+    "false positive rate of the verifier, and the number of false cells behind it"
 )
 _COUNT_COLUMNS: dict[str, Column] = {
     "n_responses": Column(
@@ -336,9 +318,6 @@ _COUNT_COLUMNS: dict[str, Column] = {
     "n_without_candidates": Column(
         "no candidate", "count", "responses without a candidate person", shown="any"
     ),
-    "n_candidates": Column(
-        "candidates", "number", "mean number of candidates of a response", shown=False
-    ),
 }
 _FIGURE_COLUMNS: dict[str, Column] = {
     "init_factscore": share_column("FActScore", _SCORES_DESCRIPTION, RESPONSE_MEAN),
@@ -355,14 +334,6 @@ _FIGURE_COLUMNS: dict[str, Column] = {
         RESPONSE_CHANGE,
         "points",
     ),
-    "n_dfactscore_higher": Column(
-        "D-FActScore higher",
-        "count",
-        "responses whose D-FActScore is higher than their FActScore, which can happen if the two"
-        " cover different facts",
-        shown="any",
-    ),
-    "n_merged": Column("merged", "count", _MERGED_DESCRIPTION, shown=False),
     "share_merged": share_column("merged responses", _MERGED_DESCRIPTION, RESPONSE_WILSON),
     "merged_floor": Column("noise floor", "percent", _FLOOR_DESCRIPTION, interval=RESPONSE_WILSON),
     "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=MOVER),
@@ -374,7 +345,6 @@ _FIGURE_COLUMNS: dict[str, Column] = {
         shown=False,
     ),
     "n_false": Column("false cells", "count", _FALSE_CELLS_DESCRIPTION, shown=False),
-    "false_positives_from": Column("measured on", "text", _FALSE_CELLS_DESCRIPTION, shown=False),
     "n_undecided": Column(
         "undecided",
         "count",
@@ -388,32 +358,12 @@ _FIGURE_COLUMNS: dict[str, Column] = {
         bounds=True,
     ),
     "n_biographies": Column(
-        "# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2
+        "# bio", "number", _ENTITIES_DESCRIPTION, interval=RESPONSE_COUNT, digits=2
     ),
     "n_entities": Column(
         "# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_COUNT, digits=2
     ),
-    "n_narrow": Column(
-        "narrow links",
-        "count",
-        "groups whose second-best person is supported by almost as many facts",
-        shown=False,
-    ),
-    **{
-        name: Column(
-            name,
-            "percent",
-            "shares of responses in each category (MF §2.4)",
-            bounds=True,
-            shown=False,
-        )
-        for name in BIOGRAPHY_CATEGORIES
-    },
     **pick_shared_columns("reason"),
-}
-_FIGURE_COLUMNS = {
-    name: replace(one, bounds=one.bounds and DFACTSCORE_BOUNDS)
-    for name, one in _FIGURE_COLUMNS.items()
 }
 _DFACTSCORE_OPTIONS = {
     "link": (
@@ -422,8 +372,6 @@ _DFACTSCORE_OPTIONS = {
     ),
     "group": "the column with the groups of facts",
     "gamma": "γ of the length penalty; 0 turns it off",
-    "narrow": "a link counts as narrow if its margin is at most this",
-    "false_positives": "the false positive rate of the verifier, if it is known from elsewhere",
 }
 
 
@@ -463,7 +411,7 @@ AUDITS = (
             **_COUNT_COLUMNS,
             **_FIGURE_COLUMNS,
         },
-        options=_pick_options("link", "group", "gamma", "narrow", "false_positives"),
+        options=_DFACTSCORE_OPTIONS,
         compute=compute_dfactscore_audit,
         applies=has_fact_entities,
         plot=PlotSpec(
@@ -484,15 +432,15 @@ AUDITS = (
             " the same, but no person twice. given: as the data say."
         ),
         remedy=(
-            "If the rules give different scores, the links are ambiguous (`n_narrow`). Read those"
-            " groups, and say which rule you report."
+            "If the rules give different scores, the links are ambiguous. Say which rule you"
+            " report."
         ),
         columns={
             **_KEY_COLUMNS,
             **_LINK_COLUMNS,
             **{name: (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name] for name in _LINKED_FIGURES},
         },
-        options=_pick_options("group", "gamma", "narrow"),
+        options=_pick_options("group", "gamma"),
         compute=compute_dfactscore_audit_by_link_rule,
         applies=has_fact_entities,
     ),

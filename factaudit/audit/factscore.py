@@ -16,7 +16,6 @@ import numpy as np
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import (
-    HUMAN_FACT_COUNTS,
     collect_response_facts,
     has_human_response_facts,
     has_response_facts,
@@ -24,12 +23,18 @@ from factaudit.arrays.response_facts import (
 )
 from factaudit.arrays.response_means import (
     DEFAULT_GAMMA,
+    TOO_FEW_RESPONSES,
     average_changes,
     average_responses,
-    explain_missing_mean_intervals,
     mean_of_defined,
+    split_by_system,
 )
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.interval_methods import (
     RESPONSE_CHANGE,
     RESPONSE_INFLUENCE,
@@ -41,8 +46,7 @@ from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.agreement import correlation_interval, pearson, spearman
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS
-from factaudit.stats.undefined_values import divide_or_undefined, name_ends, none_if_undefined
-from factaudit.text.display_text import join_reasons
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
 
 def compute_factscore_audit(
@@ -65,51 +69,42 @@ def compute_factscore_audit(
     said at least one fact.
     """
     facts = collect_response_facts(judgements)
-    abstained = facts.responses["abstained"].to_numpy()
-    n_failed, cluster = facts.count(~facts.is_decomposed), facts.clusters(judgements)
+    responses = facts.responses[["abstained", "cluster"]].assign(
+        n_failed_sentences=facts.count(~facts.is_decomposed)
+    )
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
-        scores = score_response_facts(facts, judgements, at, gamma)
-        for key, inside in facts.responses_by_system():
-            spoke = inside & (scores.n_facts > 0)
-            scored = spoke & ~np.isnan(scores.figures["score"])
-            whole = spoke & (n_failed == 0)
-            row: Row = {
-                "dataset": key["dataset"],
-                "evaluator": evaluator,
-                "system": key["system"],
-                "n_responses": int(inside.sum()),
-                "n_abstained": int((inside & abstained).sum()),
-                "n_without_facts": int((inside & ~abstained & ~spoke).sum()),
-                "n_scored": int(scored.sum()),
-                "n_unscored_responses": int(spoke.sum() - scored.sum()),
-                "respond_ratio": none_if_undefined(divide_or_undefined(spoke.sum(), inside.sum())),
-                "num_facts_per_response": mean_of_defined(scores.n_facts[whole]),
-                "n_failed_sentences": int(n_failed[inside].sum()),
+        scores = responses.join(score_response_facts(facts, judgements, at, gamma))
+        for key, inside in split_by_system(facts.responses):
+            own = scores[inside]
+            spoke = own[own["n_facts"] > 0]
+            scored = spoke[spoke["score"].notna()]
+            whole = spoke[spoke["n_failed_sentences"] == 0]
+            row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
+            row |= {
+                "n_responses": len(own),
+                "n_abstained": int(own["abstained"].sum()),
+                "n_without_facts": int((~own["abstained"] & (own["n_facts"] == 0)).sum()),
+                "n_scored": len(scored),
+                "n_unscored_responses": len(spoke) - len(scored),
+                "respond_ratio": len(spoke) / len(own),
+                "num_facts_per_response": mean_of_defined(whole["n_facts"]),
+                "n_failed_sentences": int(own["n_failed_sentences"].sum()),
             }
             for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
-                row[name] = int(getattr(scores, name)[spoke].sum())
+                row[name] = int(spoke[name].sum())
             for name in ("score", "init_score"):
-                row |= average_responses(
-                    name, scores.figures[name][scored], intervals, cluster=cluster[scored]
-                )
+                cluster = scored["cluster"].to_numpy()
+                row |= average_responses(name, scored[name], intervals, cluster=cluster)
                 # The point is the mean of fewer responses, of which the mean of all may leave no
                 # room: an unscored response of one fact scores at most exp(1 − γ).
-                ends = [
-                    row[name],
-                    *(
-                        mean_of_defined(scores.figures[f"{name}{end}"][spoke])
-                        for end in ("_min", "_max")
-                    ),
-                ]
-                known = [value for value in ends if value is not None]
-                row |= {
-                    f"{name}_min": min(known, default=None),
-                    f"{name}_max": max(known, default=None),
-                }
-            why = explain_missing_mean_intervals(row, ("score", "init_score"), intervals)
-            row["reason"] = (why or None) if scored.any() else "no response has a scored fact"
-            rows.append(row)
+                for end, narrower in (("_min", min), ("_max", max)):
+                    known = [row[name], mean_of_defined(spoke[f"{name}{end}"])]
+                    row[f"{name}{end}"] = narrower(
+                        (each for each in known if each is not None), default=None
+                    )
+            why = "" if len(scored) else "no response has a scored fact"
+            rows.append(explain_row(row, ("score", "init_score"), [why], TOO_FEW_RESPONSES))
     return rows
 
 
@@ -124,45 +119,39 @@ def compute_factscore_agreement(
     are several), figure.
 
     figure: ``init_score`` and ``score`` are of all facts, people's score of those that they
-    labelled; ``same_facts`` is of the facts that both have judged, on both sides.
-    human_respond_ratio: the share of responses that people annotated. Of those with a human score
-    (n_annotated, mean human_annotated) n have a predicted one, n_missing none.
+    labelled; ``same_facts`` is of the facts that both have judged, on both sides. n: responses with
+    a human score and a predicted one, n_missing: those with a human score alone.
     """
     facts = collect_response_facts(judgements)
-    human, annotated = (
-        facts.human_scores(irrelevant),
-        facts.responses[HUMAN_FACT_COUNTS[0]].notna().to_numpy(),
-    )
-    cluster = facts.clusters(judgements)
+    human = facts.human_scores(irrelevant)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
-        figures = score_response_facts(facts, judgements, at, gamma).figures
-        for key, inside in facts.responses_by_system():
-            known = inside & ~np.isnan(human)
-            # Of some annotations only the scores are published.
-            labelled = not np.isnan(figures["same_facts"][inside]).all()
-            for figure in (
-                ("init_score", "score", "same_facts") if labelled else ("init_score", "score")
-            ):
-                pairs = np.column_stack([figures.get(f"{figure}_human", human), figures[figure]])[
-                    inside
-                ]
-                has_both = ~np.isnan(pairs).any(axis=1)
-                pairs, own = pairs[has_both], cluster[inside][has_both]
+        scores = score_response_facts(facts, judgements, at, gamma)
+        scores = scores.assign(
+            init_score_human=human, score_human=human, cluster=facts.responses["cluster"]
+        )
+        for key, inside in split_by_system(facts.responses):
+            own = scores[inside]
+            for figure in ("init_score", "score", "same_facts"):
+                if own[figure].isna().all() and figure == "same_facts":
+                    continue  # of some annotations only the scores are published
+                known = own[own[[f"{figure}_human", figure]].notna().all(axis=1)]
                 row: Row = {
                     "dataset": key["dataset"],
                     "evaluator": evaluator,
                     "system": key["system"],
+                }
+                n_missing = int(own["score_human"].notna().sum()) - len(known)
+                row |= {
                     "figure": figure,
                     "irrelevant": irrelevant,
-                    "n": len(pairs),
-                    "n_missing": int(known.sum()) - len(pairs),
-                    "n_annotated": int(known.sum()),
-                    "human_annotated": mean_of_defined(human[known]),
-                    "n_responses": int(inside.sum()),
-                    "human_respond_ratio": float(annotated[inside].mean()),
+                    "n": len(known),
+                    "n_missing": n_missing,
                 }
-                rows.append(row | compare_with_human_scores(pairs, intervals, own))
+                pairs = known[[f"{figure}_human", figure]].to_numpy()
+                rows.append(
+                    row | compare_with_human_scores(pairs, intervals, known["cluster"].to_numpy())
+                )
     return rows
 
 
@@ -178,8 +167,8 @@ def compare_with_human_scores(
     fewer than three responses, or of a constant.
     """
     human, predicted = score_pairs.T
-    row: Row = {}
     own = np.arange(len(score_pairs)) if cluster is None else cluster
+    row: Row = {}
     for name, values in (
         ("human", human),
         ("predicted", predicted),
@@ -188,25 +177,18 @@ def compare_with_human_scores(
         row |= average_responses(name, values, intervals, cluster=own)
     row |= average_changes("bias", predicted - human, intervals, cluster=own)
     for name, measure in (("pearson_r", pearson), ("spearman_r", spearman)):
-        row |= dict.fromkeys((name, f"{name}_low", f"{name}_high"))
-        if len(score_pairs) > 2:
-            correlation = measure(human, predicted)
-            row[name] = none_if_undefined(correlation.point)
-            if intervals is not None:
-                ends = correlation_interval(correlation, own, intervals.confidence)
-                row |= name_ends(name, ends)
-    reasons = [] if len(score_pairs) else ["no response has both scores"]
+        correlation = measure(human, predicted)
+        is_known = len(score_pairs) > 2
+        row[name] = none_if_undefined(correlation.point) if is_known else None
+        if intervals is not None:
+            ends = correlation_interval(correlation, own, intervals.confidence)
+            row |= name_ends(name, ends if is_known else (np.nan, np.nan))
+    why = "" if len(score_pairs) else "no response has both scores"
     if len(score_pairs) and row["pearson_r"] is None:
-        reasons.append("correlations: fewer than three responses, or one score is constant")
+        why = "correlations: fewer than three responses, or one score is constant"
     figures = ("human", "predicted", "bias", "mae", "pearson_r", "spearman_r")
-    if intervals is None:
-        return row | {"reason": join_reasons(reasons)}
-    return explain_row(
-        row,
-        figures,
-        reasons,
-        f"too few responses (of correlations {MIN_CLUSTERS}), or all are alike",
-    )
+    few = f"too few responses (of correlations {MIN_CLUSTERS}), or all are alike"
+    return explain_row(row, figures, [why], few)
 
 
 # ---- declarations
@@ -264,11 +246,6 @@ _AGREEMENT_OPTIONS = {
     ),
     "gamma": "γ of the length penalty; 0 turns it off",
 }
-_ANNOTATED_DESCRIPTION = (
-    "all responses, responses with a human score, their mean score, and the share that people"
-    " annotated"
-)
-
 AUDITS = (
     Audit(
         name="factscore",
@@ -337,14 +314,6 @@ AUDITS = (
             ),
             "spearman_r": Column(
                 "Spearman ρ", "number", "over responses", interval=RESPONSE_INFLUENCE, digits=3
-            ),
-            "n_responses": Column("responses", "count", _ANNOTATED_DESCRIPTION, shown=False),
-            "n_annotated": Column("annotated", "count", _ANNOTATED_DESCRIPTION, shown=False),
-            "human_annotated": Column(
-                "people's, all annotated", "percent", _ANNOTATED_DESCRIPTION, shown=False
-            ),
-            "human_respond_ratio": Column(
-                "human respond ratio", "percent", _ANNOTATED_DESCRIPTION, shown=False
             ),
             **pick_shared_columns("reason"),
         },

@@ -19,8 +19,19 @@ from factaudit.arrays.response_facts import (
     has_response_facts,
     score_response_facts,
 )
-from factaudit.arrays.response_means import DEFAULT_GAMMA, average_responses, mean_of_defined
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.arrays.response_means import (
+    DEFAULT_GAMMA,
+    TOO_FEW_RESPONSES,
+    average_responses,
+    mean_of_defined,
+    split_by_system,
+)
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
@@ -30,13 +41,13 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval, mean
-from factaudit.stats.undefined_values import name_ends
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
 #: What the pipeline that the others are compared with is called.
 BASE_VARIANT = "base"
 #: A score that one setting moves by more is a score of the setting, too.
 MAX_CHANGE = 0.05
-_RESPONSE = ["system", "response_id"]
+_RESPONSE = ["dataset", "system", "response_id", "evaluator"]
 _SCORES = ["score", "score_min", "score_max"]
 
 
@@ -52,85 +63,71 @@ def compute_score_sensitivity(
     system, ``base`` first.
 
     ``score`` is as in the audit `factscore`. ``change``: the mean over the n responses that both
-    this variant and the base have scored of the difference of their scores; clusters are topics,
-    else responses. The bounds let what is
-    unscored, or guessed, be either. gammas: γ of the variants that have their own.
+    this variant and the base have scored of the difference of their scores; clusters are topics.
+    The bounds let what is unscored, or guessed, be either. gammas: γ of the variants that have
+    their own.
     """
     rows: list[Row] = []
     if "variant" not in judgements.claims:
         return rows
-    scores = _score_responses_by_variant(judgements, gamma, gammas or {})
-    for (dataset, evaluator), of in scores.groupby(["dataset", "evaluator"], sort=True):
-        first = of[of["variant"] == base].set_index(_RESPONSE)[_SCORES].add_prefix("base_")
+    scores = _score_variants(judgements, gamma, gammas or {})
+    first = scores.loc[scores["variant"] == base, [*_RESPONSE, *_SCORES]]
+    scores = scores.merge(first, how="left", on=_RESPONSE, suffixes=("", "_base"))
+    # The base has no change.
+    scores.loc[scores["variant"] == base, "score_base"] = np.nan
+    for (dataset, evaluator), of in scores.groupby(["dataset", "evaluator"]):
         for variant in sorted(of["variant"].unique(), key=lambda name: (name != base, name)):
-            own = of[of["variant"] == variant].join(first, on=_RESPONSE)
-            systems = list(own["system"].unique())
-            for system in ([ALL_TOGETHER] if len(systems) > 1 else []) + systems:
-                mine = own if system == ALL_TOGETHER else own[own["system"] == system]
+            own = of[of["variant"] == variant]
+            for key, inside in split_by_system(own):
                 row: Row = {"dataset": dataset, "evaluator": evaluator, "variant": variant}
-                row |= {"system": None if system == "" else system}
-                rows.append(row | _compare_with_base(mine, variant == base, intervals))
+                row["system"] = key["system"]
+                rows.append(row | _compare_with_base(own[inside], intervals))
     return rows
 
 
-def _score_responses_by_variant(
+def _score_variants(
     judgements: Judgements, gamma: float, gammas: Mapping[str, float]
 ) -> pd.DataFrame:
-    """The responses with facts as each variant and evaluator scored them, and ``cluster``: texts on
-    one topic are not independent, whichever system wrote them."""
-    parts = [pd.DataFrame(columns=["dataset", "evaluator", "variant"])]
-    for name in sorted(judgements.claims["variant"].dropna().unique()):
-        inside = (judgements.claims["variant"] == name).fillna(False).to_numpy(dtype=bool)
-        alone = select_claims(judgements, np.flatnonzero(inside))
+    """The responses with facts, as each evaluator scored them by each variant."""
+    columns = [*_RESPONSE, "variant", "cluster", *_SCORES]
+    parts = [pd.DataFrame(columns=columns)]
+    variants = judgements.claims["variant"].to_numpy(dtype=object)
+    for name in pd.unique(variants[pd.notna(variants)]):
+        alone = select_claims(judgements, np.flatnonzero(variants == name))
         facts = collect_response_facts(alone)
-        responses = facts.responses.assign(
-            variant=name, system=facts.responses["system"].fillna("")
-        )
-        responses["cluster"] = responses["topic"].fillna(
-            responses["system"] + "\x1f" + responses["response_id"]
-        )
         for at, evaluator in enumerate(alone.evaluators):
             if (alone.status[at] >= 0).any():
-                figures = score_response_facts(facts, alone, at, gammas.get(name, gamma)).figures
-                parts.append(
-                    responses.assign(evaluator=evaluator, **{key: figures[key] for key in _SCORES})
-                )
-    scores = pd.concat(parts, ignore_index=True)
-    return scores[scores["score_max"].notna()] if len(parts) > 1 else scores
+                scores = score_response_facts(facts, alone, at, gammas.get(name, gamma))
+                told = facts.responses.assign(variant=name, evaluator=evaluator)
+                parts.append(told.join(scores)[columns].dropna(subset="score_max"))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def _compare_with_base(
-    responses: pd.DataFrame, is_base: bool, intervals: ClusterBootstrap | None
-) -> Row:
-    """The figures of responses with their scores by a variant, and by the base (``base_score``,
+def _compare_with_base(responses: pd.DataFrame, intervals: ClusterBootstrap | None) -> Row:
+    """The figures of responses with their scores by a variant, and by the base (``score_base``,
     ...)."""
+    both = responses.dropna(subset=["score", "score_base"])
     is_open = responses["score_max"] - responses["score_min"] > 1e-12
-    row: Row = {"n_scored": int(responses["score"].notna().sum()), "n": 0, "n_clusters": 0}
-    row |= {
-        "n_unscored": int(is_open.sum()),
-        **average_responses("score", responses["score"], intervals),
+    base_is_open = both["score_max_base"] - both["score_min_base"] > 1e-12
+    row: Row = {
+        "n_scored": int(responses["score"].notna().sum()),
+        "n": len(both),
+        "n_clusters": both["cluster"].nunique(),
+        "n_unscored": int(is_open.sum() + (base_is_open & ~is_open[both.index]).sum()),
     }
+    row |= average_responses("score", responses["score"], intervals)
     row |= {key: mean_of_defined(responses[key]) for key in ("score_min", "score_max")}
-    row |= dict.fromkeys(f"change{end}" for end in ("", "_low", "_high", "_min", "_max"))
-    both = responses[responses["score"].notna() & responses["base_score"].notna()]
-    if not is_base and len(both):
-        change = mean((both["score"] - both["base_score"]).to_numpy(dtype=float))
-        cluster = pd.factorize(both["cluster"], sort=True)[0]
-        base_is_open = both["base_score_max"] - both["base_score_min"] > 1e-12
-        row["n_unscored"] += int((base_is_open & ~is_open[both.index]).sum())
-        row |= {"n": len(both), "n_clusters": len(set(cluster)), "change": change.point}
-        row["change_min"] = min(
-            change.point, float((both["score_min"] - both["base_score_max"]).mean())
-        )
-        row["change_max"] = max(
-            change.point, float((both["score_max"] - both["base_score_min"]).mean())
-        )
-        if intervals is not None:
-            row |= name_ends("change", interval(change, cluster, confidence=intervals.confidence))
-    why = "no response is scored by both a variant and the base" if row["change"] is None else ""
-    return explain_row(
-        row, ("score", "change"), [why], "its responses are fewer than two, or all alike"
-    )
+    change = mean((both["score"] - both["score_base"]).to_numpy(dtype=float))
+    least = mean_of_defined(both["score_min"] - both["score_max_base"])
+    most = mean_of_defined(both["score_max"] - both["score_min_base"])
+    row["change"] = none_if_undefined(change.point)
+    row["change_min"] = None if least is None else min(change.point, least)
+    row["change_max"] = None if most is None else max(change.point, most)
+    if intervals is not None:
+        cluster = both["cluster"].to_numpy(dtype=np.int64)
+        row |= name_ends("change", interval(change, cluster, confidence=intervals.confidence))
+    why = "" if len(both) else "no response is scored by both a variant and the base"
+    return explain_row(row, ("score", "change"), [why], TOO_FEW_RESPONSES)
 
 
 def _list_changes(run: AuditedRun) -> Iterator[Row]:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from factaudit.arrays.response_means import DEFAULT_GAMMA
-from factaudit.arrays.support_matrix import NARROW_MARGIN
 from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.candidates import MAX_CANDIDATES
 from factaudit.engines.decompose import MAX_FACTS, DecompositionPrompt
@@ -147,14 +146,12 @@ class DFactScoreSettings(ScoreSettings):
     (`factaudit.engines.grouping.GROUPERS`). max_candidates: how many pages of a name are put to the
     verifiers, at a call a fact each, where the biography brings no candidates. rule: how groups are
     linked to entities (`factaudit.arrays.support_matrix.LINKING_RULES`); the other rules stand
-    beside it. narrow: a link whose margin is at most this is counted. annotations: people's
-    annotations to compare with.
+    beside it. annotations: people's annotations to compare with.
     """
 
     grouper: Literal["llm", "given", "one-group"] = "llm"
     max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
     rule: Literal["argmax", "hungarian"] = "argmax"
-    narrow: float = Field(default=NARROW_MARGIN, ge=0, le=1)
     annotations: str | None = None
     PATHS: ClassVar[tuple[str, ...]] = (*ScoreSettings.PATHS, "annotations")
 

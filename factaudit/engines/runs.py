@@ -182,7 +182,7 @@ class _ScoreExperiment(RunSettings):
         else:
             audit = "dfactscore"
             figures = {"FActScore": "init_factscore", "D-FActScore": "init_dfactscore"}
-            scored = score_biographies(judged, block.rule, block.gamma, block.narrow)
+            scored = score_biographies(judged, block.rule, block.gamma)
             write_jsonl(out / "responses.jsonl", [one.row for one in scored])
             own = [one for one in scored if one.row["evaluator"] == first]
             if section := make_merged_section(own):
@@ -252,11 +252,11 @@ def _list_own_audits(block: ScoreSettings) -> dict[str, Row]:
     gamma = {"gamma": block.gamma}
     shown = {"demonstrations": block.demos} if block.demos else {}
     if isinstance(block, DFactScoreSettings):
-        link, figures = {"link": block.rule}, {**gamma, "narrow": block.narrow}
+        link = {"link": block.rule}
         return {
-            "dfactscore": link | figures,
+            "dfactscore": link | gamma,
             "dfactscore_gap": link,
-            "dfactscore_linking": figures,
+            "dfactscore_linking": gamma,
             "dfactscore_elsewhere": link,
             "decomposition": shown,
         }

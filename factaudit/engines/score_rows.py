@@ -12,7 +12,7 @@ from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import score_biography
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
-from factaudit.arrays.support_matrix import GroupLinks, SupportMatrix
+from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import (
     PERCENT_COLUMN,
@@ -34,14 +34,8 @@ def list_factscore_rows(judged: Judgements, gamma: float) -> list[Row]:
     rows: list[Row] = []
     for at, name in enumerate(judged.evaluators):
         scores = score_response_facts(facts, judged, at, gamma)
-        table = facts.responses[[*_RESPONSE, "abstained"]].assign(
-            evaluator=name,
-            n_facts=scores.n_facts,
-            n_supported=scores.n_supported,
-            n_unscored=scores.n_unscored,
-            **scores.figures,
-        )
-        rows += list_plain_rows(table)
+        table = facts.responses[[*_RESPONSE, "abstained"]].assign(evaluator=name)
+        rows += list_plain_rows(table.join(scores))
     return rows
 
 
@@ -50,20 +44,19 @@ class ScoredBiography(NamedTuple):
 
     row: Row
     matrix: SupportMatrix
-    links: GroupLinks
+    #: The column of the person whom each fact is told of, -1 for nobody.
+    told_of: np.ndarray
 
 
-def score_biographies(
-    judged: Judgements, link: str, gamma: float, narrow: float
-) -> list[ScoredBiography]:
+def score_biographies(judged: Judgements, link: str, gamma: float) -> list[ScoredBiography]:
     """Each response by each verifier."""
     found = []
     for at, name in enumerate(judged.evaluators):
         for one in collect_biographies(judged, at):
-            figures, links = score_biography(one, link, gamma=gamma, narrow=narrow)
-            del figures["categories"], figures["false_cells"]
-            names = {key: one.key[key] for key in _RESPONSE}
-            found.append(ScoredBiography({**names, "evaluator": name, **figures}, one, links))
+            figures = score_biography(one, link, gamma=gamma)
+            del figures["false_cells"]
+            names = {key: one.key[key] for key in _RESPONSE} | {"evaluator": name}
+            found.append(ScoredBiography(names | figures, one, one.person_of_facts(link)))
     return found
 
 
@@ -90,10 +83,9 @@ def make_merged_section(scored: Sequence[ScoredBiography]) -> Row | None:
     return {"title": "Merged paragraphs", "text": text, "merged": shown}
 
 
-def _colour_paragraph(row: Row, matrix: SupportMatrix, links: GroupLinks) -> Row:
+def _colour_paragraph(row: Row, matrix: SupportMatrix, told_of: np.ndarray) -> Row:
     """Whom each fact of a paragraph is true of: of several people the one it was linked to, where
     that is one of them."""
-    told_of = matrix.person_of_facts(links)
     is_linked = matrix.supported_by(told_of) == 1
     person = np.where(is_linked, told_of, matrix.attribute_facts()).tolist()
     elsewhere = ((matrix.supported_by_any() == 1) & ~is_linked & (matrix.group >= 0)).tolist()

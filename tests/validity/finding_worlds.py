@@ -390,8 +390,16 @@ def draw_biography_rows(world: World, random: np.random.Generator) -> list[Row]:
             owner[:3] = int(random.random() < world.size)
             cells[np.arange(10), owner] = random.random(10) < 0.95
             hits = int((random.random(10) < errs).sum())
-            one = SupportMatrix.of(cells, [0] * 10, false_cells={"decoys": (10, hits)})
-            responses.append(score_biography(one, gamma=0)[0])
+            one = SupportMatrix(
+                people=tuple("ABCD"),
+                prediction=cells,
+                score=cells.astype(float),
+                unsure=np.zeros_like(cells, dtype=bool),
+                group=np.zeros(10, dtype=int),
+                own=np.ones(10, dtype=bool),
+                false_cells=(10, hits),
+            )
+            responses.append(score_biography(one, gamma=0))
         key: Row = {"dataset": "d", "evaluator": "e", "system": f"s{system:02}"}
         noise = estimate_merged_beyond_noise(responses, intervals)
         rows.append(key | summarise_biography_scores(responses, intervals) | noise)

@@ -282,7 +282,7 @@ def _draw_intervals(chart: _Chart, plot: PlotSpec, by: Sequence[str]) -> None:
                 continue
             y += (number - (n_marked - 1) / 2) * 0.76 / n_marked
             if len(set(y)) == len(y):  # rows that share a position are drawn without intervals
-                bounded = [_has_bounds(row, key, chart.columns[key]) for row in mine]
+                bounded = [_has_bounds(row, key) for row in mine]
                 ends = [chart.read(mine, key, end)[bounded] for end in ("_min", "_max")]
                 ax.hlines(y[bounded], *ends, color=look.colour, lw=3.0, alpha=0.25, zorder=2)
                 ax.errorbar(
@@ -335,16 +335,11 @@ def _set_limits(ax: Axes, chart: _Chart, plot: PlotSpec, key: str) -> None:
         ax.set_xlim(-0.025 * high, high)
 
 
-def _has_bounds(row: Row, key: str, column: Column) -> bool:
+def _has_bounds(row: Row, key: str) -> bool:
     """Whether a row's figure has a bar: only if the missing predictions could change it."""
     low, high = row.get(f"{key}_min"), row.get(f"{key}_max")
-    if low is None or high is None:
-        return False
-    if row.get("n_unscored"):
-        return bool(low < high)
-    return isinstance(column.bounds, str) and bool(
-        high - low > 1e-9
-    )  # a rounding error of a sum is no bound
+    # A rounding error of a sum is no bound.
+    return low is not None and high is not None and high - low > 1e-9
 
 
 def _draw_across(ax: Axes, x: np.ndarray, y: np.ndarray, **look: Any) -> None:
