@@ -201,8 +201,8 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
         knowledge, failing(lambda p: find_facts_to_group(p) is not None), bios(MERGED)
     )
     assert (row["factscore"], row["dfactscore"]) == (1.0, None)
-    # One group for all the facts is the worst that the grouping might have said.
-    assert (row["dfactscore_min"], row["dfactscore_max"]) == (pytest.approx(2 / 3), 1.0)
+    # Without groups, nothing is known of it.
+    assert (row["dfactscore_min"], row["dfactscore_max"]) == (0.0, 1.0)
     assert grouping.notes == [
         "not grouped: the facts of 1 responses, as the model's replies could not be read"
     ]

@@ -129,7 +129,7 @@ def _read_biography(rows: pd.DataFrame) -> SupportMatrix:
         group=group,
         own=(facts["invented"] != 1).to_numpy(dtype=bool),
         # The title that most facts of the group name, of several the first in the alphabet.
-        given=given.groupby("group")["title"].agg(lambda titles: titles.mode()[0]).to_dict(),
+        given=dict(given.groupby("group")["title"].agg(lambda titles: titles.mode()[0])),
         about=people.get_indexer(facts["about"]) if facts["about"].notna().any() else None,
         was_asked=bool(((prediction != MISSING) | ((status >= 0) & (status != _SKIPPED))).any()),
         mean_biographies=float(numbers.iloc[0]) if len(numbers) else None,

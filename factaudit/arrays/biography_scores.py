@@ -91,6 +91,8 @@ def score_biography(
     row: Row = {
         "topic": response.key.get("topic"),
         "n_facts": n,
+        "n_supported": int((by_any[own] == 1).sum()),
+        "n_supported_linked": int((linked[grouped] == 1).sum()),
         "n_unscored": int((by_any[own] == MISSING).sum()),
         "n_unscored_linked": int((linked[grouped] == MISSING).sum()) if n_grouped else n,
         "n_ungrouped": n_ungrouped if n_grouped else 0,
@@ -121,11 +123,11 @@ def score_biography(
         }
         points: Row = dict.fromkeys(ends) | {"gap": None, "n_entities": len(response.list_owners())}
         if response.was_asked:
-            points["init_factscore"] = float((by_any[own] == 1).mean())
+            points["init_factscore"] = row["n_supported"] / n
         if n_grouped:
             points["n_elsewhere"] = int(((by_any == 1) & (linked == 0) & own & grouped).sum())
         if n_grouped and response.was_asked:
-            points["init_dfactscore"] = float((linked[grouped] == 1).mean())
+            points["init_dfactscore"] = row["n_supported_linked"] / n_grouped
             points["gap"] = points["init_factscore"] - points["init_dfactscore"]
         # The two scores are of the same facts where all have a group and are the response's own.
         ends["gap"] = elsewhere[0] / n, elsewhere[1] / n
