@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import fisher_exact, pearsonr
-from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
@@ -36,7 +36,7 @@ from factaudit.stats.mover import (
     mover_weighted_sum,
 )
 from factaudit.stats.rank_correlation import fisher_z_interval
-from factaudit.stats.roc import curve_statistics
+from factaudit.stats.roc import auc_statistic
 
 FILES = sorted(path.stem for path in Path(factaudit.stats.__file__).parent.glob("[!_]*.py"))
 
@@ -104,16 +104,13 @@ def test_the_least_share_is_between_its_ends():
     assert (only_low, only_high) == (pytest.approx(alone[0][0, 0]), pytest.approx(alone[1][0, 0]))
 
 
-def test_curves_are_scikit_learns():
+def test_auc_is_scikit_learns():
     random = np.random.default_rng(2)
     label = random.integers(0, 2, 240)
     score = np.round(random.normal(label * 0.8, 1), 1)
-    found = curve_statistics(label, score)
-    assert found["auc"].point == pytest.approx(roc_auc_score(label, score), abs=1e-12)
-    assert found["average_precision"].point == pytest.approx(
-        average_precision_score(1 - label, -score), abs=1e-12
-    )
-    assert np.isnan(curve_statistics(np.ones(4, dtype=int), np.arange(4.0))["auc"].point)
+    expected = roc_auc_score(label, score)
+    assert auc_statistic(label, score).point == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(auc_statistic(np.ones(4, dtype=int), np.arange(4.0)).point)
 
 
 GRADES = np.random.default_rng(3).integers(1, 6, 30).astype(float)
@@ -121,8 +118,7 @@ OTHERS = np.clip(GRADES + np.random.default_rng(4).integers(-1, 3, 30), 1, 5)
 PAIRS = {
     "mean": lambda a, b: mean(a - b),
     "slope": slope,
-    "auc": lambda a, b: curve_statistics((a > 2).astype(int), b)["auc"],
-    "average precision": lambda a, b: curve_statistics((a > 2).astype(int), b)["average_precision"],
+    "auc": lambda a, b: auc_statistic((a > 2).astype(int), b),
     "κ": weighted_kappa,
     "r": pearson,
     "ρ": spearman,

@@ -103,7 +103,7 @@ def _list_columns(path: str, required: Sequence[str]) -> list[str]:
     problems.add_missing_columns(table, required)
     problems.add_if_empty(table)
     problems.raise_if_any()
-    return list(table)
+    return file.schema_arrow.names
 
 
 def _load_claims(connection: Any, paths: Sequence[str]) -> pd.DataFrame:
@@ -114,8 +114,9 @@ def _load_claims(connection: Any, paths: Sequence[str]) -> pd.DataFrame:
     for path in paths:
         for block in _read_blocks(connection, _NUMBERED_ROWS, path):
             if "claim" not in block:
-                is_claim = block["abstained"].isna() if "abstained" in block else True
-                block["claim"] = np.where(is_claim, "-", None)
+                block["claim"] = pd.Series("-", index=block.index)
+                if "abstained" in block:
+                    block["claim"] = block["claim"].where(block["abstained"].isna(), None)
             validated = validate_claims(block, path)
             if VARIANT_COLUMNS[0] in validated and validated[VARIANT_COLUMNS[0]].notna().any():
                 message = "expected nothing: variants are audited in memory alone"

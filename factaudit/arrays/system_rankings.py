@@ -154,15 +154,17 @@ class RankingCase:
         return replace(self, members=members, cells=self.cells[used], stated=self.stated[used])
 
     @cached_property
-    def errors(self) -> list[SystemErrors]:
+    def errors(self) -> tuple[SystemErrors, SystemErrors]:
         """By the labels, and as predicted."""
-        return self.count_by_cluster(_count_errors, stated=False)
+        labelled, predicted = self.count_by_cluster(_count_errors, stated=False)
+        return labelled, predicted
 
-    def errors_for(self, test: PairTest) -> list[SystemErrors]:
+    def errors_for(self, test: PairTest) -> tuple[SystemErrors, SystemErrors]:
         """`errors`, with clusters where the test knows them."""
-        if test.test == "clustered":
-            return self.errors
-        return [replace(side, proportions=None) for side in self.errors]
+        labelled, predicted = self.errors
+        if test.test == "z":
+            return replace(labelled, proportions=None), replace(predicted, proportions=None)
+        return labelled, predicted
 
     def count_by_cluster(self, count: CellCounter, *, stated: bool) -> list[SystemErrors]:
         """What ``count`` makes of the cells, in all and in each cluster."""

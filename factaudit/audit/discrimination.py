@@ -21,7 +21,7 @@ from factaudit.audit.core.result_rows import (
 from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.roc import curve_interval, curve_statistics
+from factaudit.stats.roc import auc_interval, auc_statistic
 
 #: The figures that have a mean over data sets.
 AVERAGED_FIGURES = ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc", "bacc")
@@ -112,15 +112,15 @@ def _measure_auc(
     could be, or the best.
     """
     label, ends = judgements.label.astype(np.int64), (np.nan, np.nan)
-    curve = curve_statistics(label[rows], score[rows])["auc"]
+    curve = auc_statistic(label[rows], score[rows])
     if confidence is not None:
-        ends = curve_interval(curve, label[rows], judgements.cluster_codes[rows], confidence)
+        ends = auc_interval(curve, label[rows], judgements.cluster_codes[rows], confidence)
     bounds = [curve.point, curve.point]
     if len(lacking):
         known, best = np.setdiff1d(rows, lacking), np.where(label[lacking] == 1, np.inf, -np.inf)
         every = label[np.append(known, lacking)]
         for at, extreme in enumerate((-best, best)):
-            found = curve_statistics(every, np.append(score[known], extreme))["auc"].point
+            found = auc_statistic(every, np.append(score[known], extreme)).point
             bounds[at] = (np.fmin, np.fmax)[at](found, curve.point)
     return [curve.point, *bounds, *ends]
 

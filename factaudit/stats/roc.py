@@ -1,5 +1,4 @@
-"""AUC and average precision of scores in clustered data, with intervals on the scale of log
-odds."""
+"""AUC of scores in clustered data, with an interval on the scale of log odds."""
 
 from __future__ import annotations
 
@@ -9,46 +8,31 @@ from factaudit.stats.clustered_proportions import wilson_interval
 from factaudit.stats.influence import Statistic, interval
 
 
-def curve_statistics(label: np.ndarray, score: np.ndarray) -> dict[str, Statistic]:
-    """``auc`` and ``average_precision`` of n units, from one sort; undefined where a class is
-    missing.
+def auc_statistic(label: np.ndarray, score: np.ndarray) -> Statistic:
+    """AUC of n units: how probably a unit of label 1 scores above one of label 0, a tie counting
+    half (DeLong, DeLong & Clarke-Pearson 1988; Obuchowski 1997 for clusters).
 
-    label: int (n,), 1 or 0; score: float (n,). AUC: how probably a unit of label 1 scores above one
-    of label 0, a tie counting half (DeLong, DeLong & Clarke-Pearson 1988; Obuchowski 1997 for
-    clusters). Average precision: of finding the units of label 0, the least score first, ties at
-    once, as scikit-learn's `average_precision_score`.
+    label: int (n,), 1 or 0; score: float (n,). Undefined where a class is missing.
 
-    >>> found = curve_statistics(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8]))
-    >>> found["auc"].point, round(found["average_precision"].point, 3)
-    (0.75, 0.833)
+    >>> auc_statistic(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8])).point
+    0.75
     """
     values, place = np.unique(score, return_inverse=True)
     counts = np.bincount(label * len(values) + place, minlength=2 * len(values)).reshape(2, -1)
     n = counts.sum(1)
     if not n.all():
-        return dict.fromkeys(("auc", "average_precision"), Statistic.undefined(len(label)))
-    errors, others = up_to = np.cumsum(counts, axis=1)
-    below = up_to - counts / 2
+        return Statistic.undefined(len(label))
+    below = np.cumsum(counts, axis=1) - counts / 2
     # The share of the other class that a unit is on the right side of.
     right = np.stack([1 - below[1] / n[1], below[0] / n[0]])
     auc = float(counts[1] @ right[1] / n[1])
-    precision = errors / (errors + others)
-    average = float(counts[0] @ precision / n[0])
-    # A unit changes the precision at every error that is found with it or after it.
-    change = counts[0] / (errors + others) ** 2
-    of_error, of_other = (np.cumsum((change * part)[::-1])[::-1] for part in (others, errors))
-    moved = np.stack([precision - average + of_error, -of_other]) / n[0]
-    return {
-        "auc": Statistic(auc, (right[label, place] - auc) / n[label]),
-        "average_precision": Statistic(average, moved[label, place]),
-    }
+    return Statistic(auc, (right[label, place] - auc) / n[label])
 
 
-def curve_interval(
+def auc_interval(
     statistic: Statistic, label: np.ndarray, cluster: np.ndarray, confidence: float
 ) -> tuple[float, float]:
-    """The interval of one of `curve_statistics`; Wilson's, of the rarer class, where nothing varied
-    (an AUC of 1).
+    """The interval of an AUC; Wilson's, of the rarer class, where nothing varied (an AUC of 1).
 
     (NaN, NaN) where a class is in fewer than two clusters.
     """
