@@ -136,8 +136,8 @@ class _Batches:
                 part.append(text)
                 size += len(text)
             else:
-                is_reply = isinstance(state, ChatReply)
-                line.reply = state if is_reply else self._client.make_over_limit_reply()
+                over = self._client.make_over_limit_reply()
+                line.reply = state if isinstance(state, ChatReply) else over
         if part:
             self._upload(digest, part)
 

@@ -252,8 +252,9 @@ class Server:
             answer = error.response
             return HTTPAnswer(answer.status_code, answer.headers, answer.text)
         # The SDK takes all that aiohttp says of connections for one kind.
-        is_wrapped = isinstance(error, openai.APIConnectionError) and error.__cause__ is not None
-        shown = error.__cause__ if is_wrapped else error
+        shown: BaseException = error
+        if isinstance(error, openai.APIConnectionError) and error.__cause__ is not None:
+            shown = error.__cause__
         reason = f"{type(shown).__name__}: {self.redact(format_error_first_line(shown))[:300]}"
         is_unusable = isinstance(error, _USELESS) or (
             isinstance(error, openai.OpenAIError) and not isinstance(error, openai.APIError)
