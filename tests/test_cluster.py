@@ -26,7 +26,7 @@ from factaudit.evaluators import ray_cluster
 from factaudit.evaluators.base import FromFunction
 from factaudit.evaluators.judging import (
     NamedEvaluator,
-    iterate_table_claims,
+    list_table_claims,
     make_named_evaluator,
     walk_evaluator_members,
 )
@@ -253,13 +253,13 @@ def test_a_language_model_is_asked_from_here() -> None:
         make_named_evaluator("chunked:evaluator=llm:model=m,cache=none").evaluator,
     ]
     assert [
-        ray_cluster.has_language_model(part for part, _ in walk_evaluator_members(one))
+        ray_cluster.asks_language_model(part for part, _ in walk_evaluator_members(one))
         for one in judges
     ] == [
         True,
         True,
     ]
-    assert not ray_cluster.has_language_model(
+    assert not ray_cluster.asks_language_model(
         part
         for part, _ in walk_evaluator_members(
             make_named_evaluator("chunked:evaluator=rouge2").evaluator
@@ -277,6 +277,6 @@ def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_node_whose_evaluator_is_another_is_refused() -> None:
     worker = ray_cluster.RayWorker(FromFunction(len), signature="another|version:2")
-    verdicts, failure = worker.judge(list(iterate_table_claims(CLAIMS)))
+    verdicts, failure = worker.judge(list_table_claims(CLAIMS))
     assert verdicts == []
     assert "not as another|version:2" in str(failure)

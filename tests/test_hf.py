@@ -21,7 +21,7 @@ from factaudit import Claim, Verdict
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.alignscore import AlignScoreEvaluator
 from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_chunks
-from factaudit.evaluators.nli import NLIEvaluator, find_nli_entailment_label
+from factaudit.evaluators.nli import NLIEvaluator
 from factaudit.evaluators.nonparametric import NonparametricEvaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.evaluators.transformers_models import TransformersModel
@@ -264,25 +264,12 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
     assert np.std([verdict.score for verdict in found.values()]) > 0.01
 
 
-@pytest.mark.parametrize(
-    ("labels", "wanted", "expected"),
-    [
-        (NLI_LABELS, "entailment", 2),
-        ({0: "not_entailment", 1: "Entailment "}, "entailment", 1),
-        ({0: "REFUTES", 1: "SUPPORTS"}, "supports", 1),
-        ({0: "LABEL_0", 1: "LABEL_1"}, "entailment", None),
-        ({0: "not_entailment", 1: "other"}, "entailment", None),
-    ],
-)
-def test_the_entailment_label_is_found_by_its_whole_name(labels, wanted, expected):
-    if expected is not None:
-        assert find_nli_entailment_label(labels, wanted, "m") == expected
-        return
-    with pytest.raises(
-        FactauditError, match=r"no label 'entailment': choose one with label=NAME \(has: "
-    ) as error:
-        find_nli_entailment_label(labels, wanted, "m")
-    assert all(name in str(error.value) for name in labels.values())
+@pytest.mark.hf
+def test_the_entailment_label_is_found_by_its_whole_name(folders):
+    for kind, label, index in (("bert-nli", "entailment", 2), ("roberta-nli", "Entailment ", 1)):
+        assert NLIEvaluator(str(folders[kind]), label=label)._label_index == index
+    with pytest.raises(FactauditError, match=r"no label 'supports': choose one with label=NAME"):
+        _ = NLIEvaluator(str(folders["roberta-nli"]), label="supports")._label_index
 
 
 # Both
@@ -352,9 +339,11 @@ def test_what_is_no_model_is_refused(tmp_path, folders, make):
     assert "no such folder" in refusal(tmp_path / "nowhere")
     assert "no model at" in refusal(tmp_path)
     assert "quantum" in refusal(folders["roberta-nli"], device="quantum")
-    assert "expected a sequence classifier" in refusal(tiny_models.masked_lm(tmp_path / "masked"))
+    assert "expected one whose name ends in ForSequence" in refusal(
+        tiny_models.masked_lm(tmp_path / "masked")
+    )
     wrong = folders["bert-nli"] if make is MiniCheckEvaluator else folders["roberta"]
-    assert re.search("expected 2 classes, found 3|has: LABEL_0, LABEL_1", refusal(wrong))
+    assert re.search("expected 2 classes, found 3|has: label_0, label_1", refusal(wrong))
     labels = {0: "not_entailment", 1: "entailment"}
     headless = tiny_models.roberta_classifier(tmp_path / "headless", labels)
     weights = load_file(headless / "model.safetensors")

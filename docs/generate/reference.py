@@ -17,7 +17,7 @@ from factaudit.cli.app import cli
 from factaudit.cli.export import RUN_EXPORT_FORMS
 from factaudit.cli.output import JSON_FLAG
 from factaudit.datasets import FORMATS
-from factaudit.evaluators.registry import list_builtin_evaluators
+from factaudit.evaluators.registry import list_evaluators
 from factaudit.export import EXPORT_FORMS
 from factaudit.files import write_text
 
@@ -62,7 +62,6 @@ _ENVIRONMENT_VARIABLES = {
     "GITHUB_REPOSITORY": "See `GITHUB_SERVER_URL`; GitHub Actions sets all three.",
     "GITHUB_RUN_ID": "See `GITHUB_SERVER_URL`; GitHub Actions sets all three.",
     "RAY_ADDRESS": "The cluster of `--on ray`, where no address is given.",
-    "RAY_USAGE_STATS_ENABLED": "Ray's usage statistics: 0 unless you set it.",
     "OMP_WAIT_POLICY": "How threads of the local model's server wait: `passive` unless you set it.",
 }
 _LIBRARY_VARIABLES = (
@@ -84,7 +83,7 @@ def render_command_reference_page() -> str:
         "| name | what it does | needs | example |\n|---|---|---|---|",
         *(
             _render_markdown_row(f"`{e.name}`", e.summary, e.needs, f"`{e.example or e.name}`")
-            for e in list_builtin_evaluators()
+            for e in list_evaluators().values()
         ),
         "\n## Formats that are converted\n",
         *(_render_reference_of_format(name) for name in FORMATS),

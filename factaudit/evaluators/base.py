@@ -11,10 +11,14 @@ import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from numbers import Real
+from typing import Annotated, Any, Protocol, TypeVar, runtime_checkable
+
+from pydantic import Field
 
 from factaudit.errors import UsageError
 from factaudit.signature import hash_texts, make_signature
+from factaudit.tables import STATUSES
 
 #: Of what our implementation could not be compared with.
 WEIGHTS_NOT_RUN = "The published weights could not be run here"
@@ -43,9 +47,9 @@ class Verdict:
     """
 
     claim_id: str
-    score: float | None = None
-    prediction: int | None = None
-    status: str = "ok"
+    score: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
+    prediction: Annotated[int | None, Field(ge=0, le=1)] = None
+    status: Annotated[str, Field(pattern=f"^({'|'.join(STATUSES)})$")] = "ok"
     raw: str | None = None
     chunk_scores: Sequence[float | None] | None = None
 
@@ -105,21 +109,18 @@ def evaluator(
     it is computed and changes with that.
     """
 
-    def sign(self: Evaluator) -> str:
-        return make_signature(name, _list_options(self) | dict(method or {}))
+    def sign(self: Any) -> str:
+        options = {one.name: getattr(self, one.name) for one in fields(self)}
+        return make_signature(name, {**options, **(method or {})})
 
     def register(item: _Item) -> _Item:
         summary = (inspect.getdoc(item) or "").split("\n")[0].removesuffix(".")
         item.entry = EvaluatorEntry(name, f"{item.__module__}:{item.__qualname__}", summary, **more)  # type: ignore
         if isinstance(item, type) and not hasattr(item, "signature"):
-            item.signature = property(sign)  # type: ignore
+            item.signature = property(sign)  # type: ignore[attr-defined]
         return item
 
     return register
-
-
-def _list_options(self: Any) -> dict[str, Any]:
-    return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -164,25 +165,21 @@ class FromFunction:
         """One verdict per claim, in order."""
         for claim in claims:
             said = self.function(claim.claim, claim.doc)
-            if isinstance(said, Verdict):
-                yield said
-            elif said is None:
+            if said is None:
                 yield Verdict(claim.claim_id, status="skipped", raw="the function returned None")
+            elif isinstance(said, Verdict):
+                yield said
+            elif isinstance(said, Real):  # a boolean is one, too
+                yield Verdict(claim.claim_id, score=float(said))
             else:
-                yield Verdict(claim.claim_id, score=self._parse_score(said, claim))
-
-    def _parse_score(self, value: Any, claim: Claim) -> float:
-        try:
-            return float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise UsageError(
-                f"evaluator {self.verdict_name!r}, claim {claim.claim_id!r}: expected a score from"
-                f" 0 to 1, True, False, None or a Verdict, found {reprlib.repr(value)}"
-            ) from None
+                raise UsageError(
+                    f"evaluator {self.verdict_name!r}, claim {claim.claim_id!r}: expected a score"
+                    " from 0 to 1, True, False, None or a Verdict, found"
+                    f" {reprlib.repr(said)}"
+                )
 
 
-# Parts of claims: sentences, or claims beside chunks of their documents
-# ----------------------------------------------
+# Parts of claims: sentences, or claims beside chunks of their documents ----------------------
 
 #: By claim id: how many parts a claim has whose verdicts have not all come.
 PartCounts = dict[str, int]

@@ -3,21 +3,21 @@ nothing is judged twice.
 
 Every verdict goes to a *journal* (one JSON line each, flushed) as it comes. A run that was killed
 and is started again reads the journal first; it repeats at most the claims that were in flight.
+What language models reply is kept in their cache instead (`factaudit.llm.store`).
 """
 
 from __future__ import annotations
 
-import math
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from numbers import Real
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 import pandas as pd
+from pydantic import Field, TypeAdapter, ValidationError
 
 from factaudit.datasets.python_input import (
     ClaimColumnNames,
@@ -27,14 +27,15 @@ from factaudit.datasets.python_input import (
 )
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
-from factaudit.evaluators.ray_cluster import check_ray_address, has_language_model, judge_on_ray
+from factaudit.evaluators.ray_cluster import asks_language_model, check_ray_address, judge_on_ray
 from factaudit.evaluators.registry import is_user_evaluator, make_evaluator, wrap_as_evaluator
 from factaudit.files import JsonLinesJournal, hold_folder_lock
 from factaudit.llm.cost import estimate_llm_judging_cost
+from factaudit.llm.settings import make_from_options
 from factaudit.settings.python_errors import raise_python_errors
 from factaudit.settings.spec_string import parse_spec_string
 from factaudit.signature import hash_texts
-from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdict_tables, validate_verdicts
+from factaudit.tables import DEFAULT_THRESHOLD, merge_verdict_tables, validate_verdicts
 from factaudit.tables.schema import RESERVED_NAMES
 from factaudit.text.display_text import escape_control_characters
 from factaudit.text.progress_lines import progress_bar
@@ -72,6 +73,18 @@ class NamedEvaluator:
         )
 
 
+@dataclass
+class _CommonOptions:
+    """The options that belong to every evaluator."""
+
+    #: In a YAML a name may look like a number.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"coerce_numbers_to_str": True}
+
+    name: str | None = None
+    threshold: Annotated[float, Field(ge=0, le=1)] = DEFAULT_THRESHOLD
+    repeats: Annotated[int, Field(ge=1)] | None = None
+
+
 def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
     """Make an evaluator from ``"NAME[:key=value,...]"`` or, as in a YAML, ``{NAME: {key: value}}``.
 
@@ -83,58 +96,38 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
     """
     kind, options = "", dict[str, Any]()
     if isinstance(spec, str):
-        kind, given = parse_spec_string(spec)
-        options = dict(given)
+        kind, texts = parse_spec_string(spec)
+        options = dict(texts)
     elif isinstance(spec, Mapping):
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
-        ((kind, own),) = spec.items()
-        options = dict(own or {})
-    name, threshold = options.pop("name", None), options.pop("threshold", DEFAULT_THRESHOLD)
-    repeats = options.pop("repeats", repeats)
-    try:
-        cut = float(threshold)
-    except (TypeError, ValueError):
-        cut = math.nan
-    if not 0 <= cut <= 1:
-        raise UsageError(
-            f"evaluator {kind!r}, option threshold: expected a number from 0 to 1, found"
-            f" {threshold!r}"
-        )
+        ((kind, given),) = spec.items()
+        options = dict(given or {})
+    who = f"evaluator {kind!r}"
+    own = [name for name in ("name", "threshold", "repeats") if name in options]
+    common = make_from_options(_CommonOptions, {name: options.pop(name) for name in own}, who)
     evaluator = make_evaluator(kind, options) if kind else wrap_as_evaluator(spec)
+    name, cut = common.name, common.threshold
     if name is None:
-        told = ":".join(
-            filter(None, (kind, ",".join(f"{key}={value}" for key, value in options.items())))
-        )
-        name = getattr(evaluator, "verdict_name", None) or told or type(evaluator).__name__
+        told = ",".join(f"{key}={value}" for key, value in options.items())
+        spec_name = f"{kind}:{told}" if told else kind
+        name = getattr(evaluator, "verdict_name", None) or spec_name or type(evaluator).__name__
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
-    name = str(name)
     if not name.strip() or name in RESERVED_NAMES:
+        raise UsageError(f"{who}, option name: {name!r} is reserved or empty; choose another name")
+    n_prompts = 1 + len(getattr(evaluator, "prompts", ()))
+    n_asked = common.repeats or repeats or n_prompts
+    if n_asked < n_prompts:
         raise UsageError(
-            f"evaluator {kind!r}, option name: {name!r} is reserved or empty; choose another name"
+            f"{who}, option repeats: expected {n_prompts} or more (one for each of its prompts),"
+            f" found {n_asked}"
         )
-    return NamedEvaluator(name, evaluator, cut, _repeat_evaluator(kind or name, evaluator, repeats))
-
-
-def _repeat_evaluator(name: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
-    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has
-    paraphrased prompts."""
-    least = 1 + len(getattr(evaluator, "prompts", ()))
-    try:
-        wanted = least if repeats is None else int(repeats)
-    except (TypeError, ValueError):
-        wanted = 0
-    if wanted < least:
-        raise UsageError(
-            f"evaluator {name!r}, option repeats: expected {least} or more (one for each of its"
-            f" prompts), found {repeats!r}"
-        )
-    again = getattr(evaluator, "again", None)
-    if wanted > 1 and again is None:
+    if n_asked > 1 and not hasattr(evaluator, "again"):
         raise UsageError(
             f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat"
         )
-    return tuple(again(repeat) for repeat in range(1, wanted)) if again else ()
+    again = tuple(evaluator.again(repeat) for repeat in range(1, n_asked))
+    return NamedEvaluator(name, evaluator, cut, again)
 
 
 def check_unique_evaluator_names(
@@ -192,23 +185,20 @@ def judge(
     table = load_python_input_frames(claims, None, mapping, columns).claims
     if table is None:
         raise UsageError("judge: there are no claims in what was given")
-    inputs = _Inputs(table)
-    if not inputs.ids:
+    inputs = list_table_claims(table)
+    if not inputs:
         raise UsageError(
             "there is nothing to judge: every row stands for a response without claims"
         )
+    ids = table["claim_id"][table["abstained"].isna()].tolist()
+    tables = []
     with nullcontext() if journal is None else hold_folder_lock(journal, str(journal)):
-        tables = []
         for one in named:
             for repeat, evaluator in enumerate(one.evaluator_and_repeats):
-                verdicts = _judge_all(
-                    inputs, replace(one, evaluator=evaluator), journal, progress, on
-                )
-                verdicts["repeat"] = pd.Series(
-                    repeat, index=verdicts.index, dtype=verdicts["repeat"].dtype
-                )
-                tables.append(verdicts)
-        return merge_verdict_tables(tables)
+                asked = replace(one, evaluator=evaluator)
+                verdicts = _judge_all(inputs, asked, journal, progress, on)
+                tables.append(_make_table(ids, verdicts, one, repeat))
+    return merge_verdict_tables(tables)
 
 
 def walk_evaluator_members(
@@ -235,19 +225,13 @@ def list_files_named_by_evaluator_options(evaluators: Iterable[NamedEvaluator]) 
                 yield Path(value)
 
 
-def iterate_table_claims(claims_table: pd.DataFrame) -> Iterator[Claim]:
-    """The rows of a claims table as evaluators see them."""
-    inputs = _Inputs(claims_table)
-    return inputs.iterate_claims(inputs.row_order)
-
-
 def estimate_evaluator_costs(
     evaluators: Iterable[NamedEvaluator], claims: pd.DataFrame
 ) -> list[dict[str, Any]]:
     """What judging claims would cost at the most: a row of `estimate_llm_judging_cost` per
     evaluator, repeat and member that asks a language model. Nothing is sent.
     """
-    table_claims = list(iterate_table_claims(claims))
+    table_claims = list_table_claims(claims)
     return [
         {"evaluator": one.name, **estimate_llm_judging_cost(member, list(asked))}
         for one in evaluators
@@ -258,67 +242,59 @@ def estimate_evaluator_costs(
 
 
 def _judge_all(
-    inputs: _Inputs,
+    claims: Sequence[Claim],
     named: NamedEvaluator,
     journal: str | Path | None,
     progress: bool,
     ray_address: str | None,
-) -> pd.DataFrame:
+) -> dict[str, Verdict]:
     """All claims' verdicts by one evaluator, those that the journal has among them."""
+    members = _list_members(named.evaluator)
+    by_id = {claim.claim_id: claim for claim in claims}
     done: dict[str, Verdict] = {}
 
     def take(row: dict[str, Any]) -> None:
         """What still holds for the claims as they are now."""
-        if (key := row.pop("input", None)) is not None and inputs.fingerprints.get(
-            row["claim_id"]
-        ) == key:
-            done[row["claim_id"]] = Verdict(**row)
+        fingerprint, verdict = row.pop("input"), Verdict(**row)
+        claim = by_id.get(verdict.claim_id)
+        if claim is not None and fingerprint == _hash_claim(claim):
+            done[verdict.claim_id] = verdict
 
     log = None
-    if journal is not None:
+    # Replies of language models are kept in their cache.
+    if journal is not None and not asks_language_model(members):
         # The threshold turns scores into predictions afterwards, so it is no part of the journal's
-        # name. What a model says is its server's.
+        # name.
         signature = named.evaluator.signature
-        asked = {getattr(part, "cache_server", "") for part in _list_members(named.evaluator)}
-        servers = sorted(asked - {""})
-        header = {"evaluator": signature, **({"servers": servers} if servers else {})}
-        log = JsonLinesJournal(
-            Path(journal) / f"{hash_texts(signature, *servers)}.jsonl", take, header
-        )
-        done = {
-            claim_id: verdict
-            for claim_id, verdict in done.items()
-            if verdict.status not in RETRIED_STATUSES
-        }
-    todo = [row for row in inputs.row_order if inputs.ids[row] not in done]
-    shown_name, total = escape_control_characters(named.name), len(inputs.ids)
-    with (
-        log or nullcontext(),
-        progress_bar(shown_name, "claim", total, total - len(todo), shown=progress) as bar,
-    ):
-        judged = _iterate_verdicts(named, inputs.iterate_claims(todo), ray_address) if todo else ()
+        path = Path(journal) / f"{hash_texts(signature)}.jsonl"
+        log = JsonLinesJournal(path, take, {"evaluator": signature})
+        done = {key: one for key, one in done.items() if one.status not in RETRIED_STATUSES}
+    todo = [claim for claim in claims if claim.claim_id not in done]
+    bar = progress_bar(
+        escape_control_characters(named.name), "claim", len(claims), len(done), shown=progress
+    )
+    with log or nullcontext(), bar:
+        judged = _iterate_verdicts(named, members, todo, ray_address) if todo else ()
         for verdict in judged:
-            verdict = _check_verdict(verdict, inputs, named)
+            verdict = _check_verdict(verdict, by_id, named.name)
             if log is not None:
-                row = {
-                    key: value
-                    for key in _VERDICT_FIELDS
-                    if (value := getattr(verdict, key)) is not None
-                }
-                log.write_row({"input": inputs.fingerprints[verdict.claim_id], **row})
+                row = {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
+                log.write_row({"input": _hash_claim(by_id[verdict.claim_id]), **row})
             done[verdict.claim_id] = verdict
             bar.update()
-    return _make_table(inputs.ids, done, named)
+    return done
 
 
 def _iterate_verdicts(
-    named: NamedEvaluator, claims: Iterable[Claim], ray_address: str | None
+    named: NamedEvaluator,
+    members: Sequence[Evaluator],
+    claims: Iterable[Claim],
+    ray_address: str | None,
 ) -> Iterator[Any]:
     """What an evaluator says. Where it is not ours, what it raises is its own error and no bug of
     factaudit."""
-    members = _list_members(named.evaluator)
     try:
-        if ray_address is None or has_language_model(members):
+        if ray_address is None or asks_language_model(members):
             yield from named.evaluator.judge(claims)
         else:
             yield from judge_on_ray(ray_address, named.evaluator, members, claims)
@@ -327,122 +303,83 @@ def _iterate_verdicts(
     except Exception as error:
         if not any(map(is_user_evaluator, members)):
             raise
+        said = format_error_first_line(error)
         raise FactauditError(
-            f"evaluator {named.name!r} failed: {type(error).__name__}:"
-            f" {format_error_first_line(error)} (factaudit --debug ... shows where)"
+            f"evaluator {named.name!r} failed: {type(error).__name__}: {said}"
+            " (factaudit --debug ... shows where)"
         ) from error
 
 
-def _check_verdict(verdict: Any, inputs: _Inputs, named: NamedEvaluator) -> Verdict:
+def _check_verdict(verdict: Any, known_claims: Collection[str], name: str) -> Verdict:
     """What an evaluator gave, if it is a verdict. Raises `FactauditError` for an evaluator's
     mistake."""
-    who = f"evaluator {named.name!r}"
-    if not isinstance(verdict, Verdict) or not isinstance(verdict.claim_id, str):
-        raise FactauditError(
-            f"{who}: expected a Verdict with the claim's id, found {reprlib.repr(verdict)}"
-        )
-    score, raw = verdict.score, verdict.raw
-    says_nothing = score is None and verdict.prediction is None
-    wrong = {
-        "claim_id": verdict.claim_id not in inputs.known_ids,
-        "status": verdict.status not in STATUSES or (verdict.status == "ok" and says_nothing),
-        "score": score is not None and not (isinstance(score, Real) and 0 <= float(score) <= 1),
-        "prediction": verdict.prediction not in (0, 1, None),
-        "raw": not isinstance(raw, str | None),
-    }
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            found = reprlib.repr(getattr(verdict, name))
-            raise FactauditError(
-                f"{who}, claim {verdict.claim_id!r}: it gave the {name} {found} (expected"
-                f" {_EXPECTED[name]})"
-            )
-    if raw is not None and not raw.isascii():
+    who = f"evaluator {name!r}"
+    if not isinstance(verdict, Verdict):
+        found = reprlib.repr(verdict)
+        raise FactauditError(f"{who}: expected a Verdict with the claim's id, found {found}")
+    given = {field: getattr(verdict, field) for field in _VERDICT_FIELDS}
+    if isinstance(verdict.raw, str):
         # A model's reply may hold half of a surrogate pair, which no file can.
-        return replace(verdict, raw=raw.encode("utf-8", "replace").decode())
-    return verdict
+        given["raw"] = verdict.raw.encode("utf-8", "replace").decode()
+    try:
+        checked = _VERDICT_ADAPTER.validate_python(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        wrong, expected = first["loc"][0], first["msg"]
+    else:
+        wrong, expected = "claim_id", "expected one that it was asked about"
+        if checked.claim_id in known_claims:
+            wrong, expected = "status", "ok needs a score or a prediction"
+            if checked.status != "ok" or (checked.score, checked.prediction) != (None, None):
+                return checked
+    found = reprlib.repr(getattr(verdict, str(wrong)))
+    raise FactauditError(
+        f"{who}, claim {verdict.claim_id!r}: it gave the {wrong} {found} ({expected})"
+    )
 
 
-#: What the fields of a verdict may be.
-_EXPECTED = {
-    "claim_id": "one that it was asked about",
-    "status": f"{', '.join(STATUSES)}; ok only with a score or a prediction",
-    "score": "0 to 1, or None",
-    "prediction": "1, 0 or None",
-    "raw": "text, or None",
-}
+def list_table_claims(table: pd.DataFrame) -> list[Claim]:
+    """The rows of a claims table as evaluators see them, those of one document together: evaluators
+    and servers then read it once. Rows that stand for a response without claims are left out."""
+    table = table[table["abstained"].isna()]
+    names = ("claim_id", "claim", "doc", "topic", "doc_id")
+    columns = [table[name].astype(object).where(table[name].notna(), None) for name in names]
+    claims = list(map(Claim, *columns))
+    first: dict[str | None, int] = {}
+    for number, claim in enumerate(claims):
+        first.setdefault(claim.doc, number)
+    return sorted(claims, key=lambda claim: first[claim.doc])
 
 
-class _Inputs:
-    """The claims as evaluators see them, made one at a time, and a fingerprint of all that a
-    verdict can depend on.
+def _hash_claim(claim: Claim) -> str:
+    """A fingerprint of all that a verdict can depend on."""
+    return hash_texts(claim.claim, _hash_document(claim.doc), claim.topic, claim.doc_id)
 
-    Rows that stand for a response without claims are left out. ``row_order``: row numbers, the
-    claims of one document
-    together: evaluators and servers then read it once.
-    """
 
-    def __init__(self, table: pd.DataFrame) -> None:
-        table = table[table["abstained"].isna()]
-        self.ids: list[str] = table["claim_id"].tolist()
-        self.known_ids = set(self.ids)
-        self._columns = [_list_texts(table[name]) for name in ("claim", "doc", "topic", "doc_id")]
-        first: dict[str | None, int] = {}
-        documents_in_order = [
-            first.setdefault(doc, row) for row, doc in enumerate(self._columns[1])
-        ]
-        self.row_order = sorted(range(len(self.ids)), key=documents_in_order.__getitem__)
-
-    @cached_property
-    def fingerprints(self) -> dict[str, str]:
-        """By claim id; made where a journal needs them."""
-        # A document is long and shared by many claims: it is hashed once.
-        documents: dict[str, str] = {}
-        found = {}
-        for claim_id, claim, doc, *names in zip(self.ids, *self._columns, strict=True):
-            if doc is not None and doc not in documents:
-                documents[doc] = hash_texts(doc, length=64)
-            found[claim_id] = hash_texts(claim, None if doc is None else documents[doc], *names)
-        return found
-
-    def iterate_claims(self, rows: Iterable[int]) -> Iterator[Claim]:
-        return (Claim(self.ids[row], *(column[row] for column in self._columns)) for row in rows)
+@lru_cache(maxsize=8)  # a document is long, and shared by claims that come one after the other
+def _hash_document(doc: str | None) -> str | None:
+    return None if doc is None else hash_texts(doc, length=64)
 
 
 _VERDICT_FIELDS = tuple(key.name for key in fields(Verdict))
+_VERDICT_ADAPTER = TypeAdapter(Verdict)
 
 
 def _make_table(
-    claim_ids: list[str], verdict_by_claim: Mapping[str, Verdict], named: NamedEvaluator
+    claim_ids: Iterable[str], verdicts: Mapping[str, Verdict], named: NamedEvaluator, repeat: int
 ) -> pd.DataFrame:
-    missing = Verdict("", status="error", raw="the evaluator gave no verdict")
-    verdicts = [verdict_by_claim.get(claim_id, missing) for claim_id in claim_ids]
-    chunk_scores = [
-        None if verdict.chunk_scores is None else list(verdict.chunk_scores) for verdict in verdicts
-    ]
-    table = pd.DataFrame(
-        {
-            "claim_id": claim_ids,
-            "evaluator": named.name,
-            "score": [verdict.score for verdict in verdicts],
-            "prediction": pd.array(
-                [_predict(verdict, named.threshold) for verdict in verdicts], dtype="Int8"
-            ),
-            "status": [verdict.status for verdict in verdicts],
-            "raw": pd.Series([verdict.raw for verdict in verdicts], dtype="object"),
-            "chunk_scores": pd.Series(chunk_scores, dtype="object"),
-        }
-    )
+    """The verdicts as a validated table, in the order of the claims."""
+    rows = []
+    for claim_id in claim_ids:
+        verdict = verdicts.get(claim_id)
+        if verdict is None:
+            verdict = Verdict(claim_id, status="error", raw="the evaluator gave no verdict")
+        row = {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
+        # A threshold that the user gives takes precedence over a prediction that the evaluator made
+        # with its own.
+        is_open = verdict.prediction is None or named.threshold != DEFAULT_THRESHOLD
+        if verdict.status == "ok" and verdict.score is not None and is_open:
+            row["prediction"] = int(verdict.score > named.threshold)
+        rows.append(row)
+    table = pd.DataFrame(rows).assign(evaluator=named.name, repeat=repeat)
     return validate_verdicts(table, source=f"verdicts of {named.name}")
-
-
-def _predict(verdict: Verdict, threshold: float) -> int | None:
-    # A threshold that the user gives goes before a prediction that the evaluator made with its own.
-    own = verdict.prediction is not None and threshold == DEFAULT_THRESHOLD
-    if own or verdict.score is None or verdict.status != "ok":
-        return verdict.prediction
-    return int(verdict.score > threshold)
-
-
-def _list_texts(column: pd.Series) -> list[Any]:
-    return column.astype(object).where(column.notna(), None).tolist()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 from factaudit.errors import FactauditError
 from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, evaluator
@@ -72,7 +71,11 @@ class MiniCheckEvaluator(TransformersEvaluator):
 
     def load(self) -> TransformersModel:
         model = load_transformers_model(
-            self.weights_name, self.revision, self.device, _choose_minicheck_class
+            self.weights_name,
+            self.revision,
+            self.device,
+            "ForSequenceClassification",
+            "ForConditionalGeneration",
         )
         if model.tokenizer.eos_token is None and model.tokenizer.sep_token is None:
             raise FactauditError(
@@ -169,15 +172,3 @@ def split_minicheck_chunks(doc: str, size: int, count_units: Callable[[str], int
         total += length
     texts = (" ".join(group).replace(" \n ", "\n").strip() for group in groups)
     return [text for text in texts if text]
-
-
-def _choose_minicheck_class(config: Any) -> str:
-    built = (config.architectures or [""])[0]
-    if built.endswith("ForSequenceClassification"):
-        return "AutoModelForSequenceClassification"
-    if config.is_encoder_decoder:
-        return "AutoModelForSeq2SeqLM"
-    raise FactauditError(
-        "minicheck: expected a sequence classifier or a sequence-to-sequence model, found"
-        f" {built!r}"
-    )

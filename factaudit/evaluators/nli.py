@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, evaluator
@@ -59,7 +58,9 @@ class NLIEvaluator(TransformersEvaluator):
             raise UsageError("nli: expected model=NAME, a folder or a name on the hub")
 
     def load(self) -> TransformersModel:
-        return load_transformers_model(self.model, self.revision, self.device, _choose_nli_class)
+        return load_transformers_model(
+            self.model, self.revision, self.device, "ForSequenceClassification"
+        )
 
     def encode(self, claim: Claim) -> list[Encoding] | str:
         """The model's inputs for each chunk of the claim's document, or why there are none."""
@@ -101,7 +102,18 @@ class NLIEvaluator(TransformersEvaluator):
 
     @cached_property
     def _label_index(self) -> int:
-        return find_nli_entailment_label(self.loaded.model.config.id2label, self.label, self.model)
+        """The index of the model's label by its whole name: "not_entailment" is no "entailment"."""
+        labels = {
+            str(name).strip().casefold(): index
+            for index, name in self.loaded.model.config.id2label.items()
+        }
+        wanted = self.label.strip().casefold()
+        if wanted not in labels:
+            raise FactauditError(
+                f"the model {self.model!r} has no label {self.label!r}: choose one with label=NAME"
+                f" (has: {', '.join(labels)})"
+            )
+        return int(labels[wanted])
 
     @cached_property
     def _split_document(self) -> Callable[[str, int], list[str]]:
@@ -111,31 +123,3 @@ class NLIEvaluator(TransformersEvaluator):
             return split_document_into_chunks(doc, size, self.loaded.count_tokens)
 
         return split
-
-
-def find_nli_entailment_label(labels: dict[int, str], label_name: str, model_name: str) -> int:
-    """The index of a model's label by its whole name: "not_entailment" is no "entailment".
-
-    >>> labels = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
-    >>> find_nli_entailment_label(labels, "entailment", "a-model")
-    2
-    """
-    found = [
-        index
-        for index, name in labels.items()
-        if str(name).strip().casefold() == label_name.strip().casefold()
-    ]
-    if len(found) != 1:
-        have = ", ".join(str(name) for name in labels.values())
-        raise FactauditError(
-            f"the model {model_name!r} has no label {label_name!r}: choose one with label=NAME"
-            f" (has: {have})"
-        )
-    return int(found[0])
-
-
-def _choose_nli_class(config: Any) -> str:
-    built = (config.architectures or [""])[0]
-    if not built.endswith("ForSequenceClassification"):
-        raise FactauditError(f"nli: expected a sequence classifier, found {built!r}")
-    return "AutoModelForSequenceClassification"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from factaudit.errors import FactauditError, InputError, Problem
+from factaudit.errors import InputError, Problem
 from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, Verdict, evaluator
 from factaudit.evaluators.transformers_models import (
     TransformersEvaluator,
@@ -59,14 +59,7 @@ class NonparametricEvaluator(TransformersEvaluator):
 
     def load(self) -> TransformersModel:
         """See `TransformersEvaluator.load`."""
-        loaded = load_transformers_model(
-            self.model, self.revision, self.device, lambda _: "AutoModelForMaskedLM"
-        )
-        if loaded.tokenizer.mask_token_id is None:
-            raise FactauditError(
-                f"{self.model!r} has no mask token: it is no masked language model"
-            )
-        return loaded
+        return load_transformers_model(self.model, self.revision, self.device, "ForMaskedLM")
 
     @cached_property
     def stopword_ids(self) -> set[int]:

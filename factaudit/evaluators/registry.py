@@ -6,12 +6,9 @@ Of his own the user names a class or function, ``MODULE:NAME``, or gives it as i
 
 from __future__ import annotations
 
-import inspect
-import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
@@ -26,47 +23,40 @@ from factaudit.settings.yaml_paths import YamlPathKind, find_yaml_path_options
 #: "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"
 #: Ours, in the order of the listing.
-_MODULES = (
-    *(
-        "lexical_baselines",
-        "stored_verdicts",
-        "llm_judges",
-        "minicheck",
-        "alignscore",
-        "nli",
-        "nonparametric",
-    ),
-    "chunked_evaluator",
-)
-
-
-@cache
-def list_builtin_evaluators() -> tuple[EvaluatorEntry, ...]:
-    """The evaluators that come with factaudit."""
-    modules = [import_module(f"factaudit.evaluators.{name}") for name in (*_MODULES, "ensemble")]
-    own = [
-        item for module in modules for item in vars(module).values() if _is_defined_in(item, module)
-    ]
-    return tuple(
-        entry for item in own if isinstance(entry := vars(item).get("entry"), EvaluatorEntry)
-    )
-
-
-def _is_defined_in(item: Any, module: Any) -> bool:
-    return isinstance(item, type) and item.__module__ == module.__name__
+_BUILTIN = {
+    "rouge2": "lexical_baselines:Rouge2Evaluator",
+    "unigram": "lexical_baselines:UnigramEvaluator",
+    "tfidf": "lexical_baselines:TfidfEvaluator",
+    "always-yes": "lexical_baselines:AlwaysYesEvaluator",
+    "always-no": "lexical_baselines:AlwaysNoEvaluator",
+    "random": "lexical_baselines:RandomEvaluator",
+    "stored": "stored_verdicts:StoredVerdictsEvaluator",
+    "llm": "llm_judges:LLMJudge",
+    "minicheck": "minicheck:MiniCheckEvaluator",
+    "alignscore": "alignscore:AlignScoreEvaluator",
+    "nli": "nli:NLIEvaluator",
+    "npm": "nonparametric:NonparametricEvaluator",
+    "chunked": "chunked_evaluator:ChunkedEvaluator",
+    "ensemble": "ensemble:EnsembleEvaluator",
+}
 
 
 def list_evaluators() -> dict[str, EvaluatorEntry]:
     """All evaluators by name, in the order of the listing; a third-party one cannot replace one of
     ours."""
-    found = {entry.name: entry for entry in list_builtin_evaluators()}
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
+    found = {
+        name: _import_target(f"factaudit.evaluators.{_BUILTIN[name]}").entry for name in _BUILTIN
+    }
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         package = point.dist.name if point.dist else point.value
-        found.setdefault(
-            point.name,
-            EvaluatorEntry(point.name, point.value, f"from the package {package}", needs=package),
-        )
+        entry = EvaluatorEntry(point.name, point.value, f"from the package {package}", package)
+        found.setdefault(point.name, entry)
     return found
+
+
+def _import_target(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def make_evaluator(evaluator_name: str, options: Mapping[str, Any] | None = None) -> Evaluator:
@@ -101,6 +91,8 @@ def find_evaluator_path_options(evaluator_name: str) -> dict[str, YamlPathKind]:
 
 def _find_evaluator_class(evaluator_name: str) -> Any:
     """What a name stands for: a registered evaluator's class, or what ``MODULE:ATTRIBUTE`` is."""
+    if evaluator_name in _BUILTIN:
+        return _import_target(f"factaudit.evaluators.{_BUILTIN[evaluator_name]}")
     known = list_evaluators()
     module, own, attribute = evaluator_name.partition(":")
     if module in known and own:
@@ -108,27 +100,16 @@ def _find_evaluator_class(evaluator_name: str) -> Any:
     if own:
         return import_object_of_spec_string("evaluator", module, attribute)
     if evaluator_name not in known:
-        files = (
-            f"; or MODULE:CLASS, if {evaluator_name}.py is yours"
-            if re.fullmatch(r"\w+", evaluator_name)
-            else ""
-        )
-        order = (
-            ": evaluator=... takes the rest of the text, so it comes last"
-            if "," in evaluator_name
-            else ""
-        )
+        near = suggest_known_name(evaluator_name, list(known))
         raise UsageError(
-            "unknown evaluator"
-            f" {evaluator_name!r}{suggest_known_name(evaluator_name, list(known))}{order}{files}"
+            f"unknown evaluator {evaluator_name!r}{near}; one of yours is MODULE:NAME, and"
+            " evaluator=... comes last, as it takes the rest of the text"
         )
-    module, _, attribute = known[evaluator_name].target.partition(":")
     try:
-        return getattr(import_module(module), attribute)
+        return _import_target(known[evaluator_name].target)
     except ImportError as error:
-        raise UsageError(
-            f"evaluator {evaluator_name!r} needs {known[evaluator_name].needs}: {error}"
-        ) from error
+        needed = known[evaluator_name].needs
+        raise UsageError(f"evaluator {evaluator_name!r} needs {needed}: {error}") from error
 
 
 def is_user_evaluator(evaluator: Evaluator) -> bool:
@@ -152,23 +133,8 @@ def wrap_as_evaluator(candidate: Any, name: str | None = None) -> Evaluator:
 
         return LLMJudge(**{one.name: getattr(candidate, one.name) for one in fields(candidate)})
     if callable(candidate) and not isinstance(candidate, type):
-        _check_function_arguments(candidate, called)
         return FromFunction(candidate)
     raise UsageError(
         f"{called}expected an evaluator (with a signature and a method judge) or a function of"
         f" (claim, doc), found {reprlib.repr(candidate)}"
     )
-
-
-def _check_function_arguments(function: Callable[..., Any], called: str) -> None:
-    try:
-        parameters = inspect.signature(function)
-    except (TypeError, ValueError):  # some of C have none
-        return
-    try:
-        parameters.bind("claim", "doc")
-    except TypeError:
-        name = getattr(function, "__name__", type(function).__name__)
-        raise UsageError(
-            f"{called}expected a function of (claim, doc), found {name}{parameters}"
-        ) from None

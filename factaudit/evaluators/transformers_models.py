@@ -113,16 +113,22 @@ def import_transformers(who_needs: str) -> Any:
     return transformers
 
 
+#: By the ending of a model's architecture: the class of transformers that loads it.
+_AUTO_CLASSES = {
+    "ForSequenceClassification": "AutoModelForSequenceClassification",
+    "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
+    "ForMaskedLM": "AutoModelForMaskedLM",
+}
+
+
 def load_transformers_model(
-    name: str, revision: str | None, device: str, choose_auto_class: Callable[[Any], str]
+    name: str, revision: str | None, device: str, *endings: str
 ) -> TransformersModel:
     """Load a model from a local folder or the hub, in float32 and for inference.
 
     Args:
         device: a torch device; ``auto``: CUDA, else MPS, else the CPU.
-        choose_auto_class: from the model's config to the name of the transformers class that loads
-        it; raises
-            `FactauditError` where the model is of the wrong kind.
+        endings: how the model's architecture may end (`_AUTO_CLASSES`).
 
     Raises `UsageError` without the [hf] extra, `FactauditError` where no whole model is there.
     """
@@ -133,7 +139,14 @@ def load_transformers_model(
         raise FactauditError(f"no model at {name!r}: no such folder")
     try:
         config = transformers.AutoConfig.from_pretrained(name, revision=revision)
-        loader = getattr(transformers, choose_auto_class(config))
+        built = (config.architectures or [""])[0]
+        ending = next(filter(built.endswith, endings), None)
+        if ending is None:
+            raise FactauditError(
+                f"the model {name!r} is a {built or 'model without architecture'}, expected one"
+                f" whose name ends in {' or '.join(endings)}"
+            )
+        loader = getattr(transformers, _AUTO_CLASSES[ending])
         model, report = loader.from_pretrained(
             name, config=config, revision=revision, output_loading_info=True
         )
