@@ -122,11 +122,12 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
             f"{who}, option repeats: expected {n_prompts} or more (one for each of its prompts),"
             f" found {n_asked}"
         )
-    if n_asked > 1 and not hasattr(evaluator, "again"):
+    ask_again = getattr(evaluator, "again", None)
+    if n_asked > 1 and ask_again is None:
         raise UsageError(
             f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat"
         )
-    again = tuple(evaluator.again(repeat) for repeat in range(1, n_asked))
+    again = tuple(ask_again(repeat) for repeat in range(1, n_asked)) if ask_again else ()
     return NamedEvaluator(name, evaluator, cut, again)
 
 
@@ -164,8 +165,8 @@ def judge(
             `factaudit.results.compare` takes it.
         evaluators: specs, evaluators or functions of (claim, doc), as `make_named_evaluator` takes
         them; or named ones.
-        journal: a folder for the journals, one file per evaluator and server; None keeps nothing on
-        disk.
+        journal: a folder for the journals, one file per evaluator; None keeps nothing on disk. What
+            a language model replies is kept in its cache alone.
         progress: show a progress bar (on a terminal only).
         repeats: how often each is asked, where its spec does not say; an audit tells how often they
         agree.

@@ -73,7 +73,8 @@ class LLMSettings:
         max_retries: further attempts after one that failed in a way that may pass.
         prices: the model's, in US dollars per million tokens: ``{input: 0.15, output: 0.6}``; on
             the command line ``prices.input=0.15,prices.output=0.6``.
-        cache: ``default``, ``none``, or a path.
+        cache: ``default``, a path, or ``none``: then nothing is kept, and a run that is started
+            again asks everything again.
         client: an `openai.AsyncOpenAI`, `openai.AsyncAzureOpenAI` or what wraps one, a function
             that makes it, or the function's name, ``MODULE:FUNCTION``. Calls go through its
             ``chat.completions.create``.
