@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shutil
@@ -163,7 +164,7 @@ def write_inputs(folder: Path) -> None:
         assert run_command("run", "e.yaml", "--out", f"runs/{run}") == 0
     assert run_command("knowledge", "pages.jsonl", "--out", "wiki.db") == 0
     judge(read_claims("claims.jsonl"), ["rouge2"], journal=folder / ".judged.jsonl.journal")
-    with ReplyStore(folder / "cache.db") as cache:
+    with contextlib.closing(ReplyStore(folder / "cache.db")) as cache:
         for n in range(20):
             reply = ChatReply("ok", f"reply {n}", "stop", None, 3, 1)
             cache.finish(bytes([n]) * 32, "ok", reply=reply, origin=("http://h/v1", "m", ""))
