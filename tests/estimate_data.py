@@ -10,6 +10,12 @@ import pandas as pd
 
 from factaudit import validate_claims, validate_verdicts
 
+#: The columns of the audit `estimates`, in the order of its CSV file.
+ESTIMATE_COLUMNS = [
+    *("dataset", "level", "system", "method", "n", "n_unpredicted", "n_labels", "n_undecided"),
+    *("rate", "rate_low", "rate_high", "rate_min", "rate_max", "reason"),
+]
+
 
 @dataclass(frozen=True)
 class World:

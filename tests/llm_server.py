@@ -146,9 +146,8 @@ class FaultServer:
                 )
                 request.transport.write(head)
                 sock = request.transport.get_extra_info("socket")
-                sock.setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
-                )  # close() sends RST
+                # close() sends RST
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 request.transport.abort()
         status, headers, body = answer
         return web.Response(

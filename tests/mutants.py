@@ -150,9 +150,8 @@ def is_noticed(copied_root: Path, module: Path, changed: str) -> bool:
             capture_output=True,
             timeout=TIMEOUT_SECONDS,
         )
-        if (
-            done.returncode > 2
-        ):  # neither passed nor failed, nor broken on import: nothing was tried
+        # Neither passed nor failed, nor broken on import: nothing was tried.
+        if done.returncode > 2:
             raise RuntimeError(done.stdout.decode())
         return done.returncode > 0
     except subprocess.TimeoutExpired:

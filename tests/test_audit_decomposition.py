@@ -45,9 +45,8 @@ def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_a
         texts.update(facts)
         found = find_fact_faults(facts, response["output"], response["topic"], demonstrations)
         for name in FAULTS:
-            if (
-                name != "repeated" or response["kind"] != "forms"
-            ):  # whose facts are said again on purpose
+            # Whose facts are said again on purpose.
+            if name != "repeated" or response["kind"] != "forms":
                 known = [name in fact["faults"] for fact in response["facts"]]
                 counts[name] += count_hits(list(getattr(found, name)), known)
         told = WordVocabulary(facts)

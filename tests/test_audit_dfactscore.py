@@ -203,18 +203,16 @@ def simulate(
         cells = (rng.random((20, 5)) < errs).astype(np.int8)
         owner = np.zeros(20, dtype=int)
         owner[:2] = rng.random() < merged
-        cells[np.arange(20), owner] = (
-            rng.random(20) < 0.95
-        )  # a true fact is found supported in 95 of 100
+        # A true fact is found supported in 95 of 100.
+        cells[np.arange(20), owner] = rng.random(20) < 0.95
         false = 20 * decoys, int((rng.random(20 * decoys) < errs).sum())
         rows.append(respond(cells, [0] * 20, false_cells=false))
     return rows
 
 
 def test_the_floor_by_hand() -> None:
-    row = respond(
-        [[1, 0, 0, 0], [0, 0, 1, 0]], [0, 0]
-    )  # one fact unsupported, with three other candidates
+    # One fact unsupported, with three other candidates.
+    row = respond([[1, 0, 0, 0], [0, 0, 1, 0]], [0, 0])
     found = estimate_merged_beyond_noise([row | {"false_cells": (10, 1)}])
     assert (found["merged_floor"], found["merged_excess"]) == pytest.approx((1 - 0.9**3, 0.9**3))
     assert set(estimate_merged_beyond_noise([row]).values()) == {None, 0}

@@ -222,8 +222,7 @@ def test_a_large_cluster_counts_for_what_it_moves() -> None:
     )
     size = counts[:, 1]
     alike = (found.n / found.effective_n - 1) / (found.cluster_size - 1)
-    part = (size * (1 + (size - 1) * alike.item())).astype(
-        float
-    )  # of the variance, where units are so much alike
+    # Of the variance, where units are so much alike.
+    part = (size * (1 + (size - 1) * alike.item())).astype(float)
     assert found.degrees_of_freedom.item() == pytest.approx(part.sum() ** 2 / (part**2).sum() - 1)
     assert 1 < found.degrees_of_freedom.item() < size.sum() ** 2 / (size**2).sum() - 1

@@ -87,9 +87,8 @@ def test_an_ensemble_is_the_mean_or_the_vote():
 
 
 def test_a_member_without_a_score_leaves_the_claim_unscored():
-    (verdict,) = EnsembleEvaluator("rouge2+unigram").judge(
-        [Claim("c", "Mill", "A mill.")]
-    )  # one token has no bigram
+    # One token has no bigram.
+    (verdict,) = EnsembleEvaluator("rouge2+unigram").judge([Claim("c", "Mill", "A mill.")])
     assert verdict.score is None
     assert verdict.status == "skipped"
     with pytest.raises(UsageError, match="at least two"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import Call
-from estimate_data import World, annotated, tables, without_labels
+from estimate_data import ESTIMATE_COLUMNS, World, annotated, tables, without_labels
 
 from factaudit import read_sample, write_table
 
@@ -63,30 +63,10 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert "draw the remaining 60 of 120" in said
     assert (folder / "label.html").is_file()
     pilot = label(folder, "pilot.csv")
-    said = run(
-        "sample",
-        *TABLES,
-        "--then",
-        "sample.parquet",
-        "--label-file",
-        pilot,
-        "--out",
-        "sample.parquet",
-        code=2,
-    )
+    then = ("sample", *TABLES, "--then", "sample.parquet", "--label-file", pilot)
+    said = run(*then, "--out", "sample.parquet", code=2)
     assert "would be written over what the command reads" in said
-    said = run(
-        "sample",
-        *TABLES,
-        "--then",
-        "sample.parquet",
-        "--label-file",
-        pilot,
-        "--out",
-        "two.parquet",
-        "--page",
-        "more.html",
-    )
+    said = run(*then, "--out", "two.parquet", "--page", "more.html")
     assert "60 claims of 4 systems" in said
     second = label(folder, "second.csv", sample="two.parquet")
     run(
@@ -117,18 +97,7 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     )
     assert "estimated error" in said
     rates = pd.read_csv(folder / "runs/rates/tables/estimates.csv")
-    columns = [
-        "dataset",
-        "level",
-        "system",
-        "method",
-        "n",
-        "n_unpredicted",
-        "n_labels",
-        "n_undecided",
-    ]
-    columns += ["rate", "rate_low", "rate_high", "rate_min", "rate_max", "reason"]
-    assert rates.columns.tolist() == columns
+    assert rates.columns.tolist() == ESTIMATE_COLUMNS
     truth = pd.read_parquet(folder / "truth.parquet").groupby("system")["label"].mean()
     quoted = rates[rates["method"] == "hierarchical"].set_index("system")
     assert ((quoted["rate_low"] <= 1 - truth) & (1 - truth <= quoted["rate_high"])).sum() >= 3

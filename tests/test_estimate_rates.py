@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_tables import join
-from estimate_data import World, annotated, tables, without_labels
+from estimate_data import ESTIMATE_COLUMNS, World, annotated, tables, without_labels
 from scipy.special import expit
 
 from factaudit import estimate_rates
@@ -187,11 +187,12 @@ def test_labels_of_one_response_are_worth_less() -> None:
 def test_labels_only() -> None:
     from statsmodels.stats.proportion import proportion_confint
 
+    # Of few errors the end next to 0 is that of a Poisson count.
     for errors, n in (
         (0, 20),
         (6, 20),
         (50, 50),
-    ):  # of few errors the end next to 0 is that of a Poisson count
+    ):
         draw, values = one_phase([(1_000_000, [1.0] * errors + [0.0] * (n - errors))])
         rate, *ends = stratified_wilson_interval(draw, values, 1_000_000, np.arange(n), 0.95)
         assert rate == errors / n
@@ -228,20 +229,7 @@ def rate_rows(found: EstimationResults, method: str) -> pd.DataFrame:
 def test_every_method_is_near_the_truth() -> None:
     claims, verdicts, truth = labelled_at_random(400)
     found = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
-    assert set(found.rates[0]) == {
-        *(
-            "dataset",
-            "level",
-            "system",
-            "method",
-            "n",
-            "n_unpredicted",
-            "n_labels",
-            "n_undecided",
-            "reason",
-        ),
-        *("rate", "rate_low", "rate_high", "rate_min", "rate_max"),
-    }
+    assert set(found.rates[0]) == set(ESTIMATE_COLUMNS)
     for method in ESTIMATION_METHODS:
         rows = rate_rows(found, method)
         if method != "raw":

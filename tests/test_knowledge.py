@@ -312,9 +312,8 @@ def test_bm25_ranks_as_rank_bm25_with_ties_in_passage_order() -> None:
 def test_the_query_is_topic_and_fact_between_white_space() -> None:
     page = KnowledgePage("T", ("alpha beta", "gamma delta", "Topic delta.", "zeta eta"))
     assert PassageRetriever(k=1).retrieve(page, "Topic", "delta.") == ["Topic delta."]
-    assert PassageRetriever(k=1).retrieve(page, "", "delta") == [
-        "gamma delta"
-    ]  # "delta." is another word
+    # "delta." is another word.
+    assert PassageRetriever(k=1).retrieve(page, "", "delta") == ["gamma delta"]
 
 
 @pytest.mark.parametrize("passages", [("only one",), ("",), ("<s></s>", " ")])
@@ -330,9 +329,8 @@ def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
 
     def encode(texts: list[str]) -> np.ndarray:
         asked.append(texts)
-        return np.array(
-            [[("sea" in text) / 10, ("hill" in text) / 2] for text in texts]
-        )  # of any length, below 1 too
+        # Of any length, below 1 too.
+        return np.array([[("sea" in text) / 10, ("hill" in text) / 2] for text in texts])
 
     page = KnowledgePage("T", ("by the sea", "on a hill", "nowhere"))
     assert PassageRetriever("dense", k=2, encode=encode).retrieve(page, "Topic", "a hill") == [

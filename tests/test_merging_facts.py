@@ -95,9 +95,8 @@ def test_lost_facts_are_counted(published: Conversion) -> None:
     facts = claims[claims["fact_id"].notna()].drop_duplicates("fact_id")
     for system, number in lost.items():
         own = facts[facts["system"] == system]
-        assert own["group"].isna().sum() == int(
-            number
-        )  # what the grouping invented makes up for none
+        # What the grouping invented makes up for none.
+        assert own["group"].isna().sum() == int(number)
 
 
 def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows: list[Row]) -> None:

@@ -168,9 +168,8 @@ def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(
     assert code == 0, err
     assert re.search(r"claims +\d+ in 4 data sets, and \d+ variants", out)
     rows = fa.Results.load("run").rows("invariance", kind="negation_added")
-    assert [(row["failure_rate"], row["expected"]) for row in rows] == [
-        (1.0, "changed")
-    ]  # words alone tell nothing
+    # Words alone tell nothing.
+    assert [(row["failure_rate"], row["expected"]) for row in rows] == [(1.0, "changed")]
     code, out, err = call("perturb", source, "--kinds", "nagation_added", "--out", "q.parquet")
     assert code == 2
     assert "did you mean 'negation_added'" in err

@@ -213,9 +213,8 @@ def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -
     )
     narrow = deepcopy(results)
     for row in narrow["audits"]["estimates"]:
-        if (
-            row["method"] != "raw" and row["rate"] is not None
-        ):  # too few intervals contain the rate by all labels
+        # Too few intervals contain the rate by all labels.
+        if row["method"] != "raw" and row["rate"] is not None:
             row["rate_low"], row["rate_high"] = row["rate"] - 0.001, row["rate"] + 0.001
     assert not any(
         "they are expected to be off by" in one

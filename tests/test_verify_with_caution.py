@@ -282,9 +282,8 @@ def orders() -> Iterator[Cell]:
             }
             for row in audit("ranking_pairs", mine, **PAIR_TEST):
                 signs = row["labelled_order"] + row["predicted_order"]
-                if (
-                    row["labelled_error_rate_a"] > row["labelled_error_rate_b"]
-                ):  # the lower labelled rate comes first
+                # The lower labelled rate comes first.
+                if row["labelled_error_rate_a"] > row["labelled_error_rate_b"]:
                     signs = signs.translate(str.maketrans("<>", "><"))
                 pairs[row["evaluator"], *signs] += 1
             for (name, true, said), number in pairs.items():

@@ -120,9 +120,8 @@ def test_the_paths_inside_an_evaluators_spec_are_the_files_own(write, tmp_path, 
     monkeypatch.chdir("/")
     first, second = read_experiment(path).evaluators
     assert first == {"stored": {"path": str(tmp_path / "v.csv")}}
-    assert (
-        make_named_evaluator(first).name == "v"
-    )  # no path in a name: it would be another on every machine
+    # No path in a name: it would be another on every machine.
+    assert make_named_evaluator(first).name == "v"
     assert make_named_evaluator(second).name == "chunked-gpt"
 
 

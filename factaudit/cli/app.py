@@ -130,9 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _format_cli_error(error: Exception) -> str:
     if isinstance(error, FactauditError):
-        return str(error).replace(
-            os.path.join(os.getcwd(), ""), ""
-        )  # name files in the working folder as the user typed them
+        # Name files in the working folder as the user typed them.
+        return str(error).replace(os.path.join(os.getcwd(), ""), "")
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}"

@@ -92,9 +92,8 @@ def diff_command(
 
     with exit_command_with_two_on_errors():
         found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
-        verdict = found.judge(
-            fail_on, warn_on
-        )  # a misspelt condition is an error before anything is written
+        # A misspelt condition is an error before anything is written.
+        verdict = found.judge(fail_on, warn_on)
         answer = {**asdict(found), "verdict": asdict(verdict)}
         if out is not None and out.suffix == ".md":
             write_text(out, render_run_diff_markdown(found, verdict))

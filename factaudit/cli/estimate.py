@@ -105,9 +105,8 @@ def estimate_command(
             f"{claims}: `factaudit run {claims} --dry-run` says what it will cost; this estimates"
             " error rates"
         )
-    settings = {
-        key: value for key, value in settings.items() if value != ()
-    }  # options that are not given have a default
+    # Options that are not given have a default.
+    settings = {key: value for key, value in settings.items() if value != ()}
     settings["labels"] = [str(resolve_path(path)) for path in label_files]
     settings["sample"] = None if sample is None else str(resolve_path(sample))
     experiment = Experiment(

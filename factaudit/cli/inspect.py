@@ -57,9 +57,8 @@ def inspect_command(
         from factaudit.experiment.run import read_experiment
         from factaudit.settings.yaml_file import parse_yaml_set_options
 
-        read_experiment(
-            files[0], parse_yaml_set_options(settings)
-        )  # raises one error that lists everything that is wrong
+        # Raises one error that lists everything that is wrong.
+        read_experiment(files[0], parse_yaml_set_options(settings))
         return Outcome(
             [f"{files[0]}: a valid experiment"],
             {"files": [{"path": files[0], "format": "experiment"}]},
@@ -110,10 +109,11 @@ def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
     if (name := detect_dataset_format(path)) is not None:
         return [{"path": path, "title": str(path), "format": name, "n_rows": None, "columns": []}]
     held = []
+    # The reader of the file asks for the sheet.
     with (
         collect_unreadable_rows(),
         suppress(AmbiguousReadingError),
-    ):  # the reader of the file asks for the sheet
+    ):
         for title, whole in read_tables(path, mapping.sheet):
             table = flatten_columns(whole)
             profiles = [

@@ -113,7 +113,7 @@ class Experiment(ExperimentTablePaths):
                 "perturb: expected evaluators, which judge the variants, and no files of verdicts"
             )
         if self.limit_documents is not None and not self.claims:
-            raise ValueError("limit_documents: expected claims that are read into memory")
+            raise ValueError("limit_documents: expected claims, found a table of counts")
         if self.where == "duckdb":
             for name in _STEPS_IN_MEMORY:
                 if getattr(self, name):
@@ -127,9 +127,8 @@ class Experiment(ExperimentTablePaths):
     ) -> Results:
         """See `RunSettings.run_into`."""
         fetch_missing_published_files(self.table_paths, say)
-        read_audit_names_and_options(
-            self.audits
-        )  # find a misspelt audit before an hour of judging, not after it
+        # Find a misspelt audit before an hour of judging, not after it.
+        read_audit_names_and_options(self.audits)
         evaluators = [make_named_evaluator(spec) for spec in self.evaluators]
         check_unique_evaluator_names(evaluators)
         named = list_files_named_by_evaluator_options(evaluators)
@@ -220,13 +219,11 @@ def run(
         return results
     read = {str(row["path"]) for row in results.about["inputs"]}
     if asked is not experiment and "*" in Path(str(experiment)).read_text(encoding="utf-8"):
-        read |= {
-            str(Path(path).parent) for path in read
-        }  # a pattern could also match a new file in that folder
+        # A pattern could also match a new file in that folder.
+        read |= {str(Path(path).parent) for path in read}
     told = [*said[:-1], f"{said[-1]} (unchanged, as inputs and settings are the same)"]
-    named = asked.model_dump(
-        mode="json", exclude={"data"}
-    )  # from the data folder, only the files that are named
+    # From the data folder, only the files that are named.
+    named = asked.model_dump(mode="json", exclude={"data"})
     remember_run(folder, key, named, read, told, describe_run(results.to_dict(), folder))
     return results
 

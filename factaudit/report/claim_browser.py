@@ -150,9 +150,8 @@ class ClaimBrowser:
         said, label = self.judged.prediction, self.judged.label
         is_disputed = (said == 1).any(0) & (said == 0).any(0)
         telling = np.zeros(len(self.table))
-        for prediction, score in zip(
-            said, self.judged.score, strict=True
-        ):  # all of them at once would take much memory
+        # All of them at once would take much memory.
+        for prediction, score in zip(said, self.judged.score, strict=True):
             distance = np.nan_to_num(np.abs(score - 0.5), nan=0.25)
             is_wrong = (prediction != MISSING) & (label != MISSING) & (prediction != label)
             rest = np.where(prediction == MISSING, 1.5, is_disputed + 0.5 - distance)
@@ -248,9 +247,8 @@ def make_claim_browser_link(
     evaluator or a data set. filter_choices: as `ClaimBrowser.list_filter_choices` returns them."""
     named = str(finding.get("evaluator") or "")
     known = set(filter_choices["evaluators"])
-    if (
-        named and named not in known and not set(named.split(" / ")) <= known
-    ):  # with D-FActScore, verdicts are those of a verifier
+    # With D-FActScore, verdicts are those of a verifier.
+    if named and named not in known and not set(named.split(" / ")) <= known:
         return None
     asked = {
         key: finding.get(key)

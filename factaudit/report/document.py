@@ -374,9 +374,8 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
                 columns, [[row.get(key) for key in keys] for row in rows], "The claims."
             )
         )
-    if any(
-        row.get("n_verdicts") or row.get("signature") for row in evaluators
-    ):  # published rates come with neither
+    # Published rates come with neither.
+    if any(row.get("n_verdicts") or row.get("signature") for row in evaluators):
         keys = ["name", *(f"n_{name}" for name in statuses), "signature"]
         body = [[row.get(key) for key in keys] for row in evaluators]
         tables.append(

@@ -139,13 +139,11 @@ def draw_systems(world: World, random: np.random.Generator) -> Tables:
         elif world.effect == "reversed":
             said = random.random(n) < np.where(late, world.error, world.error + world.size)
         elif at == 1 and world.effect == "one leans":
-            said = wrong ^ (
-                random.random(n) < 0.2
-            )  # BAcc is that of the first, TPR and TNR are the same
+            # BAcc is that of the first, TPR and TNR are the same.
+            said = wrong ^ (random.random(n) < 0.2)
         elif at == 1 and world.effect == "opposite habits":
-            said = wrong & (
-                random.random(n) < world.size
-            )  # as far from BAcc 1 as the first, on the other side
+            # As far from BAcc 1 as the first, on the other side.
+            said = wrong & (random.random(n) < world.size)
         elif at == 1 and world.effect == "other errors":
             said = wrong & (words >= 4)
         if score is None:

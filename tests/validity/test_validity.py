@@ -58,9 +58,8 @@ def test_promises_are_kept():
     broken = {regime.name: measure_regime(regime, 30, seed=17)[0] for regime in REGIMES}
     most = 1 - CONFIDENCE + 0.02 + 3 * (0.12 * 0.88 / 30) ** 0.5
     assert {name: share for name, share in broken.items() if share > most} == {}
-    assert (
-        np.mean(list(broken.values())) <= (1 - CONFIDENCE) / 2
-    )  # at length 3.1 % in the mean of all
+    # At length 3.1 % in the mean of all.
+    assert np.mean(list(broken.values())) <= (1 - CONFIDENCE) / 2
 
 
 def test_what_was_measured_at_length_is_kept_and_not_idle():

@@ -97,9 +97,8 @@ def wrap_label(text: str, width: int, max_lines: int = 2) -> str:
     'a-ver…ody-v2'
     """
     text = " ".join(text.split())
-    most = (
-        max_lines * width - (max_lines > 1) * width // 4
-    )  # lines break before a word, so they are not full
+    # Lines break before a word, so they are not full.
+    most = max_lines * width - (max_lines > 1) * width // 4
     if len(text) > most:
         text = f"{text[: most // 2 - 1]}…{text[len(text) - most // 2 :]}"
     return "\n".join(textwrap.wrap(text, width)[:max_lines]) if max_lines > 1 else text
