@@ -26,11 +26,7 @@ from factaudit.publications.fetching import (
 from factaudit.publications.register import list_published_format_references
 from factaudit.settings.python_errors import raise_python_errors
 from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.tables.annotations import (
-    label_claims_by_annotations,
-    list_annotator_judgements,
-    validate_annotations,
-)
+from factaudit.tables.annotations import validate_annotations
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.text.display_text import format_count
 
@@ -67,14 +63,11 @@ class Conversion:
         source: str,
         claims: Sequence[Mapping[str, Any]],
         notes: Iterable[str] = (),
-        rule: str | None = None,
-        grades: Mapping[str, int | None] | None = None,
     ) -> Conversion:
         """Validate a row for each claim with what it says of verdicts and annotations; `InputError`
         names ``source``.
 
-        A claim's task is its data set's, where it has none. rule: labels are made of annotations by
-        it, whose grades mean what ``grades`` says.
+        A claim's task is its data set's, where it has none.
         """
         rows = pd.DataFrame(list(claims))
         table = rows.drop(columns=[VERDICTS, ANNOTATIONS, SOURCE_GRADE], errors="ignore")
@@ -88,13 +81,6 @@ class Conversion:
         lead = [format_count(len(table), "claim")]
         if annotations is not None:
             lead.append(format_count(annotations["annotator"].nunique(), "annotator"))
-        if annotations is not None and rule is not None:
-            judgements = list_annotator_judgements(annotations, grades)
-            if grades is not None:  # what a grade means, for rules to come
-                annotations["label"] = annotations["grade"].map(grades).astype("Int8")
-            labels = label_claims_by_annotations(rule, judgements)
-            table["label"] = table["claim_id"].map(labels).astype("Int8")
-            lead.append(f"labels by {rule}")
         n_unlabelled = int(table["label"].isna().sum())
         if 0 < n_unlabelled < len(table):
             lead.append(f"{n_unlabelled:,} without a label")
