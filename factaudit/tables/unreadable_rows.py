@@ -22,12 +22,12 @@ MAX_SHOWN_REASONS = 5
 
 @dataclass
 class UnreadableRows:
-    """What a conversion left out: rows with their file and reason, and whole files; ``n_rows``: all
-    rows by file;
-    ``columns``: by file those of judgements that the format has no place for."""
+    """What a conversion left out: rows with their file and reason.
+
+    n_rows: all rows by file. columns: by file those of judgements that the format has no place for.
+    """
 
     rows: list[tuple[Path, Problem]] = field(default_factory=list)
-    files: list[tuple[Path, InputError]] = field(default_factory=list)
     n_rows: Counter[Path] = field(default_factory=Counter)
     columns: dict[Path, list[str]] = field(default_factory=dict)
 
@@ -43,8 +43,7 @@ class UnreadableRows:
         return Counter(path for path, _ in {(path, problem.row) for path, problem in self.rows})
 
     def list_notes(self) -> list[str]:
-        """How many rows of which file were left out, then the first reasons; whole files with
-        theirs."""
+        """How many rows of which file were left out, then the first reasons."""
         notes = [
             f"{path.name}: {number:,} of {format_count(self.n_rows[path], 'row')} left out, which"
             " cannot be read"
@@ -59,16 +58,10 @@ class UnreadableRows:
             " evaluator, score or prediction)"
             for path, names in self.columns.items()
         ]
-        return notes + [
-            f"{path.name}: the file is left out: {'; '.join(map(str, error.problems))}"
-            for path, error in self.files
-        ]
+        return notes
 
     def list_problem_rows(self) -> list[dict[str, str | int | None]]:
-        """A row for each row or file that was left out: file, row, column and reason."""
-        found = self.rows + [
-            (path, problem) for path, error in self.files for problem in error.problems
-        ]
+        """A row for each that was left out: file, row, column and reason."""
         return [
             {
                 "file": str(path),
@@ -76,7 +69,7 @@ class UnreadableRows:
                 "column": problem.column,
                 "reason": problem.message,
             }
-            for path, problem in found
+            for path, problem in self.rows
         ]
 
 
@@ -141,11 +134,3 @@ def leave_out_broken_table_rows(
         problems.raise_if_any()
     elif problems.total:
         leave_out_unreadable_rows(path, problems.problems, n_rows)
-
-
-def leave_out_unreadable_file(path: Path, error: InputError) -> None:
-    """Note that a whole file is left out, and why; raise ``error`` where nobody collects."""
-    collected = _COLLECTED.get()
-    if collected is None:
-        raise error
-    collected.files.append((path, error))
