@@ -9,8 +9,15 @@ import pandas as pd
 import pytest
 
 from factaudit import compare, judge, write_table
+from factaudit.errors import InputError
 from factaudit.evaluators.judging import make_named_evaluator
-from factaudit.tables import documents, make_claim_ids_from_content, read_claims, read_verdicts
+from factaudit.tables import (
+    documents,
+    make_claim_ids_from_content,
+    read_claims,
+    read_verdicts,
+    validate_claims,
+)
 from factaudit.tables.digest import compute_table_digest
 
 
@@ -51,6 +58,14 @@ def test_claims_of_one_document_share_its_text(tmp_path, suffix):
     assert compute_table_digest(as_text) == compute_table_digest(claims)
     ids = make_claim_ids_from_content(claims)
     assert make_claim_ids_from_content(as_text).tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64", "Int64", "category"])
+def test_documents_that_are_numbers_are_text(kind):
+    given = table(4).assign(doc=pd.Series([7, 8, 7, 7]).astype(kind))
+    assert validate_claims(given)["doc"].tolist() == ["7", "8", "7", "7"]
+    with pytest.raises(InputError, match="row 2, column 'doc': expected text"):
+        validate_claims(given.assign(doc=[1, 1.5, 2, 3]))
 
 
 def test_documents_are_given_in_blocks(monkeypatch):

@@ -115,7 +115,7 @@ def validate_claims(
 
 def _parse_document_column(values: pd.Series, problems: TableProblemCollector) -> pd.Series:
     """Documents as texts, equal ones as one object; several passages are one document."""
-    if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) != "string":
+    if pd.api.types.infer_dtype(values, skipna=True) != "string":
         passages = values.map(join_passages_into_document, na_action=None)
         values = parse_text_column(passages, "doc", problems)
     return share_documents(values)
