@@ -18,8 +18,13 @@ BLOCK_CHARACTERS, BLOCK_TEXTS = 16 << 20, 1 << 14
 
 def encode_distinct_documents(values: pd.Series) -> tuple[np.ndarray, list[str]]:
     """int64 (n,): of each row the number of its text, -1 for none; and the distinct texts."""
-    numbers, texts = pd.factorize(values)
-    return numbers.astype(np.int64), texts.tolist()
+    if values.dtype != object:
+        codes, found = pd.factorize(values)
+        return codes.astype(np.int64), found.tolist()
+    # Python keeps the hash of a text that many rows share; pandas would read it again for each row.
+    seen: dict[str, int] = {}
+    numbers = (seen.setdefault(one, len(seen)) if isinstance(one, str) else -1 for one in values)
+    return np.fromiter(numbers, np.int64, len(values)), [*seen]
 
 
 def share_documents(values: pd.Series) -> pd.Series:
