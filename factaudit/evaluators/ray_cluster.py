@@ -12,17 +12,21 @@ import logging
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
-from factaudit.evaluators.base import Claim, Evaluator, FromFunction, Verdict
+from factaudit.evaluators.base import Claim, Evaluator, Verdict
 
 #: Claims that are judged together. When a node is lost, those of the blocks that its actors had are
 #: judged again.
 CLAIMS_PER_BLOCK = 128
+#: Blocks that an actor has: the one at work and the next one.
+_BLOCKS_PER_ACTOR = 2
 #: So many losses of its node an actor and its blocks survive.
 _MAX_LOSSES = 3
 _ADDRESS_PATTERN = re.compile(r"ray(://\S+)?")
@@ -66,19 +70,29 @@ def judge_on_ray(
         wants_gpu = any(getattr(part, "device", None) in ("auto", "cuda") for part in members)
         n_gpus = int(cluster.get("GPU", 0)) if wants_gpu else 0
         needs = {"num_cpus": 0, "num_gpus": 1} if n_gpus else {"num_cpus": 1}
-        actor = ray.remote(RayWorker).options(
-            max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs
+        actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(
+            RayWorker
         )
-        workers = [
-            actor.remote(evaluator, evaluator.signature)
-            for _ in range(n_gpus or max(1, int(cluster.get("CPU", 1))))
-        ]
-        source = iter(claims)
-        blocks = iter(lambda: list(islice(source, CLAIMS_PER_BLOCK)), [])
+        blocks = _list_blocks(claims)
+        free: deque[Any] = deque()
+        under_way: dict[Any, Any] = {}
         try:
-            pool = ray.util.ActorPool(workers)
-            judged = pool.map_unordered(lambda worker, block: worker.judge.remote(block), blocks)
-            for verdicts, failure in judged:
+            for _ in range(n_gpus or max(1, int(cluster.get("CPU", 1)))):
+                free.append(actor.remote(evaluator, evaluator.signature))
+            free.extend(list(free) * (_BLOCKS_PER_ACTOR - 1))
+            while True:
+                while free:
+                    worker = free.popleft()
+                    if (block := next(blocks, None)) is not None:
+                        under_way[worker.judge.remote(block)] = worker
+                    elif worker not in free and worker not in under_way.values():
+                        # One of a lost node may wait for its place.
+                        ray.kill(worker)
+                if not under_way:
+                    return
+                (ready, *_), _ = ray.wait(list(under_way))
+                free.append(under_way.pop(ready))
+                verdicts, failure = ray.get(ready)
                 yield from verdicts
                 if failure is not None:
                     raise FactauditError(f"on {address}: {failure}")
@@ -88,8 +102,14 @@ def judge_on_ray(
                 f"on {address}: {reason} (the same command again goes on from here)"
             ) from error
         finally:
-            for worker in workers:
+            for worker in {*free, *under_way.values()}:
                 ray.kill(worker)
+
+
+def _list_blocks(claims: Iterable[Claim]) -> Iterator[list[Claim]]:
+    source = iter(claims)
+    while block := list(islice(source, CLAIMS_PER_BLOCK)):
+        yield block
 
 
 class RayWorker:
@@ -97,15 +117,15 @@ class RayWorker:
 
     def __init__(self, evaluator: Evaluator, signature: str) -> None:
         self.evaluator = evaluator
+        # A model's folder is read on each node, and factaudit itself is each node's own.
+        self.differs = None if evaluator.signature == signature else evaluator.signature
         self.signature = signature
 
     def judge(self, block: Sequence[Claim]) -> tuple[list[Verdict], str | None]:
         """The verdicts of a block of claims, and what ended it, if anything did."""
+        if self.differs is not None:
+            return [], f"a node would judge as {self.differs}, not as {self.signature}"
         verdicts: list[Verdict] = []
-        own = self.evaluator.signature
-        if own != self.signature:
-            # A model's folder is read on each node, and factaudit itself is each node's own.
-            return verdicts, f"a node would judge as {own}, not as {self.signature}"
         try:
             for verdict in self.evaluator.judge(block):
                 verdicts.append(verdict)  # noqa: PERF402 (what comes before an error is kept)
@@ -140,10 +160,17 @@ def _pickle_user_modules(evaluators: Iterable[Evaluator]) -> None:
     the user's folder."""
     import ray
 
-    for one in evaluators:
-        code = one.function if isinstance(one, FromFunction) else type(one)
-        module = sys.modules.get(code.__module__)
-        file = getattr(module, "__file__", None) or "site-packages"
-        is_ours = code.__module__.partition(".")[0] in ("factaudit", "__main__")
-        if not is_ours and "site-packages" not in Path(file).parts:
+    installed = {"site-packages", "dist-packages"}
+    for one in (
+        value for part in evaluators for value in (part, *getattr(part, "__dict__", {}).values())
+    ):
+        module = sys.modules.get(str(getattr(one, "__module__", None)))
+        file = getattr(module, "__file__", None)
+        if module is None or not file or installed & set(Path(file).parts):
+            continue
+        if module.__name__.partition(".")[0] not in (
+            "factaudit",
+            "__main__",
+            *sys.stdlib_module_names,
+        ):
             ray.cloudpickle.register_pickle_by_value(module)
