@@ -198,7 +198,11 @@ def place_columns(
         }
         ids = table.roles.get("claim_id")
         is_wide = "annotator" not in table.roles and (table.evaluators or not has_others)
-        if is_wide and ids is not None and rows[ids].duplicated().any():
+        # What is called the claims' id, by its name or by the user, has to be one.
+        is_certain = (
+            "claim_id" in given.columns or normalise_vocabulary_words(ids or "") == "claim id"
+        )
+        if is_wide and ids is not None and not is_certain and rows[ids].duplicated().any():
             del table.roles["claim_id"]  # each system has a claim on each document
             table.roles.setdefault("doc_id", ids)
     return table

@@ -14,6 +14,7 @@ import yaml
 
 import factaudit as fa
 from factaudit.datasets.input_tables import load_input_tables
+from factaudit.errors import InputError
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.table_loading import load_tables
 
@@ -260,3 +261,16 @@ def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:
         named = load_tables(paths, parse_column_mapping_options(label=column)).claims
         assert named is not None
         assert named["label"].tolist() == people
+
+
+@pytest.mark.parametrize("mapping", [{}, {"columns": {"claim_id": "claim_id"}}])
+def test_a_repeated_claim_id_is_refused(mapping: dict[str, Any]) -> None:
+    """In a table with other names too; a mere ``id`` may be the documents'."""
+    table = pd.DataFrame(CLAIMS).drop(columns=["dataset", "label"])
+    table = table.assign(human_label=LABELS, gpt4=PREDICTIONS, claim_id=["c01", *IDS[1:]])
+    with pytest.raises(InputError, match="expected unique ids, but 'c01' is also in row 1"):
+        load_tables([table], mapping)
+    documents = table.rename(columns={"claim_id": "id"})
+    assert load_tables([documents]).claims["doc_id"].tolist() == ["c01", *IDS[1:]]
+    said = load_tables([table], {"columns": {"doc_id": "claim_id"}}).claims
+    assert said["doc_id"].tolist() == ["c01", *IDS[1:]]
