@@ -38,8 +38,8 @@ _PLAIN_WORDS = ("0", "1", "true", "false")
 @dataclass(frozen=True)
 class MappingProposal:
     """The mapping of tables. ``questions``: what is open, the mapping holds the rest. ``notes``:
-    what the tables lack, and which columns are not read. ``own_names``: columns that have our names
-    already."""
+    what the tables lack, and which columns are not read. ``own_names``: columns of users' tables
+    that have our names already."""
 
     mapping: ColumnMapping
     questions: list[OpenQuestion] = field(default_factory=list)
@@ -132,7 +132,8 @@ def propose_column_mapping(
         },
     )
     mapping = ColumnMapping.from_source({key: value for key, value in data.items() if value})
-    own_names = [ours for ours, names in columns.items() if names == [ours]]
+    of_users = {ours for one in placed if one.kind is None for ours in one.roles}
+    own_names = [ours for ours, names in columns.items() if names == [ours] and ours in of_users]
     return MappingProposal(
         mapping, questions, _describe_what_is_missing(placed, columns), own_names
     )
