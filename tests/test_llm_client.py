@@ -238,6 +238,18 @@ def test_replies_in_the_shapes_of_several_servers(more: dict[str, Any]) -> None:
     assert not reply.tokens
 
 
+def test_alternatives_that_read_the_same_have_the_sum_of_their_probabilities() -> None:
+    likely = [("Yes", 0.5), ("No", 0.3), ("Yes", 0.1), ("No", 0.05)]
+    top = [{"token": token, "logprob": math.log(share)} for token, share in likely]
+    content = [{"token": "Yes", "logprob": math.log(0.5), "top_logprobs": top}]
+    body = {"choices": [{"message": {"content": "Yes"}, "logprobs": {"content": content}}]}
+    reply = parse_chat_completion(json.dumps(body))
+    assert isinstance(reply, ChatReply)
+    assert reply.tokens is not None
+    shares = {token: math.exp(one) for token, one in reply.tokens[0].alternatives.items()}
+    assert shares == pytest.approx({"Yes": 0.6, "No": 0.35})
+
+
 def test_half_a_character_does_no_harm(tmp_path: Path) -> None:
     top = [{"token": "a\ud83d", "logprob": math.log(0.5)}, {"token": "b", "logprob": -9999.0}]
     content = [{"token": "a\ud83d", "logprob": -0.1, "top_logprobs": top}]

@@ -255,10 +255,12 @@ class _Batches:
     def _collect_line(
         self, record: dict[str, Any], digest: str, least_tokens: Mapping[bytes, int]
     ) -> None:
-        key, response = bytes.fromhex(record["custom_id"]), record["response"]
+        key, response = bytes.fromhex(record["custom_id"]), record.get("response")
         line = self._lines.get(key)
         if response is None:
-            answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(str(record["error"]))
+            answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(
+                str(record.get("error"))
+            )
         else:
             body = response["body"]
             answer = self._client.parse_http_answer(

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Annotated
 
+import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
@@ -132,7 +133,7 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
             ChatReplyToken(
                 one.token,
                 one.logprob,
-                {other.token: other.logprob for other in one.top_logprobs or ()},
+                _sum_equal_tokens(one.top_logprobs or ()),
             )
             for one in content
         )
@@ -146,6 +147,15 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
         model=found.model,
         fingerprint=found.system_fingerprint,
     )
+
+
+def _sum_equal_tokens(alternatives: Iterable[_Alternative]) -> dict[str, float]:
+    """By text: two tokens may read the same (with and without a blank, or bytes that are no text),
+    and have the sum of both probabilities."""
+    found: dict[str, float] = {}
+    for one in alternatives:
+        found[one.token] = float(np.logaddexp(found.get(one.token, -np.inf), one.logprob))
+    return found
 
 
 def _read_completion(body: str) -> _Completion:
