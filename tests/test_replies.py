@@ -199,6 +199,11 @@ TOLD = [
         "`json: FIELD` with one of its fields (SCORE)",
     ),
     ([("unparsed", None, "这份文件没有提到这件事" * 20)], "('这份文件"),  # no blank to cut at
+    ([("skipped", None, "no page")] * 3, "gpt: 3 of 101 verdicts are unscored: 3 skipped."),
+    (
+        [("error", None, "HTTP 503")] * 2 + [("error", None, "HTTP 400")],
+        "3 failed (most often 'HTTP 503')",
+    ),
     ([("unparsed", 1, "Hm")] * 2, "2 predictions are guesses"),
     ([("error", None, "HTTP 400: no")], "1 of 99 verdicts are unscored: 1 failed ('HTTP 400: no')"),
     (
@@ -220,7 +225,7 @@ def test_a_user_is_told_of_what_could_not_be_read(
     rows = [*odd, *[("ok", 1, "True")] * 98]
     table = pd.DataFrame(rows, columns=["status", "prediction", "raw"]).assign(evaluator="gpt")
     table["claim_id"] = table.index.astype(str)
-    (line,) = format_unscored_verdicts(validate_verdicts(table), ["gpt"])
+    (line,) = format_unscored_verdicts(validate_verdicts(table), ["gpt"], ["no page"])
     assert said in line
 
 

@@ -100,10 +100,10 @@ def judge_command(
     lines, judged = [], []
     for name, part in verdicts.groupby("evaluator", sort=False):
         counts = part["status"].value_counts()
-        lines.append(
-            f"{name}: {len(part):,} verdicts,"
-            f" {', '.join(f'{n:,} {status}' for status, n in counts.items())}"
-        )
+        # Those without a prediction have a line of their own.
+        scored = part["status"][part["prediction"].notna()].value_counts()
+        told = (f", {n:,} {status}" for status, n in scored.items())
+        lines.append(f"{name}: {len(part):,} verdicts{''.join(told)}")
         judged.append({"evaluator": name, "n_verdicts": len(part), "statuses": counts.to_dict()})
     lines += format_unscored_verdicts(verdicts, [*verdicts["evaluator"].unique()])
     members = [

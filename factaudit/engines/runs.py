@@ -103,7 +103,7 @@ class _ScoreExperiment(RunSettings):
                 cited = None if judge is None else judge_citations(responses, judge, **asked)
             claims, verdicts, notes = scored[BASE_VARIANT]
             n_facts = claims["claim"].notna().sum()
-            unscored = format_unscored_verdicts(verdicts, models.names)
+            unscored = format_unscored_verdicts(verdicts, models.names, notes)
             for line in (f"claims    {n_facts:>9,}", *unscored, *notes):
                 say(line)
             write_table(claims, out / "claims.parquet")

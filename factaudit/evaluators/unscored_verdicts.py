@@ -21,12 +21,14 @@ _STATUS_WORDS = {
 }
 
 
-def format_unscored_verdicts(verdicts: pd.DataFrame, judged_now: Collection[str] = ()) -> list[str]:
+def format_unscored_verdicts(
+    verdicts: pd.DataFrame, judged_now: Collection[str] = (), notes: Collection[str] = ()
+) -> list[str]:
     """A line for each evaluator with verdicts that are unscored, by status, each with the most
     frequent reason; or with many guesses.
 
     judged_now: the evaluators that were asked in this run, and will be asked again by the same
-    command.
+    command. notes: what the user is told beside these lines: such a reason is not said again.
     """
     doubtful = verdicts[verdicts["status"] != "ok"]
     lines = []
@@ -40,7 +42,9 @@ def format_unscored_verdicts(verdicts: pd.DataFrame, judged_now: Collection[str]
                 continue
             said = raw.mode().iloc[0]
             shown = cut_text(put_on_one_line(said), _SHOWN_CHARACTERS)
-            parts.append(f"{len(raw):,} {words}" + (f" ({shown!r})" if shown else ""))
+            often = "most often " if raw.nunique() > 1 else ""
+            why = f" ({often}{shown!r})" if shown and said not in notes else ""
+            parts.append(f"{len(raw):,} {words}{why}")
             if status == "unparsed" and (fields := ", ".join(list_json_fields(said))):
                 hint += (
                     " The reply is JSON: let the template say `json: FIELD` with one of its fields"
