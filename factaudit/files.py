@@ -210,9 +210,7 @@ def list_folder_files(folder: Path) -> list[Path]:
     return found
 
 
-def check_outputs_do_not_replace_inputs(
-    inputs: Iterable[str | Path | None], *outputs: str | Path | None
-) -> None:
+def check_outputs(inputs: Iterable[str | Path | None], *outputs: str | Path | None) -> None:
     """Raise `UsageError` if an output is also an input or another output, even under another name,
     so that no input is lost.
 

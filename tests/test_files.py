@@ -18,7 +18,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.files import (
     TEMPORARY_PREFIX,
     JsonLinesJournal,
-    check_outputs_do_not_replace_inputs,
+    check_outputs,
     delete_abandoned_temporaries,
     delete_unheld_folder,
     hold_folder_lock,
@@ -110,11 +110,9 @@ def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, comma
 
 def test_names_that_only_look_alike_are_others(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    check_outputs_do_not_replace_inputs(
-        ["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None
-    )
+    check_outputs(["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None)
     with pytest.raises(UsageError, match="written twice"):
-        check_outputs_do_not_replace_inputs([], "a.csv", "./a.csv")
+        check_outputs([], "a.csv", "./a.csv")
 
 
 # ---- the run folder

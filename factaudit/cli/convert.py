@@ -68,7 +68,7 @@ def convert_command(
     import pandas as pd
 
     from factaudit.datasets import convert as convert_sources
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
     from factaudit.settings.yaml_file import parse_yaml_set_options
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.tables.unreadable_rows import MAX_SHOWN_REASONS
@@ -77,7 +77,7 @@ def convert_command(
     for path in (out, verdicts, annotations, problems):
         if path is not None:
             parse_table_suffix(path)
-    check_outputs_do_not_replace_inputs(
+    check_outputs(
         [
             *sources,
             *(part for pair in options for part in re.split(r"[=:,\[\]]+", pair)[1:] if part),

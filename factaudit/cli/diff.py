@@ -114,9 +114,9 @@ def _diff_runs_or_files_for_command(
     from tempfile import TemporaryDirectory
 
     from factaudit.diff import diff_runs
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
 
-    check_outputs_do_not_replace_inputs([before, after], out)
+    check_outputs([before, after], out)
     with TemporaryDirectory() as folder:
         runs = [
             (

@@ -49,10 +49,10 @@ def inspect_command(
         suggest_score_command,
     )
     from factaudit.datasets.input_tables import load_input_tables
-    from factaudit.files import check_outputs_do_not_replace_inputs, write_text
+    from factaudit.files import check_outputs, write_text
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
 
-    check_outputs_do_not_replace_inputs(files, write)
+    check_outputs(files, write)
     if files[0].suffix in (".yaml", ".yml"):
         from factaudit.experiment.run import read_experiment
         from factaudit.settings.yaml_file import parse_yaml_set_options

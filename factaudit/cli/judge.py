@@ -143,14 +143,12 @@ def _read_claims_for_judge_command(
         make_named_evaluator,
     )
     from factaudit.experiment.inputs import select_claims_of_split
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
 
     named = [make_named_evaluator(spec, repeats) for spec in evaluators]
     check_unique_evaluator_names(named)
     if out is not None:
-        check_outputs_do_not_replace_inputs(
-            [claims, *list_files_named_by_evaluator_options(named)], out
-        )
+        check_outputs([claims, *list_files_named_by_evaluator_options(named)], out)
     table = load_input_claims(claims, mapping, print_line)
     return table if split is None else select_claims_of_split(table, split), named
 

@@ -42,10 +42,10 @@ def knowledge_command(
     The SQLite file of the original FActScore can be used as it is. `factaudit inspect SOURCE.db`
     shows what a knowledge source contains.
     """
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
     from factaudit.knowledge.knowledge_builder import build_knowledge_source
 
-    check_outputs_do_not_replace_inputs([source], out)
+    check_outputs([source], out)
     total_bytes = source.stat().st_size if source.is_file() else None
     with progress_bar("knowledge", "byte", total_bytes) as bar:
         told = build_knowledge_source(

@@ -75,7 +75,7 @@ def labels_command(
     claim by a rule."""
     from factaudit.datasets.input_tables import load_input_annotations
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.tables.annotations import (
         find_undecided_claims,
@@ -84,7 +84,7 @@ def labels_command(
     )
 
     parse_table_suffix(out)
-    check_outputs_do_not_replace_inputs([*annotations, claims], out, page)
+    check_outputs([*annotations, claims], out, page)
     if page is not None and claims is None:
         raise UsageError("--page needs the claims that it shows; name their file with --claims")
     grade_labels = _parse_grade_options(grades)

@@ -55,14 +55,14 @@ def perturb_command(
     stayed the same although the meaning changed, and how many verdicts changed although the meaning
     stayed the same. No language model is needed."""
     from factaudit.datasets.input_tables import load_input_claims
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
     from factaudit.perturb.rule_list import PERTURBATION_RULES
     from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.text.display_text import format_count
 
     parse_table_suffix(out)
-    check_outputs_do_not_replace_inputs([claims], out)
+    check_outputs([claims], out)
     table = load_input_claims(claims, mapping, print_line)
     chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
     pairs = select_claims_with_variants(add_claim_variants(table, chosen, per_kind, seed))

@@ -107,14 +107,14 @@ def sample_command(
     from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.rates import join_claims, order_evaluators
     from factaudit.estimate.sample import draw_next_phase, draw_sample, read_sample
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
     from factaudit.tables.schema import is_text_placeholder
 
     if (budget is None) == (then is None):
         raise UsageError("expected --budget for a new sample, or --then for the next phase of one")
     if more is not None and then is None:
         raise UsageError("--more adds labels to a sample; name the sample with --then")
-    check_outputs_do_not_replace_inputs([claims, *verdicts, *label_files, then], out, page)
+    check_outputs([claims, *verdicts, *label_files, then], out, page)
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
     table, annotations = loaded.claims, loaded.annotations if label_files else None
     if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():

@@ -106,10 +106,10 @@ def triage_command(
     from factaudit.datasets.input_tables import load_judged_input_claims
     from factaudit.estimate.sample import read_sample
     from factaudit.estimate.triage import triage_claims
-    from factaudit.files import check_outputs_do_not_replace_inputs
+    from factaudit.files import check_outputs
 
     files = {name: out / f"{name}.{suffix}" for name, suffix in _FILES.items()}
-    check_outputs_do_not_replace_inputs([claims, *verdicts, *label_files, sample], *files.values())
+    check_outputs([claims, *verdicts, *label_files, sample], *files.values())
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
     if promise["max_error"] is None and promise["min_recall"] is None:
         promise["max_error"] = 0.05

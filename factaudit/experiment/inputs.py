@@ -157,7 +157,7 @@ def read_experiment_inputs(
     annotations = pd.concat(said, ignore_index=True) if said else None
     if experiment.limit_documents is not None:
         n_claims = len(claims)
-        claims = select_experiment_claims_of_first_documents(claims, experiment.limit_documents)
+        claims = _select_first_documents(claims, experiment.limit_documents)
         verdicts, annotations = (
             _select_rows_of_claims(table, claims) for table in (verdicts, annotations)
         )
@@ -194,9 +194,7 @@ def read_experiment_inputs(
     return ExperimentInputs(claims, verdicts, annotations, read, provenance, notes)
 
 
-def select_experiment_claims_of_first_documents(
-    claims: pd.DataFrame, n_documents: int
-) -> pd.DataFrame:
+def _select_first_documents(claims: pd.DataFrame, n_documents: int) -> pd.DataFrame:
     """The claims about the first ``n_documents`` documents of each data set. A claim without a
     document counts as a document of its own."""
     documents = claims["doc_id"].astype(object).fillna(claims["doc"]).fillna(claims["claim_id"])

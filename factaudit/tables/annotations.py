@@ -72,7 +72,7 @@ def merge_annotation_tables(tables: Sequence[pd.DataFrame], sources: Sequence[st
         "annotations",
         parts=[(source, len(table)) for source, table in zip(sources, tables, strict=True)],
     )
-    _report_contradictory_annotations(problems, together)
+    _report_contradictions(problems, together)
     problems.raise_if_any()
     return together.drop_duplicates(ignore_index=True)
 
@@ -142,7 +142,7 @@ def validate_annotations(
             unknown, "claim_id", "expected the id of a claim, but no claim has it", ids
         )
     problems.raise_if_any()
-    _report_contradictory_annotations(problems, annotations)
+    _report_contradictions(problems, annotations)
     problems.raise_if_any()
     return annotations.drop_duplicates(ignore_index=True)
 
@@ -321,9 +321,7 @@ def _parse_annotation_numbers(
     return numbers.where(good)
 
 
-def _report_contradictory_annotations(
-    problems: TableProblemCollector, annotations: pd.DataFrame
-) -> None:
+def _report_contradictions(problems: TableProblemCollector, annotations: pd.DataFrame) -> None:
     """Two different labels (or grades) of one annotator for one claim."""
     said = annotations["label"].astype("str").fillna("") + "|" + annotations["grade"].fillna("")
     keys = [annotations["claim_id"], annotations["annotator"]]

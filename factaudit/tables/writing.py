@@ -46,9 +46,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
     table = table.set_axis(table.columns.map(str), axis=1)
     with replace_file_atomically(target) as temporary:
         if kind == ".parquet":
-            _write_parquet_table(
-                _serialise_object_columns_for_writing(table, serialise_lists=False), temporary
-            )
+            _write_parquet_table(_serialise_objects(table, serialise_lists=False), temporary)
             return
         full = table.drop(
             columns=[
@@ -68,9 +66,9 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
                 for column in texts
             )
             quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-            text = _escape_formula_cells_for_writing(
-                _serialise_object_columns_for_writing(full, serialise_lists=True)
-            ).to_csv(index=False, lineterminator="\n", quoting=quoting)
+            text = _escape_formulas(_serialise_objects(full, serialise_lists=True)).to_csv(
+                index=False, lineterminator="\n", quoting=quoting
+            )
         else:
             text = "".join(dump_json_line(row) + "\n" for row in list_plain_rows(full))
         # No name and no time stamp in the gzip header: the same table gives the same bytes.
@@ -118,7 +116,7 @@ def _is_uninformative_column(values: pd.Series) -> bool:
     return bool((values == 0).all() if values.name == "repeat" else values.isna().all())
 
 
-def _escape_formula_cells_for_writing(table: pd.DataFrame) -> pd.DataFrame:
+def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """No text, not even a column's name, that a spreadsheet would run as a formula."""
     for column in table.columns:
         if not pd.api.types.is_numeric_dtype(table[column].dtype):
@@ -128,9 +126,7 @@ def _escape_formula_cells_for_writing(table: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis([escape_spreadsheet_cell(name) for name in table.columns], axis=1)
 
 
-def _serialise_object_columns_for_writing(
-    table: pd.DataFrame, serialise_lists: bool
-) -> pd.DataFrame:
+def _serialise_objects(table: pd.DataFrame, serialise_lists: bool) -> pd.DataFrame:
     """The table with JSON text for the columns that the format can't hold: objects, mixed types and
     (CSV) lists."""
     flat = table.copy(deep=False)
