@@ -26,14 +26,13 @@ import pyarrow.parquet as pq
 import yaml
 
 from factaudit.datasets.conversion import FORMATS
-from factaudit.datasets.logs import LOG_RECIPES
+from factaudit.datasets.logs import LOG_RECIPES, WANTED_TABLE
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
 from factaudit.tables.table_files import read_json_document
 
 #: How many rows of a file, items of a list and keys of an object are looked at, and how deep.
 _MAX_ROWS, _MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH = 20, 5, 200, 6
-_WANTED = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
 #: The marks of FActScore's annotated responses: an engine's input, which holds facts but no claims
 #: yet.
 _ANNOTATED_FACTS_MARKS = (
@@ -63,7 +62,7 @@ def detect_dataset_format(path: str | Path) -> str | None:
     marks |= {name: recipe["marks"] for name, recipe in LOG_RECIPES.items()}
     found = [name for name, own in marks.items() if _has_mark(paths, own)]
     if len(found) > 1:
-        message = f"looks like {' and like '.join(found)}: {_WANTED}"
+        message = f"looks like {' and like '.join(found)}: {WANTED_TABLE}"
         raise InputError(str(path), [Problem(message)])
     return found[0] if found else None
 
@@ -79,7 +78,7 @@ def check_is_readable(path: Path, has_claims: bool) -> None:
     paths = _list_paths(path)
     unread = [name for name, marks in yaml.safe_load(texts).items() if _has_mark(paths, marks)]
     if unread and not has_claims:
-        message = f"a file of {unread[0]}, which is not read: {_WANTED}"
+        message = f"a file of {unread[0]}, which is not read: {WANTED_TABLE}"
         raise InputError(str(path), [Problem(message)])
 
 

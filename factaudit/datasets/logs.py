@@ -47,7 +47,10 @@ _KINDS = ("score", "prediction", "raw", "error", "direction")
 _SCALES = {"minimize": (1.0, 0.0), "maximize": (0.0, 1.0)}
 #: The letter of a choice, as models answer multiple-choice questions: ``ANSWER: A``.
 _CHOICE = re.compile(r"(answer:?\s*)?\(?[A-E]", re.IGNORECASE)
-_WANTED = "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
+#: What the user may do where a file is not read.
+WANTED_TABLE = (
+    "save a table with a row for each claim (claim, doc, label, a column for each evaluator)"
+)
 
 
 def _load_recipes() -> dict[str, Recipe]:
@@ -99,7 +102,7 @@ def _make_claim_ids(table: pd.DataFrame, recipe: Recipe, source: str) -> pd.Seri
     repeated = ids[ids.duplicated()]
     if len(repeated):
         message = f"several samples have the id {repeated.iloc[0]!r} (epochs, or other prompts)"
-        raise InputError(source, [Problem(f"{message}: {_WANTED}")])
+        raise InputError(source, [Problem(f"{message}: {WANTED_TABLE}")])
     return ids
 
 
@@ -284,7 +287,7 @@ def _check_claims_are_no_verdicts(claims: pd.Series, source: str) -> None:
     if all(_is_verdict(text) for text in texts):
         listed = ", ".join(map(repr, sorted(texts)[:3]))
         message = f"the answers are verdicts ({listed}), no claims: the model under test is a judge"
-        raise InputError(source, [Problem(f"{message}; {_WANTED}")])
+        raise InputError(source, [Problem(f"{message}; {WANTED_TABLE}")])
 
 
 def _is_verdict(text: str) -> bool:
