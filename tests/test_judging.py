@@ -84,6 +84,18 @@ def test_a_bad_line_in_a_journal_costs_its_own_claim_only(claims, tmp_path, line
     assert again.evaluator.asked == ["b"]
 
 
+@pytest.mark.parametrize("given", [(0.25, 0.5), np.array([0.25, 0.5])])
+def test_scores_of_chunks_are_any_sequence_of_numbers(claims, tmp_path, given):
+    for _ in range(2):  # the second time from the journal
+        found = judge(claims, [scripted(score=0.5, chunk_scores=given)], journal=tmp_path)
+        assert list(map(list, found["chunk_scores"])) == [[0.25, 0.5]] * 4
+
+
+@pytest.mark.parametrize("said", [True, np.bool_(True), np.float32(1), np.int64(1)])
+def test_a_function_may_say_what_numpy_calls_true(claims, said):
+    assert judge(claims, [lambda claim, doc: said])["score"].tolist() == [1.0] * 4
+
+
 def test_two_processes_do_not_write_one_journal(claims, tmp_path):
     with (
         hold_folder_lock(tmp_path, "j"),

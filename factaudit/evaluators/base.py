@@ -11,8 +11,7 @@ import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Real
-from typing import Annotated, Any, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Any, Protocol, SupportsFloat, TypeVar, runtime_checkable
 
 from pydantic import Field
 
@@ -169,7 +168,7 @@ class FromFunction:
                 yield Verdict(claim.claim_id, status="skipped", raw="the function returned None")
             elif isinstance(said, Verdict):
                 yield said
-            elif isinstance(said, Real):  # a boolean is one, too
+            elif isinstance(said, SupportsFloat):  # booleans too, and those of NumPy
                 yield Verdict(claim.claim_id, score=float(said))
             else:
                 raise UsageError(
