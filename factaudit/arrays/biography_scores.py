@@ -80,7 +80,8 @@ def score_biography(
     grouped, own = response.group >= 0, response.own
     person = response.person_of_facts(rule)
     by_any, linked = response.supported_by_any(), response.supported_by(person)
-    n, n_grouped, n_ungrouped = int(own.sum()), int(grouped.sum()), int((own & ~grouped).sum())
+    n, n_grouped = int(own.sum()), int(grouped.sum())
+    n_ungrouped = int((own & ~grouped).sum()) if n_grouped else 0
     n_others = (response.prediction != MISSING).sum(axis=1) - ((linked != MISSING) & (person >= 0))
     reasons = {
         "no fact": not n,
@@ -95,7 +96,7 @@ def score_biography(
         "n_supported_linked": int((linked[grouped] == 1).sum()),
         "n_unscored": int((by_any[own] == MISSING).sum()),
         "n_unscored_linked": int((linked[grouped] == MISSING).sum()) if n_grouped else n,
-        "n_ungrouped": n_ungrouped if n_grouped else 0,
+        "n_ungrouped": n_ungrouped,
         "n_open": int(n_others[(linked == 0) & own & grouped].sum()),
         "n_candidates": len(response.people),
         "n_biographies": response.n_groups or None,
@@ -114,7 +115,7 @@ def score_biography(
     if n and response.people:
         (any_least, any_most), (least, most), elsewhere = response.bound_support(rule)
         # A fact without a group may be left out, supported or not.
-        total = n_grouped + n_ungrouped
+        total = (n_grouped or n) + n_ungrouped
         ends = {
             "init_factscore": (any_least / n, any_most / n),
             "init_dfactscore": (least / total, (most + n_ungrouped) / total),

@@ -158,13 +158,13 @@ class SupportMatrix:
 
         The first and the last are of the response's own facts. The first two are reached by some
         filling. The last holds every filling; without unsure cells it is the figure. Where no fact
-        is in a group, nothing is linked, and all that anybody supports may be true of somebody
-        else.
+        is in a group, all that anybody supports may be supported by the right person, or by
+        somebody else only.
         """
         sure, maybe = self._fill(False), self._fill(True)
         fewest, most = (int((one.supported_by_any() == 1)[self.own].sum()) for one in (sure, maybe))
         if not self.n_groups:
-            return (fewest, most), (0, 0), (0, most)
+            return (fewest, most), (0, most), (0, most)
         # No rule supports fewer facts where a cell more is supported.
         linked = [
             int((one.supported_by(one.person_of_facts(rule)) == 1).sum()) for one in (sure, maybe)
@@ -213,10 +213,9 @@ class SupportMatrix:
     def bound_people(self) -> CountRange:
         """The fewest and the most people whom supported facts of the response are about
         (`attribute_facts`)."""
-        if self.about is not None or not self.unsure.any():
-            n = len(self.list_owners())
-            return n, n
         sure, maybe = self._fill(False), self._fill(True)
+        if self.about is not None or not self.unsure.any():
+            return len(sure.list_owners()), len(maybe.list_owners())
         is_sure, may_be = ((one.prediction == 1)[self.own] for one in (sure, maybe))
         # Least: the people with the most possible support, until the supported facts can be divided
         # among them.
