@@ -34,7 +34,7 @@ from factaudit.errors import (
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.problems import TableProblemCollector
-from factaudit.tables.schema import GRADE_COLUMN, POSITIONS_KEY, VARIANT_COLUMNS
+from factaudit.tables.schema import GRADE_COLUMN, POSITIONS_KEY, VARIANT_COLUMNS, VERDICT_COLUMNS
 
 #: Rows that are read and checked at a time.
 ROWS_PER_BLOCK = 200_000
@@ -42,15 +42,8 @@ ROWS_PER_BLOCK = 200_000
 _MEMORY_LIMIT = "1GB"
 #: The place of a row in its file, for messages.
 _POSITION = "__position"
-_VERDICT_COLUMNS = (
-    "claim_id",
-    "evaluator",
-    "repeat",
-    "score",
-    "prediction",
-    "status",
-    GRADE_COLUMN,
-)
+#: Columns of verdicts that no array holds.
+_UNREAD_COLUMNS = ("raw", "chunk_scores")
 _NUMBERED_ROWS = (
     f"SELECT * EXCLUDE (file_row_number), file_row_number + 1 AS {_POSITION}"
     " FROM read_parquet(?, file_row_number=true)"
@@ -160,7 +153,8 @@ def _add_verdicts(
     arrays: VerdictArrays, connection: Any, path: str, columns: Sequence[str]
 ) -> None:
     """Check the verdicts of a file and take them in."""
-    read = ", ".join(f"v.{name}" for name in _VERDICT_COLUMNS if name in columns)
+    wanted = set(columns).difference(_UNREAD_COLUMNS)
+    read = ", ".join(f"v.{name}" for name in (*VERDICT_COLUMNS, GRADE_COLUMN) if name in wanted)
     joined = (
         f"SELECT {read}, v.{_POSITION}, r.row FROM ({_NUMBERED_ROWS}) AS v"
         " LEFT JOIN claim_rows AS r ON r.id = CAST(v.claim_id AS VARCHAR)"
