@@ -1,5 +1,4 @@
-"""How far raters agree: κ, α, ρ and r by the influence of units; IoU and κ of two evaluators by
-clusters."""
+"""How far raters agree: κ, α, ρ and r by the influence of units; IoU by clusters."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     IntervalEnds,
     estimate_clustered_proportions,
-    wilson_interval,
 )
 from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval
 from factaudit.stats.undefined_values import divide_or_undefined
@@ -153,50 +151,3 @@ def iou_interval(
         clusters, both[:, None], union[:, None]
     ).wilson_intervals(confidence)
     return low[:, 0], high[:, 0]
-
-
-def kappa_interval(clusters: ClusterCounts, table: np.ndarray, confidence: float) -> IntervalEnds:
-    """The interval of Cohen's κ = 1 - disagreement / (disagreement expected by chance): (G,) each.
-
-    table: (k, 2, 2), as in `iou_interval`. Wilson's interval of the disagreement, on the number of
-    units that κ's own linearised variance is worth (the expected disagreement is estimated, too),
-    so that there is one where all agree. NaN where no disagreement is expected, and where a or b
-    answers the same everywhere: κ then cannot vary.
-
-    >>> from factaudit.stats.clustered_proportions import ClusterCounts
-    >>> table = np.array([[[4, 1], [0, 5]], [[2, 2], [1, 5]]])
-    >>> groups, times = np.zeros(2, dtype=int), np.array([20, 20])
-    >>> counts = ClusterCounts(groups, times, table.reshape(2, 4), n_groups=1)
-    >>> low, high = kappa_interval(counts, table, confidence=0.95)
-    >>> round(low.item(), 3), round(high.item(), 3)
-    (0.49, 0.67)
-    """
-    n, group = table.sum((1, 2)), clusters.group
-    apart = table[:, 0, 1] + table[:, 1, 0]
-    share = estimate_clustered_proportions(clusters, apart[:, None], n[:, None])
-    disagreement = share.point[:, 0]
-    rate = divide_or_undefined(
-        clusters.sum_by_group(table), clusters.sum_by_group(n)[:, None, None]
-    )
-    a, b = rate.sum(2), rate.sum(1)  # (G, 2): how often each says 0, 1
-    chance = 1 - (a * b).sum(1)
-    # d κ = -(dD E - D dE) / E², and E = 1 - sum of a_k b_k
-    alone = (apart - disagreement[group] * n) * chance[group]
-    expected = 2 * (1 - chance)[group] * n - (
-        table.sum(2) * b[group] + table.sum(1) * a[group]
-    ).sum(1)
-    influence = alone - disagreement[group] * expected
-    worth = divide_or_undefined(
-        clusters.sum_by_group(alone * alone), clusters.sum_by_group(influence * influence)
-    )
-    worth = np.where(has_constant_rater(rate), np.nan, np.where(np.isnan(worth), 1, worth))
-    low, high = wilson_interval(
-        disagreement, share.effective_n[:, 0] * worth, share.n_clusters[:, 0] - 1, confidence
-    )
-    return 1 - divide_or_undefined(high, chance), 1 - divide_or_undefined(low, chance)
-
-
-def has_constant_rater(table: np.ndarray) -> np.ndarray:
-    """Whether a or b answers the same everywhere: bool (...), from units (..., 2, 2) by a's and b's
-    answer."""
-    return ((table.sum(-1) == 0) | (table.sum(-2) == 0)).any(-1)
