@@ -264,6 +264,16 @@ def test_an_experiment_loads_files_as_it_reads_them(tmp_path):
     assert not list((tmp_path / "duckdb").rglob("*.parquet"))  # the files are not copied
 
 
+def test_an_evaluator_without_repeat_0_is_refused_as_in_memory(tmp_path):
+    claims = pd.DataFrame({"claim_id": ["c1"], "dataset": "d", "claim": "A.", "label": 1})
+    verdicts = pd.DataFrame(
+        {"claim_id": "c1", "evaluator": ["a", "b"], "repeat": [0, 1], "score": 0.9}
+    )
+    files = written(tmp_path, claims, verdicts)
+    with pytest.raises(UsageError, match="no verdict of b has repeat 0"):
+        duckdb_tables.load_duckdb_judgements(*files, tmp_path)
+
+
 def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
     written(tmp_path, *messy(3, 40))
     claims, verdicts = str(tmp_path / "claims.parquet"), str(tmp_path / "verdicts-1.parquet")

@@ -20,8 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factaudit.arrays.judgements import (
+    MISSING,
     Judgements,
     VerdictArrays,
+    check_first_repeats,
     name_documents,
     split_empty_responses,
 )
@@ -79,6 +81,8 @@ def load_duckdb_judgements(
         arrays = VerdictArrays(_list_evaluators(connection, verdicts_paths), len(claims))
         for path in verdicts_paths:
             _add_verdicts(arrays, connection, path, names[path])
+    is_first = (arrays.repeats[0][1] != MISSING).any(axis=1)
+    check_first_repeats(np.array(arrays.evaluators)[~is_first])
     return arrays.judge(claims, silent)
 
 

@@ -51,6 +51,14 @@ def check_evaluators(wanted_names: Iterable[str], evaluators: Sequence[str]) -> 
             raise UsageError(f"no verdicts of {name!r}{suggest_known_name(name, evaluators)}")
 
 
+def check_first_repeats(names: Iterable[str]) -> None:
+    """Raise `UsageError` where there are evaluators without a verdict of repeat 0: these."""
+    if listed := ", ".join(sorted(map(str, names))):
+        raise UsageError(
+            f"no verdict of {listed} has repeat 0, which audits read: number repeats from 0"
+        )
+
+
 def pair_evaluators(
     evaluators: Sequence[str], partner_by_evaluator: Mapping[str, str] | None
 ) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import Judgements, check_first_repeats
 from factaudit.audit.core.result_rows import Row
 from factaudit.datasets.python_input import (
     ClaimColumnNames,
@@ -55,14 +55,8 @@ class ComparisonTables:
             missing = "claims" if loaded.claims is None else "verdicts"
             raise UsageError(f"compare: there are no {missing} in what was given")
         table, verdict_table = loaded.claims, loaded.verdicts
-        if missed := {*verdict_table["evaluator"]} - {
-            *verdict_table["evaluator"][verdict_table["repeat"] == 0]
-        }:
-            listed = ", ".join(sorted(map(str, missed)))
-            raise UsageError(
-                f"compare: no verdict of {listed} has repeat 0, which audits read: number repeats"
-                " from 0"
-            )
+        is_first = verdict_table["repeat"] == 0
+        check_first_repeats({*verdict_table["evaluator"]} - {*verdict_table["evaluator"][is_first]})
         annotations = loaded.annotations if annotations is None else annotations
         if label_rules and annotations is None:
             raise UsageError("label_rules: there are no annotations that they could be made of")
