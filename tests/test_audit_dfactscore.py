@@ -114,21 +114,36 @@ def fill(one: SupportMatrix) -> Iterator[SupportMatrix]:
         yield replace(one, prediction=prediction, unsure=np.zeros_like(one.unsure))
 
 
-@given(cases(most_facts=5), RULES, st.integers(0, 31))
-@settings(max_examples=150)
+FACT_BITS = st.integers(0, 31)
+
+
+@given(cases(most_facts=5), RULES, FACT_BITS, FACT_BITS, st.none() | st.integers(-1, 0))
+@settings(max_examples=300)
 def test_bounds_hold_all_ways_to_fill_the_matrix(
-    one: SupportMatrix, rule: str, invented: int
+    one: SupportMatrix, rule: str, invented: int, ungrouped: int, about: int | None
 ) -> None:
     if one.unsure.sum() > 8:
         return
-    one = replace(one, own=np.array([not invented >> fact & 1 for fact in range(len(one.group))]))
+    n = len(one.group)
+    is_invented, is_alone = (
+        np.array([bits >> fact & 1 for fact in range(n)], dtype=bool)
+        for bits in (invented, ungrouped)
+    )
+    group = pd.factorize(np.where(is_alone, np.nan, one.group))[0]
+    owner = None if about is None else np.full(n, about)
+    one = replace(one, own=~is_invented, group=group, about=owner)
     row, reached = figures(one, rule), [figures(each, rule) for each in fill(one)]
     for name in BOUNDED if row["n_facts"] else ():
         values = [each[name] for each in reached]
         low, high = row[f"{name}_min"], row[f"{name}_max"]
+        assert high - low >= 0
+        if row[name] is None:
+            assert is_alone.all()
+            continue
         assert low - 1e-12 <= min(values) <= max(values) <= high + 1e-12
         assert low - 1e-12 <= row[name] <= high + 1e-12
-        if (name in REACHED or len(reached) == 1) and one.own.all():
+        is_exact = one.own.all() and not is_alone.any()
+        if (name in REACHED or len(reached) == 1) and is_exact:
             assert (low, high) == (pytest.approx(min(values)), pytest.approx(max(values)))
     if row["n_facts"]:
         assert {each["category"] for each in reached} == {row["category"]} or row[
