@@ -227,8 +227,10 @@ YES = {"message": {"content": "Yes"}}
         },
         *(
             {"choices": [YES | {"logprobs": logprobs}]}
-            for logprobs in (None, {}, {"content": None}, {"content": []})
+            for logprobs in (None, {}, {"content": None}, {"content": []}, [], {"content": "Yes"})
         ),
+        {"model": 3, "system_fingerprint": 4},
+        {"choices": [{"message": {"content": "Yes", "refusal": False}}]},
     ],
 )
 def test_replies_in_the_shapes_of_several_servers(more: dict[str, Any]) -> None:

@@ -13,10 +13,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.server_errors import ServerAttemptFailure
@@ -78,6 +84,20 @@ class _Logprobs(BaseModel):
     content: list[_Token] | None = None
 
 
+def _drop_other_shapes(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """None for what has another server's shape and is no part of the text: the reply is paid for,
+    and read without it. Numbers that are no log-probabilities are errors."""
+    try:
+        return validate(value)
+    except ValidationError as error:
+        if {one["type"] for one in error.errors()} & {"less_than_equal", "finite_number"}:
+            raise
+        return None
+
+
+_KeepReply = WrapValidator(_drop_other_shapes)
+
+
 class _ContentPart(BaseModel):
     type: str = "text"
     text: str = ""
@@ -85,13 +105,13 @@ class _ContentPart(BaseModel):
 
 class _Message(BaseModel):
     content: str | list[_ContentPart] | None = None
-    refusal: str | None = None
+    refusal: str | bool | None = None
 
 
 class _Choice(BaseModel):
     message: _Message
     finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
+    logprobs: Annotated[_Logprobs | None, _KeepReply] = None
 
 
 #: As SQLite holds numbers.
@@ -108,8 +128,8 @@ class _Completion(BaseModel):
 
     choices: Annotated[list[_Choice], Field(min_length=1)]
     usage: _Usage | None = None
-    model: str | None = None
-    system_fingerprint: str | None = None
+    model: Annotated[str | None, _KeepReply] = None
+    system_fingerprint: Annotated[str | None, _KeepReply] = None
 
 
 def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
@@ -139,7 +159,7 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
         )
     return ChatReply(
         "refused" if refusal or finish == "content_filter" else "ok",
-        refusal or text,
+        refusal if refusal and isinstance(refusal, str) else text,
         finish,
         tokens,
         usage.prompt_tokens or 0,
