@@ -297,3 +297,19 @@ def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
         files = {"claims": [claims], "verdicts": [verdicts], "where": "duckdb"}
         with pytest.raises((UsageError, InputError, ValueError), match=message):
             run(Experiment(**files | given), tmp_path / "run")
+
+
+def test_so_many_verdicts_that_duckdb_may_be_needed_are_told_before_they_are_read(
+    tmp_path, monkeypatch
+):
+    written(tmp_path, *messy(3, 40))
+    (tmp_path / "e.yaml").write_text(
+        "replicates: 0\naudits: [rates]\nclaims: claims.parquet\nverdicts: [verdicts-*.parquet]\n"
+    )
+    said: list[str] = []
+    run(tmp_path / "e.yaml", tmp_path / "few", say=said.append)
+    assert not any("duckdb" in line for line in said)
+    monkeypatch.setattr("factaudit.experiment.run.MANY_VERDICTS", 20)
+    run(tmp_path / "e.yaml", tmp_path / "many", say=said.append)
+    (note,) = [line for line in said if "--where duckdb" in line]
+    assert "verdicts are read into memory" in note

@@ -11,6 +11,7 @@ and audits compute the same rows of both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import GRADE_COLUMN, POSITIONS_KEY, VARIANT_COLUMNS, VERDICT_COLUMNS
 
+#: Tables of more verdicts than this take more than 4 GB.
+MANY_VERDICTS = 10_000_000
 #: Rows that are read and checked at a time.
 ROWS_PER_BLOCK = 200_000
 #: What DuckDB may hold while it matches verdicts with claims, beside the arrays.
@@ -84,6 +87,17 @@ def load_duckdb_judgements(
     is_first = (arrays.repeats[0][1] != MISSING).any(axis=1)
     check_first_repeats(np.array(arrays.evaluators)[~is_first])
     return arrays.judge(claims, silent)
+
+
+def count_parquet_rows(paths: Sequence[str]) -> int:
+    """How many rows the Parquet files among these have, by what each file says of itself."""
+    total = 0
+    for path in paths:
+        # Whoever reads the file says what is wrong with it.
+        with suppress(OSError, pa.ArrowException):
+            if path.endswith(".parquet"):
+                total += pq.ParquetFile(path).metadata.num_rows
+    return total
 
 
 def _list_columns(path: str, required: Sequence[str]) -> list[str]:

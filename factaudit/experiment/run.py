@@ -16,7 +16,11 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from factaudit.arrays.duckdb_tables import load_duckdb_judgements
+from factaudit.arrays.duckdb_tables import (
+    MANY_VERDICTS,
+    count_parquet_rows,
+    load_duckdb_judgements,
+)
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.errors import UsageError
 from factaudit.estimate.rates import EstimationResults
@@ -137,6 +141,7 @@ class Experiment(ExperimentTablePaths):
                 return folder.finish(self, _audit_counts(self, self.counts, folder))
             if self.where == "duckdb":
                 return folder.finish(self, _audit_duckdb_tables(self, folder))
+            _note_many_verdicts(self, folder)
             return _judge_and_audit_tables(self, evaluators, folder, progress)
 
     def estimate_cost(self) -> list[Row]:
@@ -315,6 +320,16 @@ def _judge_and_audit_tables(
     results.calls.extend(calls)
     shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
     return folder.finish(experiment, results, claim_browser=shown, provenance=provenance)
+
+
+def _note_many_verdicts(experiment: Experiment, folder: RunFolder) -> None:
+    """Say, before they are read into memory, that DuckDB could read so many verdicts."""
+    n = count_parquet_rows(experiment.verdicts)
+    if n > MANY_VERDICTS:
+        folder.say(
+            f"{n:,} verdicts are read into memory. If they do not fit, use --where duckdb"
+            " (in a YAML file: `where: duckdb`)."
+        )
 
 
 def _audit_duckdb_tables(experiment: Experiment, folder: RunFolder) -> Results:
