@@ -115,6 +115,7 @@ def _list_paths(path: Path) -> frozenset[str]:
         OSError,
         ValueError,
         EOFError,
+        NotImplementedError,
         RecursionError,
         csv.Error,
         zipfile.BadZipFile,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,11 @@ def _read_archive(path: Path) -> dict[str, Any]:
             texts = [_read_member(archive, one) for one in (header, *inside)]
             first, *samples = map(parse_json_file_text, texts)
             return {**first, "samples": samples}
-    except (OSError, KeyError, ValueError, struct.error, zipfile.BadZipFile) as error:
+    # A damaged archive fails in many ways; an encrypted member is a `RuntimeError`.
+    except (
+        *(OSError, EOFError, KeyError, ValueError, TypeError, RuntimeError),
+        *(struct.error, zlib.error, zipfile.BadZipFile),
+    ) as error:
         raise InputError(str(path), [Problem(f"not a log of Inspect ({error})")]) from None
 
 

@@ -190,13 +190,14 @@ def _check_is_what_its_name_says(path: Path, start: bytes) -> None:
         _WORKBOOK_SUFFIXES
     ):
         message = f"an Excel file, whatever its name says: rename it to {path.stem}.xlsx"
-        names = (
-            zipfile.ZipFile(path).namelist()
-            if zipfile.is_zipfile(path)
-            else ["[Content_Types].xml"]
-        )
-        if "[Content_Types].xml" not in names:
-            message = f"an archive that holds {', '.join(names[:5])}: unpack it and name the file"
+        try:
+            names = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else None
+        except (ValueError, NotImplementedError, zipfile.BadZipFile) as error:
+            message = f"an archive that is damaged ({error})"
+        else:
+            if names is not None and "[Content_Types].xml" not in names:
+                held = ", ".join(names[:5])
+                message = f"an archive that holds {held}: unpack it and name the file"
     if message is not None:
         raise InputError(str(path), [Problem(message)])
 
