@@ -3,10 +3,9 @@ that a file holds.
 
 The verdict is the answer in its stated place: the first word, the word after "Answer:", or the
 field of a JSON object that the prompt asked for. A reply may begin "The statement is". Anything in
-the reply that contradicts the verdict takes it away: another
-answer ("Yes. ... Answer: No"), a sentence that says the opposite ("True. The claim is not
-supported."), a hedge ("Yes, partially."). What cannot be read so is not guessed at: the claim is
-unscored.
+the reply that contradicts the verdict takes it away: another answer ("Yes. ... Answer: No"), a
+sentence that says the opposite ("True. The claim is not supported."), a hedge ("Yes, partially.").
+What cannot be read so is not guessed at: the claim is unscored.
 
 Words are looked for as answers, never as letters: "No contradiction was found" does not answer no,
 "There is nothing false here" does not say false, "Yes or No?" is the question, and "Not true" is
@@ -18,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,6 +143,11 @@ _HEDGES = (
 )
 #: The model takes back what it said: "True. Wait, no: ...".
 _SECOND_THOUGHT = r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b"
+#: A sentence of nothing but doubt: "The claim is not supported. Perhaps."
+_BARE_DOUBT = (
+    r"[.!?;\n][\W_]*(?:probabl[ey]|possibl[ey]|perhaps|maybe|not\s+(?:sure|certain))"
+    r"\W*?(?:[.!?;\n]|\Z)"
+)
 _RESERVATION = (
     r"(?:[.!;,]\s+|\n[\W_]*)(?:however|nevertheless|nonetheless|that said|but|except that)\b"
 )
@@ -161,8 +165,10 @@ _LACKING_EVIDENCE = (
 )
 #: By verdict what may not follow it anywhere.
 _TAKES_BACK = (
-    re.compile(_SECOND_THOUGHT, re.IGNORECASE),
-    re.compile(f"{_SECOND_THOUGHT}|{_RESERVATION}|{_LACKING_EVIDENCE}", re.IGNORECASE),
+    re.compile(f"{_SECOND_THOUGHT}|{_BARE_DOUBT}", re.IGNORECASE),
+    re.compile(
+        f"{_SECOND_THOUGHT}|{_BARE_DOUBT}|{_RESERVATION}|{_LACKING_EVIDENCE}", re.IGNORECASE
+    ),
 )
 
 #: Words that say the same of a claim whatever was asked.
@@ -286,7 +292,7 @@ def read_stated_verdict(
     hedge = _HEDGES[found[0].value]
     if any(hedge.match(text, one.start + len(one.words)) for one in found):
         return None
-    if _is_contradicted(text, min(found, key=lambda one: one.start), parse_words, last):
+    if _is_contradicted(text, found, parse_words, last):
         return None
     return found[-1] if first is None else first
 
@@ -321,10 +327,11 @@ def _find_clause_before(text: str, end: int) -> str:
 
 
 def _is_contradicted(
-    text: str, verdict: StatedVerdict, parse_words: WordParser, last: bool
+    text: str, found: Sequence[StatedVerdict], parse_words: WordParser, last: bool
 ) -> bool:
-    """Whether another answer, a second thought or a sentence about the claim speaks against a
-    verdict, the first of a reply."""
+    """Whether another answer, a second thought or a sentence about the claim speaks against the
+    verdict that a reply states once or several times."""
+    verdict = min(found, key=lambda one: one.start)
     if _TAKES_BACK[verdict.value].search(text, verdict.start + len(verdict.words)):
         return True
 
@@ -348,9 +355,10 @@ def _is_contradicted(
         said = _read_answer_at(text, clause.end(), parse_answer)
         if said is not None and said.value != verdict.value:
             return True
-    for match in _STATEMENT.finditer(text):
-        if match.start() <= verdict.start < match.end():
-            continue
+    statements = list(_STATEMENT.finditer(text))
+    others = [one for one in statements if not one.start() <= verdict.start < one.end()]
+    is_answered = len(found) > 1 or len(others) == len(statements)
+    for match in others:
         told = match.groupdict()
         before = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
         is_denied = told["denied"] or told["denies"]
@@ -360,8 +368,10 @@ def _is_contradicted(
         is_pronoun = (told["subject"] or "").lower() in ("it", "this", "that")
         if is_pronoun and not _WORD_END.match(text, match.end()):
             continue  # "it is true that she won"
-        # Behind a no the parts are named that hold.
-        is_of_a_part = verdict.value == 0 and told["word"] and _OF_A_PART.search(before)
+        # Behind a no the parts are named that hold; two sentences ("It is false", "The first part
+        # of the claim is true") are no answer.
+        may_be_part = is_answered and verdict.value == 0 and told["word"]
+        is_of_a_part = may_be_part and _OF_A_PART.search(before)
         if value == 1 - verdict.value and not (is_of_a_part or _NOT_SAID.search(before)):
             return True
     return False
