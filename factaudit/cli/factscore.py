@@ -68,7 +68,6 @@ _LAST_OPTIONS = (
             " is sent there)."
         ),
     ),
-    click.option("--system", help="The name of the system, if the file does not have it."),
     click.option("--limit", type=click.IntRange(min=1), help="Score only the first N texts."),
     click.option(
         "--max-cost",
@@ -91,8 +90,9 @@ _LAST_OPTIONS = (
         multiple=True,
         metavar="KEY=VALUE",
         help=(
-            "Any other setting, named as in an experiment YAML, for example gamma=0 (no length"
-            " penalty), k=3 (passages per fact), seed=1 or replicates=500."
+            "Any other setting, named as in an experiment YAML, for example system=NAME (of lines"
+            " that name no system; by default the name of the file), gamma=0 (no length penalty),"
+            " k=3 (passages per fact), seed=1 or replicates=500."
         ),
     ),
 )
