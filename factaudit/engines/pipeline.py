@@ -46,7 +46,6 @@ from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget
 from factaudit.llm.settings import LLMField, LLMSettings
-from factaudit.publications.fetching import is_offline
 from factaudit.signature import hash_texts, make_signature
 
 EvaluatorSpec = str | dict[str, dict[str, Any] | None]
@@ -197,26 +196,15 @@ class Pipeline:
         return make_named_evaluator(verifier)
 
     @classmethod
-    def open(
-        cls, settings: ScoreSettings, out: str | Path, say: Say = lambda text: None
-    ) -> Pipeline:
+    def open(cls, settings: ScoreSettings, out: str | Path) -> Pipeline:
         """With all that the settings name; side files (pages of Wikipedia, a knowledge source) go
-        under ``out``.
-
-        say: told of what is fetched, before.
-        """
+        under ``out``."""
         source = None
         looks_up_topics = isinstance(settings, FactScoreSettings) and settings.verifiers != [
             NO_CONTEXT
         ]
         if settings.knowledge is not None or looks_up_topics:
             source = open_knowledge_source(settings.knowledge, settings.missing, out)
-            if source.wikipedia is not None and not is_offline():
-                say(
-                    "wikipedia pages that the knowledge source lacks are fetched from"
-                    f" {source.wikipedia.api}, two requests a topic, text under CC BY-SA, and kept"
-                    f" in {source.wikipedia.path}"
-                )
         return cls(settings, source, _make_client(settings.llm), _make_client(settings.decomposer))
 
     @property

@@ -59,7 +59,7 @@ from factaudit.experiment.folder import (
 )
 from factaudit.experiment.inputs import check_audit_specs, resolve_evaluator_paths
 from factaudit.files import write_jsonl
-from factaudit.publications.fetching import fetch_missing_published_files
+from factaudit.publications.fetching import fetch_missing_published_files, is_offline
 from factaudit.results import Results, compare
 from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
 from factaudit.settings.yaml_paths import YamlPaths, YamlPlace
@@ -91,7 +91,15 @@ class _ScoreExperiment(RunSettings):
         for line in (*notes, f"responses {len(responses):>9,} of {systems}"):
             say(line)
         settings = {BASE_VARIANT: block, **list_score_variants(block)}
-        pipelines = {name: Pipeline.open(one, out, say) for name, one in settings.items()}
+        pipelines = {name: Pipeline.open(one, out) for name, one in settings.items()}
+        sources = [one.knowledge for one in pipelines.values() if one.knowledge is not None]
+        if sources and sources[0].wikipedia is not None and not is_offline():
+            wikipedia = sources[0].wikipedia
+            say(
+                "wikipedia pages that the knowledge source lacks are fetched from"
+                f" {wikipedia.api}, two requests a topic, text under CC BY-SA, and kept in"
+                f" {wikipedia.path}"
+            )
         models = pipelines[BASE_VARIANT]
         judge = None if block.citation_judge is None else make_named_evaluator(block.citation_judge)
         callers = _list_callers(pipelines, judge)

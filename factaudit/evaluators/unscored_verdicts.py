@@ -43,7 +43,8 @@ def format_unscored_verdicts(
             said = raw.mode().iloc[0]
             shown = cut_text(put_on_one_line(said), _SHOWN_CHARACTERS)
             often = "most often " if raw.nunique() > 1 else ""
-            why = f" ({often}{shown!r})" if shown and said not in notes else ""
+            is_told = any(note in said for note in notes)  # a longer reason may hold it
+            why = f" ({often}{shown!r})" if shown and not is_told else ""
             parts.append(f"{len(raw):,} {words}{why}")
             if status == "unparsed" and (fields := ", ".join(list_json_fields(said))):
                 hint += (
