@@ -105,8 +105,12 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(
         ("two", 1),
     ]
     # One response has no interval.
-    line = "one: FActScore 66.7 %; without the length penalty 66.7 %; by retrieval+m"
-    assert [one for one in said if one.startswith(f"{line} (1 of 2 responses scored")]
+    (line,) = [one for one in said if one.startswith("one, by retrieval+m")]
+    told = (
+        "FActScore 66.7 %; without the length penalty 66.7 %; 1 of 2 responses scored; 1 abstained"
+    )
+    assert line.partition(": ")[2] == told
+    assert sum("'Nobody'" in one for one in said) == 1
     # Without labels, systems' error rates are all that can be said at the level of claims.
     levels = [row for row in results.audits["quantification"] if row["level"] == "claim"]
     rates = {row["system"]: row["predicted_error_rate"] for row in levels}

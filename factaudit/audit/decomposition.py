@@ -128,11 +128,11 @@ def has_response_texts(judgements: Judgements) -> bool:
 
 # ---- checks
 
-#: What a sentence says of facts with a fault.
+#: What a sentence says of one fact with a fault, and of several.
 _FAULT_WORDS = {
-    "invented": "are not in the text of their responses",
-    "leaked": "come from the examples in the prompt",
-    "repeated": "repeat other facts of their responses",
+    "invented": ("is not in the text of its response", "are not in the text of their responses"),
+    "leaked": ("comes from the examples in the prompt", "come from the examples in the prompt"),
+    "repeated": ("repeats another fact of its response", "repeat other facts of their responses"),
 }
 
 
@@ -141,7 +141,10 @@ def _list_faulty_shares(run: AuditedRun) -> Iterator[Row]:
         for fault, most in MAX_FAULTY_SHARES.items():
             share = row[fault]
             if share is not None:
-                told = {"fault": fault, "words": _FAULT_WORDS[fault], "share": share, "most": most}
+                n_faulty = round(share * row["n"])
+                words = _FAULT_WORDS[fault][n_faulty != 1]
+                told = {"fault": fault, "words": words, "n_faulty": n_faulty}
+                told |= {"share": share, "most": most}
                 is_sure = widen_interval(row, fault)[0] > most
                 severity = "fail" if is_sure else "warn"
                 yield row | told | {"excess": share - most, "severity": severity}
@@ -155,9 +158,12 @@ def _list_coverage(run: AuditedRun) -> Iterator[Row]:
 
 
 def _list_systems(run: AuditedRun) -> Iterator[Row]:
-    for row in run.rows("decomposition"):
+    """With ``whose``: the system's name, where there are several."""
+    rows = run.rows("decomposition")
+    with_several = {row["dataset"] for row in rows if row["system"] == ALL_TOGETHER}
+    for row in rows:
         is_total = row["system"] == ALL_TOGETHER
-        is_named = row["system"] is not None and not is_total
+        is_named = row["system"] is not None and row["dataset"] in with_several and not is_total
         yield row | {"is_total": is_total, "whose": f" of {row['system']}" if is_named else ""}
 
 
@@ -169,7 +175,7 @@ CHECKS = (
         figure="excess",
         by=("dataset", "fault"),
         unit="system",
-        says="{share:percent} of {n:number fact}{whose} {words}, {verdict}.",
+        says="{n_faulty} of {n:number fact}{whose} {words}: {share:percent}, {verdict}.",
         beyond="more than {most:limit} %",
         on_screen=True,
     ),

@@ -18,6 +18,7 @@ from factaudit.audit.core.figure_formatting import (
     PERCENT_COLUMN,
     format_audit_figure,
     format_figure_range,
+    format_percent,
 )
 from factaudit.audit.core.result_rows import Row
 from factaudit.tables import list_plain_rows
@@ -122,14 +123,15 @@ def format_score(row: Row, figures: Mapping[str, str]) -> str:
         if row[key] is None or n_unscored == row["n_facts"]:
             told.append(f"no {name}")
             continue
-        ends = row[f"{key}_min"], row[f"{key}_max"]
-        possible = f", possibly {format_figure_range(PERCENT_COLUMN, *ends)}"
-        told.append(f"{name} {_format_figure(row, key)}{possible if ends[0] < ends[1] else ''}")
+        score, (low, high) = _format_figure(row, key), (row[f"{key}_min"], row[f"{key}_max"])
+        if low < high:
+            score += f", at worst {format_percent(low)}, at best {format_percent(high)}"
+        told.append(f"{name} {score}")
     n_scored = row.get("n_scored", row.get("n_answered"))
-    of = f"{n_scored:,} of {format_count(row['n_responses'], 'response')} scored"
+    told.append(f"{n_scored:,} of {format_count(row['n_responses'], 'response')} scored")
     if row.get("n_abstained"):
-        of += f"; {row['n_abstained']:,} abstained"
-    return f"{row['system'] or 'all'}: {'; '.join(told)}; by {row['evaluator']} ({of})"
+        told.append(f"{row['n_abstained']:,} abstained")
+    return f"{row['system'] or 'all'}, by {row['evaluator']}: {'; '.join(told)}"
 
 
 def _format_figure(row: Row, key: str, column: Column = PERCENT_COLUMN) -> str:
