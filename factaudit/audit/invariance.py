@@ -98,10 +98,8 @@ def _build_invariance_row(
 ) -> Row:
     """``chosen``: the rows of some variants; ``originals``: of each variant the row of its
     claim."""
-    must_change, confidence = (
-        keys["expected"] == "changed",
-        None if intervals is None else intervals.confidence,
-    )
+    must_change = keys["expected"] == "changed"
+    confidence = None if intervals is None else intervals.confidence
     is_wrong = (judgements.label[originals[chosen]] == 0) & must_change
     chosen = chosen[~is_wrong]
     claims = originals[chosen]
