@@ -224,6 +224,8 @@ def test_kappa_and_iou():
         pytest.approx(wilson_ends[0], abs=5e-3),
         pytest.approx(wilson_ends[1], abs=5e-3),
     )
+    same = interval(weighted_kappa(a, a), np.arange(250), "fisher", telling=a != a)
+    assert np.isnan(same).all(), "two that always agreed need not always agree: no zero width"
 
 
 def test_slopes():

@@ -43,10 +43,8 @@ def compute_evaluator_consistency(
     and, with intervals, ``_low`` and ``_high`` of both. kappa has no bounds: its extremes over
     missing predictions are not those of any simple completion.
     """
-    groups, confidence = (
-        judgements.make_groups("claim"),
-        None if intervals is None else intervals.confidence,
-    )
+    groups = judgements.make_groups("claim")
+    confidence = None if intervals is None else intervals.confidence
     names = judgements.evaluators
     rows: list[Row] = []
     for a, b in pairs_of(names, pairs):
@@ -68,7 +66,10 @@ def compute_evaluator_consistency(
     return sorted(rows, key=lambda row: row["dataset"])
 
 
-_FEW_CLUSTERS = f"fewer than two clusters (of kappa: {FEWEST_CLUSTERS}), or predictions do not vary"
+_FEW_CLUSTERS = (
+    f"fewer than two clusters (of kappa: {FEWEST_CLUSTERS}), or (of kappa) the two agree on every"
+    " claim, or one says the same of all"
+)
 
 
 def _measure_iou(tally: Tally, value: int, confidence: float | None) -> Figure:
