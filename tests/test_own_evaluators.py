@@ -187,7 +187,7 @@ class Broken:
         raise KeyError("my own")
         yield
 tuples, nobody = Odd(("a", 1.0)), Odd(Verdict(None, score=1.0))
-words = Odd(lambda claim: Verdict(claim.claim_id, score="high"))
+words = Odd(lambda claim: Verdict(claim.claim_id, score="0.7"))
 objects = Odd(lambda claim: Verdict(claim.claim_id, score=0.5, raw=object()))
 def raises(claim, doc):
     return 1 / 0
@@ -222,7 +222,7 @@ def one_argument(claim):
         ("hostile_module:Odd", "its class is no dataclass"),
         ("hostile_module:tuples", "expected a Verdict with the claim's id, found ('a', 1.0)"),
         ("hostile_module:nobody", "it gave the claim_id None"),
-        ("hostile_module:words", "it gave the score 'high'"),
+        ("hostile_module:words", "it gave the score '0.7'"),
         ("hostile_module:objects", "it gave the raw <"),
         ("hostile_module:raises", "'raises' failed: ZeroDivisionError: division by zero"),
         (

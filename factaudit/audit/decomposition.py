@@ -131,7 +131,10 @@ def has_response_texts(judgements: Judgements) -> bool:
 #: What a sentence says of one fact with a fault, and of several.
 _FAULT_WORDS = {
     "invented": ("is not in the text of its response", "are not in the text of their responses"),
-    "leaked": ("comes from the examples in the prompt", "come from the examples in the prompt"),
+    "leaked": (
+        "is in an example of the decomposition prompt and not in the text",
+        "are in an example of the decomposition prompt and not in the text",
+    ),
     "repeated": ("repeats another fact of its response", "repeat other facts of their responses"),
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Protocol, SupportsFloat, TypeVar, runtime_checkable
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from factaudit.errors import UsageError
 from factaudit.signature import hash_texts, make_signature
@@ -23,6 +23,16 @@ from factaudit.tables import STATUSES
 WEIGHTS_NOT_RUN = "The published weights could not be run here"
 
 _Item = TypeVar("_Item", bound=Callable[..., Any])
+
+
+def _refuse_text(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError("text is no number")
+    return value
+
+
+_Number = Annotated[float, BeforeValidator(_refuse_text)]
+_WholeNumber = Annotated[int, BeforeValidator(_refuse_text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +56,8 @@ class Verdict:
     """
 
     claim_id: str
-    score: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
-    prediction: Annotated[int | None, Field(ge=0, le=1)] = None
+    score: Annotated[_Number, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    prediction: Annotated[_WholeNumber, Field(ge=0, le=1)] | None = None
     status: Annotated[str, Field(pattern=f"^({'|'.join(STATUSES)})$")] = "ok"
     raw: str | None = None
     chunk_scores: Sequence[float | None] | None = None
