@@ -261,13 +261,12 @@ def _open_folder_lock(folder: Path, folder_label: str) -> IO[str]:
             raise FactauditError(
                 f"{folder_label}: cannot be written to ({error.strerror})"
             ) from None
+        # Windows has no fcntl; users must not start two runs into one folder there.
         try:
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (
-            ImportError
-        ):  # Windows has no fcntl; users must not start two runs into one folder there
+        except ImportError:
             return file
         except BlockingIOError:
             file.close()

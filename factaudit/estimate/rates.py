@@ -256,9 +256,8 @@ def _make_estimation(
             refused = str(error)
     elif corpus.n_partial > 0.1 * max(1, corpus.is_labelled.sum()):
         partial = format_count(corpus.n_partial, "response")
-        of_all = " of all systems" * (
-            len(corpus.systems) > 1
-        )  # the reason stands in the row of each system
+        # The reason stands in the row of each system.
+        of_all = " of all systems" * (len(corpus.systems) > 1)
         refused = (
             f"{partial}{of_all} with labels for some of their claims only: sample with --level"
             " response"

@@ -276,9 +276,8 @@ def _describe_promise(
         statement = (
             f"No claim can pass without review: {labels} are too few to promise that {promise}."
         )
-        if (
-            promise.max_error is not None and promise.min_recall is None
-        ):  # of both nobody knows how many would do
+        # Of both nobody knows how many would do.
+        if promise.max_error is not None and promise.min_recall is None:
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
             if needed is not None:
                 statement += f" About {needed:,} labels may let some pass."

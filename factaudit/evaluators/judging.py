@@ -322,9 +322,8 @@ def _check_verdict(verdict: Any, known_claims: Collection[str], name: str) -> Ve
     if isinstance(verdict.raw, str):
         # A model's reply may hold half of a surrogate pair, which no file can.
         given["raw"] = verdict.raw.encode("utf-8", "replace").decode()
-    if verdict.chunk_scores is not None and hasattr(
-        verdict.chunk_scores, "__len__"
-    ):  # a tuple, or an array
+    # A tuple, or an array.
+    if verdict.chunk_scores is not None and hasattr(verdict.chunk_scores, "__len__"):
         given["chunk_scores"] = list(verdict.chunk_scores)
     try:
         checked = _VERDICT_ADAPTER.validate_python(given)
