@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from factaudit.datasets import convert
     from factaudit.datasets.python_input import read_python_input_claims as read_claims
     from factaudit.datasets.python_input import read_python_input_verdicts as read_verdicts
+    from factaudit.errors import FactauditError, InputError, UsageError
     from factaudit.estimate.rates import estimate_rates
     from factaudit.estimate.sample import read_sample
     from factaudit.evaluators.base import Claim, Evaluator, Verdict, evaluator
@@ -33,8 +34,11 @@ __all__ = [
     "LLM",
     "Claim",
     "Evaluator",
+    "FactauditError",
+    "InputError",
     "Judgements",
     "Results",
+    "UsageError",
     "Verdict",
     "__version__",
     "compare",
@@ -57,8 +61,11 @@ _MODULES = {
     "LLM": "factaudit.llm.settings",
     "Claim": "factaudit.evaluators.base",
     "Evaluator": "factaudit.evaluators.base",
+    "FactauditError": "factaudit.errors",
+    "InputError": "factaudit.errors",
     "Judgements": "factaudit.arrays.judgements",
     "Results": "factaudit.results",
+    "UsageError": "factaudit.errors",
     "Verdict": "factaudit.evaluators.base",
     "compare": "factaudit.results",
     "compare_counts": "factaudit.results",

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from estimate_data import World, tables
 
-from factaudit import read_annotations, write_table
-from factaudit.errors import InputError, UsageError
+from factaudit import InputError, UsageError, read_annotations, write_table
 from factaudit.tables.annotations import (
     ANNOTATION_COLUMNS,
     label_claims_by_annotations,

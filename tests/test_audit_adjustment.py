@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from audit_tables import compute, find, judged
 
+from factaudit import UsageError
 from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS
-from factaudit.errors import UsageError
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
 )

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from audit_tables import find
 
-from factaudit import Judgements, convert, validate_claims, validate_verdicts
+from factaudit import InputError, Judgements, convert, validate_claims, validate_verdicts
 from factaudit.audit.citations import AUDIT, compute_citation_audit
-from factaudit.errors import InputError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

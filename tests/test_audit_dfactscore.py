@@ -19,7 +19,7 @@ from audit_tables import compute, find, join, make_matrix
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factaudit import Judgements, validate_claims, validate_verdicts
+from factaudit import FactauditError, Judgements, UsageError, validate_claims, validate_verdicts
 from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import (
     NOISE_FIGURES,
@@ -28,7 +28,6 @@ from factaudit.arrays.biography_scores import (
     summarise_biography_scores,
 )
 from factaudit.arrays.support_matrix import SupportMatrix
-from factaudit.errors import FactauditError, UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

@@ -17,14 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from factaudit import Judgements, validate_claims, validate_verdicts
+from factaudit import Judgements, UsageError, validate_claims, validate_verdicts
 from factaudit.arrays.response_means import average_responses, length_penalty
 from factaudit.audit.factscore import (
     compare_with_human_scores,
     compute_factscore_agreement,
     compute_factscore_audit,
 )
-from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

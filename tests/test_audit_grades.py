@@ -9,10 +9,9 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from factaudit import Judgements, compare, validate_claims, validate_verdicts
+from factaudit import Judgements, UsageError, compare, validate_claims, validate_verdicts
 from factaudit.audit import load_all_audits
 from factaudit.audit.grades import compute_grade_agreement
-from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import list_annotator_judgements, validate_annotations
 from factaudit.tables.column_mapping import ColumnMapping

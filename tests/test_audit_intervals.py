@@ -12,7 +12,7 @@ from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
 import factaudit
-from factaudit.errors import UsageError
+from factaudit import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from audit_tables import collect_findings, find, judged, tables
 
-from factaudit import Judgements, compare
+from factaudit import Judgements, UsageError, compare
 from factaudit.audit.invariance import compute_invariance
 from factaudit.audit.screen import compose_screen
-from factaudit.errors import UsageError
 from factaudit.report.claim_browser import ClaimBrowser
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from factaudit import InputError
 from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
     compute_human_dfactscores,
@@ -18,7 +19,6 @@ from factaudit.datasets.biography_annotations import (
     BiographyFactAnnotation,
     read_biography_fact_annotations,
 )
-from factaudit.errors import InputError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

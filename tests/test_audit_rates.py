@@ -9,9 +9,9 @@ from audit_worlds import make_world
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
 import factaudit
+from factaudit import UsageError
 from factaudit.audit.consistency import compute_evaluator_consistency
 from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.errors import UsageError
 
 
 def test_an_unknown_column_is_named_with_a_hint():

@@ -12,9 +12,9 @@ from scipy.stats import kendalltau, pearsonr, t
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
+from factaudit import UsageError
 from factaudit.arrays.system_rankings import PairTest, SystemErrors
 from factaudit.audit.ranking import ORDER_SYMBOLS
-from factaudit.errors import UsageError
 from factaudit.stats.hypothesis_tests import two_proportion_p, two_proportion_power
 from factaudit.stats.rank_correlation import kendall_tau
 

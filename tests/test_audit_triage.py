@@ -11,9 +11,8 @@ import pytest
 from audit_tables import compute, find, judged
 from test_decisions import INTERVALS, Row
 
-from factaudit import Judgements, Results
+from factaudit import Judgements, Results, UsageError
 from factaudit.audit.screen import compose_screen
-from factaudit.errors import UsageError
 
 
 def may_find_errors(of: Row, evaluator: str = "e") -> Row:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from factaudit import Claim, Verdict
-from factaudit.errors import UsageError
+from factaudit import Claim, UsageError, Verdict
 from factaudit.evaluators.chunked_evaluator import ChunkedEvaluator
 from factaudit.evaluators.ensemble import EnsembleEvaluator
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator

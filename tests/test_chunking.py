@@ -12,8 +12,7 @@ from audit_tables import compute
 from audit_tables import judged as judge_rows
 from sklearn.metrics import balanced_accuracy_score
 
-from factaudit import Judgements
-from factaudit.errors import UsageError
+from factaudit import Judgements, UsageError
 
 #: Two chunks of three words; one chunk.
 LONG = "The cat sat. A dog ran."

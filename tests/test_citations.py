@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from audit_tables import compute, join
 
-from factaudit import Claim, Verdict
+from factaudit import Claim, UsageError, Verdict
 from factaudit.engines.citations import judge_citations, parse_cited_sentences
 from factaudit.engines.responses import Response
-from factaudit.errors import UsageError
 from factaudit.evaluators.judging import NamedEvaluator
 
 DOCS = (("A", "He sang in Rome."), ("B", "He danced in Oslo."), ("C", "Bees make honey."))

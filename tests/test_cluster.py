@@ -20,8 +20,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from factaudit import judge, validate_claims
-from factaudit.errors import UsageError
+from factaudit import UsageError, judge, validate_claims
 from factaudit.evaluators import ray_cluster
 from factaudit.evaluators.base import FromFunction
 from factaudit.evaluators.judging import (
@@ -47,7 +46,7 @@ CLAIMS = validate_claims(
 MODULE = '''
 import json, os, sys, time
 from dataclasses import dataclass
-from factaudit.errors import FactauditError
+from factaudit import FactauditError
 from factaudit import Verdict
 
 @dataclass

@@ -18,12 +18,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from factaudit import convert
+from factaudit import FactauditError, convert
 from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
 from factaudit.datasets.input_tables import load_input_tables
 from factaudit.datasets.logs import LOG_RECIPES
-from factaudit.errors import FactauditError
 from factaudit.tables import list_plain_rows
 from factaudit.tables.questions import AmbiguousReadingError
 

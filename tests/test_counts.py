@@ -11,10 +11,9 @@ import pytest
 from audit_worlds import make_world
 
 import factaudit
-from factaudit import Results, compare, compare_counts, run
+from factaudit import InputError, Results, UsageError, compare, compare_counts, run
 from factaudit.audit import list_computable_audits
 from factaudit.cli import main
-from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment
 from factaudit.tables.counts_table import (
     COUNT_COLUMNS,

@@ -11,8 +11,8 @@ import pytest
 import statsmodels.api as sm
 from audit_tables import collect_findings, find, judged
 
+from factaudit import UsageError
 from factaudit.audit.covariates import compute_covariates
-from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

@@ -16,9 +16,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from factaudit import convert
+from factaudit import FactauditError, InputError, convert
 from factaudit.datasets import FORMATS, aggrefact, aggrefact_subsets
-from factaudit.errors import FactauditError, InputError
 
 Write = Callable[[str, Any], Path]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from factaudit import InputError
 from factaudit.datasets.input_tables import load_input_tables
-from factaudit.errors import InputError
 
 LOGS = Path(__file__).parent / "logs"
 

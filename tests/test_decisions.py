@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from audit_tables import judged
 
-from factaudit import Results
+from factaudit import Results, UsageError
 from factaudit.audit import load_all_audits
 from factaudit.audit.core.decision_limits import DecisionLimits
-from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ import pytest
 from scripted_llm import ScriptedLLM, find_facts_to_group, make_models
 
 import factaudit
-from factaudit import Judgements, Results
+from factaudit import InputError, Judgements, Results, UsageError
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.dfactscore import dfactscore
 from factaudit.engines.passages import ScoredFacts
@@ -21,7 +21,6 @@ from factaudit.engines.pipeline import DFactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import DFactScoreExperiment
 from factaudit.engines.score_rows import ScoredBiography, make_merged_section, score_biographies
-from factaudit.errors import InputError, UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply
 

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit import compare, judge, write_table
-from factaudit.errors import InputError
+from factaudit import InputError, compare, judge, write_table
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.tables import (
     documents,

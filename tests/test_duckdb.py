@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 from audit_tables import join
 
-from factaudit import run, validate_claims, validate_verdicts
+from factaudit import InputError, UsageError, run, validate_claims, validate_verdicts
 from factaudit.arrays import duckdb_tables
 from factaudit.audit import list_computable_audits
-from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import Experiment
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import STATUSES

@@ -15,8 +15,7 @@ import pytest
 from audit_tables import join
 from estimate_data import World, tables, without_labels
 
-from factaudit import estimate_rates, read_annotations, validate_claims
-from factaudit.errors import InputError
+from factaudit import InputError, estimate_rates, read_annotations, validate_claims
 from factaudit.estimate.page import (
     render_labelling_page,
     write_labelling_page,

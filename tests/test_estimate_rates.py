@@ -12,9 +12,8 @@ from audit_tables import join
 from estimate_data import ESTIMATE_COLUMNS, World, annotated, tables, without_labels
 from scipy.special import expit
 
-from factaudit import estimate_rates
+from factaudit import InputError, UsageError, estimate_rates
 from factaudit.audit.screen import compose_screen
-from factaudit.errors import InputError, UsageError
 from factaudit.estimate.corpus import Corpus, build_corpora
 from factaudit.estimate.methods import (
     ESTIMATION_METHODS,

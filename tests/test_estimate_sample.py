@@ -14,8 +14,7 @@ import pytest
 from audit_tables import join
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit import estimate_rates, read_sample
-from factaudit.errors import InputError, UsageError
+from factaudit import InputError, UsageError, estimate_rates, read_sample
 from factaudit.estimate.rates import join_claims
 from factaudit.estimate.sample import SAMPLE_COLUMNS, LabelSample, draw_next_phase, draw_sample
 from factaudit.stats.sampling import Strata, make_strata

@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 import factaudit
-from factaudit import Results, Verdict, judge, read_claims, run, write_table
-from factaudit.errors import InputError, UsageError
+from factaudit import InputError, Results, UsageError, Verdict, judge, read_claims, run, write_table
 from factaudit.experiment import run as experiment_module
 from factaudit.experiment import unchanged
 from factaudit.experiment.run import Experiment

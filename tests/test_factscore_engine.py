@@ -13,13 +13,12 @@ import pytest
 from scripted_llm import ScriptedLLM, answer_two_facts, make_models, make_response
 
 import factaudit
-from factaudit import Claim, Verdict
+from factaudit import Claim, FactauditError, InputError, UsageError, Verdict
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.factscore import factscore
 from factaudit.engines.passages import ScoredFacts
 from factaudit.engines.pipeline import FactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response, read_responses
-from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 

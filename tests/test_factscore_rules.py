@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from factaudit import InputError, UsageError
 from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.decompose import (
     DecompositionPrompt,
@@ -22,7 +23,6 @@ from factaudit.engines.verifier import (
     parse_as_original,
     read_verification,
 )
-from factaudit.errors import InputError, UsageError
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
 # ---- sentences

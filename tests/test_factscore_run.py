@@ -13,11 +13,10 @@ from llm_server import FaultServer, Plan
 from published_server import PublishedFilesServer, read_wiki_pages
 from scripted_llm import answer_two_facts
 
-from factaudit import Results, read_claims, read_verdicts
+from factaudit import FactauditError, Results, read_claims, read_verdicts
 from factaudit import run as run_experiment
 from factaudit.engines.pipeline import open_knowledge_source
 from factaudit.engines.runs import FactScoreExperiment
-from factaudit.errors import FactauditError
 
 PAGES = [
     {

@@ -12,9 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from factaudit import validate_claims, validate_verdicts, write_table
+from factaudit import FactauditError, UsageError, validate_claims, validate_verdicts, write_table
 from factaudit.cli import main
-from factaudit.errors import FactauditError, UsageError
 from factaudit.files import (
     TEMPORARY_PREFIX,
     JsonLinesJournal,

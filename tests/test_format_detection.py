@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from factaudit import read_claims, read_verdicts
+from factaudit import InputError, read_claims, read_verdicts
 from factaudit.cli import main
 from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
 from factaudit.datasets.input_tables import load_input_tables
-from factaudit.errors import InputError
 
 LOGS = Path(__file__).parent / "logs"
 LOG_FORMATS = {

@@ -17,8 +17,7 @@ import pytest
 import tiny_models
 from tiny_models import judged, sentences
 
-from factaudit import Claim, Verdict
-from factaudit.errors import FactauditError, UsageError
+from factaudit import Claim, FactauditError, UsageError, Verdict
 from factaudit.evaluators.alignscore import AlignScoreEvaluator
 from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_chunks
 from factaudit.evaluators.nli import NLIEvaluator

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import run_command
 
-from factaudit.errors import InputError
+from factaudit import InputError
 from factaudit.files import UNPACK_LIMIT_VARIABLE
 from factaudit.tables import read_table
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import factaudit as fa
-from factaudit.errors import InputError, UsageError
+from factaudit import InputError, UsageError
 from factaudit.tables import read_table
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.mapping_options import parse_column_mapping_options

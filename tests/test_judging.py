@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit import Claim, Verdict, judge, validate_claims
-from factaudit.errors import FactauditError, UsageError
+from factaudit import Claim, FactauditError, UsageError, Verdict, judge, validate_claims
 from factaudit.evaluators.judging import NamedEvaluator
 from factaudit.files import hold_folder_lock
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from published_server import PublishedFilesServer, send_bytes
 
-from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit import FactauditError, InputError, UsageError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB, KnowledgePage
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PassageRetriever

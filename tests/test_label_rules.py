@@ -11,8 +11,7 @@ import yaml
 from audit_tables import compute, join
 
 import factaudit as fa
-from factaudit import convert, read_claims, run, write_table
-from factaudit.errors import UsageError
+from factaudit import UsageError, convert, read_claims, run, write_table
 from factaudit.tables.annotations import list_annotator_judgements
 
 AUDITS = ("ceiling", "rates")

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from factaudit import Claim, Evaluator, Verdict, write_table
-from factaudit.errors import InputError, UsageError
+from factaudit import Claim, Evaluator, InputError, UsageError, Verdict, write_table
 from factaudit.evaluators.lexical_baselines import CLAIMS_PER_BLOCK, RandomEvaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.signature import compute_file_checksum

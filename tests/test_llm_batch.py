@@ -12,8 +12,7 @@ import pytest
 from llm_server import FaultServer, Plan, _error, fingerprint
 from scripted_llm import Killed
 
-from factaudit import Claim
-from factaudit.errors import FactauditError
+from factaudit import Claim, FactauditError
 from factaudit.evaluators import llm_judges
 from factaudit.llm import batch_api
 from factaudit.llm.ask_all import ask_all

@@ -25,7 +25,7 @@ from conftest import run_command
 from llm_server import TRANSIENT, FaultServer, Plan, ask, completion
 from report_results import read_report_text
 
-from factaudit.errors import FactauditError, UsageError
+from factaudit import FactauditError, UsageError
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import FaultServer, Plan
 
-from factaudit import Claim, Verdict
-from factaudit.errors import FactauditError
+from factaudit import Claim, FactauditError, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReplyToken

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factaudit import Claim
-from factaudit.errors import UsageError
+from factaudit import Claim, UsageError
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.client import LLMClient

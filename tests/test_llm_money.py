@@ -20,8 +20,7 @@ import llm_server
 import pytest
 from llm_server import FaultServer, Plan
 
-from factaudit import Claim
-from factaudit.errors import FactauditError, UsageError
+from factaudit import Claim, FactauditError, UsageError
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.cost import (

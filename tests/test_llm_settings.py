@@ -8,9 +8,8 @@ import pytest
 from llm_server import FaultServer, ask
 from scripted_llm import ScriptedLLM
 
-from factaudit import Claim
+from factaudit import Claim, UsageError
 from factaudit.engines import decompose, verifier
-from factaudit.errors import UsageError
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.settings import LLMSettings
 

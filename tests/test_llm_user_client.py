@@ -17,7 +17,7 @@ from conftest import run_command
 from llm_server import TRANSIENT, FaultServer, Plan
 
 import factaudit
-from factaudit.errors import FactauditError, UsageError
+from factaudit import FactauditError, UsageError
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.cost import LLMCostBudget

@@ -13,8 +13,17 @@ import pandas as pd
 import pytest
 from conftest import run_command
 
-from factaudit import Claim, Verdict, evaluator, judge, read_verdicts, validate_claims, write_table
-from factaudit.errors import FactauditError, UsageError
+from factaudit import (
+    Claim,
+    FactauditError,
+    UsageError,
+    Verdict,
+    evaluator,
+    judge,
+    read_verdicts,
+    validate_claims,
+    write_table,
+)
 from factaudit.evaluators.base import FromFunction
 
 CLAIMS = validate_claims(

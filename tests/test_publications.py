@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from published_server import send_bytes
 
-from factaudit import convert
+from factaudit import FactauditError, UsageError, convert
 from factaudit.cli.app import main
 from factaudit.datasets import FORMATS
-from factaudit.errors import FactauditError, UsageError
 from factaudit.publications import fetching
 from factaudit.publications.fetching import (
     fetch_missing_published_files,

@@ -15,8 +15,7 @@ from audit_tables import tables
 from IPython.core.pylabtools import print_figure
 
 import factaudit
-from factaudit import Results, compare
-from factaudit.errors import FactauditError, UsageError
+from factaudit import FactauditError, Results, UsageError, compare
 
 N = 60
 OPTION = r"(?<![\w-])--[a-z]"

@@ -11,9 +11,17 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from factaudit import Claim, Verdict, compare, judge, read_verdicts, validate_claims, write_table
+from factaudit import (
+    Claim,
+    UsageError,
+    Verdict,
+    compare,
+    judge,
+    read_verdicts,
+    validate_claims,
+    write_table,
+)
 from factaudit.cli import cli
-from factaudit.errors import UsageError
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.llm_judges import LLMJudge

@@ -22,11 +22,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from report_results import make_results
 
-from factaudit import Results
+from factaudit import Results, UsageError
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.plot_specs import LinePlot, PlotSpec, ScatterPlot
 from factaudit.audit.core.result_rows import is_redundant_macro_row
-from factaudit.errors import UsageError
 from factaudit.report.figures import MAX_EVALUATORS, ReportFigure, make_report_figure
 from factaudit.report.plots.drawing import DrawnFigure, draw_audit_plot
 from factaudit.report.plots.files import write_figure_files

@@ -13,8 +13,8 @@ import pytest
 from conftest import Call
 
 import factaudit
+from factaudit import UsageError
 from factaudit.diff import RunDiff, diff_runs
-from factaudit.errors import UsageError
 
 N = 120
 CLAIMS = factaudit.validate_claims(

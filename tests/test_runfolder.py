@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from factaudit.errors import FactauditError
+from factaudit import FactauditError
 from factaudit.experiment.folder import RunFolder, count_run_llm_calls, sum_run_call_costs
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget

@@ -12,9 +12,8 @@ import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
 
-from factaudit import Results, compare, read_claims, read_verdicts
+from factaudit import InputError, Results, UsageError, compare, read_claims, read_verdicts
 from factaudit import run as run_experiment
-from factaudit.errors import InputError, UsageError
 from factaudit.experiment.run import read_experiment
 
 TOPICS = (

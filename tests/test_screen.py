@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from factaudit import Results, compare, compare_counts, estimate_rates
+from factaudit import Results, UsageError, compare, compare_counts, estimate_rates
 from factaudit.audit.screen import MAX_EVALUATORS, Screen, compose_screen
-from factaudit.errors import UsageError
 from factaudit.report.screen_text import SCREEN_WIDTH
 from factaudit.tables.counts_table import validate_counts
 

@@ -10,8 +10,7 @@ import pytest
 from audit_tables import compute
 from audit_tables import judged as judge_rows
 
-from factaudit import Judgements
-from factaudit.errors import UsageError
+from factaudit import Judgements, UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 WORDS = [f"w{n}" for n in range(11)]

@@ -19,8 +19,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factaudit import judge, validate_claims, validate_verdicts, write_table
-from factaudit.errors import InputError
+from factaudit import InputError, judge, validate_claims, validate_verdicts, write_table
 from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,

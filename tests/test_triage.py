@@ -12,8 +12,7 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit import read_sample, write_table
-from factaudit.errors import UsageError
+from factaudit import UsageError, read_sample, write_table
 from factaudit.estimate.rates import join_claims
 from factaudit.estimate.sample import draw_sample
 from factaudit.estimate.triage import TriageResults, triage_claims

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from audit_tables import load_input_tables
 
+from factaudit import InputError
 from factaudit.cli import main
-from factaudit.errors import InputError
 
 
 def write(path: Path, value: Any) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factaudit.errors import InputError, UsageError
+from factaudit import InputError, UsageError
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.experiment.run import read_experiment
 

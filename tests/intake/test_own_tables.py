@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import factaudit as fa
+from factaudit import InputError
 from factaudit.datasets.input_tables import load_input_tables
-from factaudit.errors import InputError
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.table_loading import load_tables
 

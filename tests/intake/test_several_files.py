@@ -15,9 +15,8 @@ from audit_tables import load_input_tables
 from table_readings import describe_tables
 from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, L, N, make_csv
 
-from factaudit import compare
+from factaudit import InputError, UsageError, compare
 from factaudit.datasets import input_tables
-from factaudit.errors import InputError, UsageError
 from factaudit.tables import table_loading
 
 IDS = [f"q{i}" for i in range(N)]

@@ -33,9 +33,9 @@ from table_readings import describe_tables
 from town_tables import CLAIMS, DOCS
 
 import factaudit.datasets.input_tables
+from factaudit import FactauditError
 from factaudit.cli import cli
 from factaudit.datasets.input_tables import load_input_tables
-from factaudit.errors import FactauditError
 from factaudit.tables.questions import AmbiguousReadingError, PossibleReading
 
 FOLDER = Path(__file__).parent

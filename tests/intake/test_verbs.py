@@ -16,8 +16,8 @@ from table_readings import describe_tables
 
 import factaudit as fa
 import factaudit.datasets.input_tables
+from factaudit import UsageError
 from factaudit.cli import cli
-from factaudit.errors import UsageError
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.table_loading import LoadedTables
 
