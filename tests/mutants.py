@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: At most so many test files a mutant; those come first that bear the module's name.
 MAX_TEST_FILES = 6
 TIMEOUT_SECONDS = 600
-PYTEST = [sys.executable, *"-m pytest -p no:cacheprovider -q -x -m".split(), "not slow"]
+PYTEST = [sys.executable, *["-m", "pytest", "-p", "no:cacheprovider", "-q", "-x", "-m"], "not slow"]
 #: What stands in the place of a comparison or an operator, and the other way round.
 _PAIRS = (
     "Lt LtE, Gt GtE, Eq NotEq, In NotIn, Is IsNot, Add Sub, Mult Div, FloorDiv Mod, And Or,"
