@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 from audit_tables import compute, find, join
 
 from factaudit import Judgements, validate_claims, validate_verdicts
@@ -75,52 +74,6 @@ def test_the_authored_facts_are_what_their_script_makes_of_the_source(root: Path
     built = runpy.run_path(str(root / "data/decomposition/build.py"))["build"]()
     lines = (root / "data/decomposition/responses.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == built
-
-
-@pytest.mark.parametrize("name", ["ChatGPT", "InstructGPT"])
-def test_people_take_out_what_is_found_repeated(shared: Path, root: Path, name: str) -> None:
-    """People rewrote the machine's facts: fewer of theirs repeat others, and more facts that were
-    flagged are changed than of the others."""
-    shares: dict[str, Counter[str]] = {kind: Counter() for kind in ("model", "human")}
-    edited = {fault: [Counter[bool](), Counter[bool]()] for fault in ("invented", "repeated")}
-    for line in (
-        (shared / f"factscore/labeled/{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    ):
-        response = json.loads(line)
-        parts = [
-            one
-            for one in response["annotations"] or ()
-            if one["model-atomic-facts"] and one["human-atomic-facts"]
-        ]
-        facts = {
-            kind: [fact["text"] for one in parts for fact in one[f"{kind}-atomic-facts"]]
-            for kind in ("model", "human")
-        }
-        for kind, own in facts.items():
-            found = find_fact_faults(own, response["output"], response["topic"])
-            shares[kind].update(
-                {fault: sum(getattr(found, fault)) for fault in edited} | {"n": len(own)}
-            )
-            if kind == "model":
-                for fault, (flagged, others) in edited.items():
-                    for text, flag in zip(own, getattr(found, fault), strict=True):
-                        (flagged if flag else others)[text not in facts["human"]] += 1
-    for fault, (flagged, others) in edited.items():
-        before, after = (shares[kind][fault] / shares[kind]["n"] for kind in ("model", "human"))
-        changed = [one[True] / one.total() for one in (flagged, others)]
-        print(
-            f"{name} {fault}: {before:.1%} of the machine's facts, {after:.1%} of people's; ",
-            end="",
-        )
-        print(
-            f"changed {changed[0]:.0%} of {flagged.total()} flagged, {changed[1]:.0%} of"
-            f" {others.total()} others"
-        )
-        if fault != "invented":  # of which 16 and 11 are flagged
-            assert after < before / 2
-            assert changed[0] > changed[1] + 0.1
-        else:
-            assert before < 0.01
 
 
 # ---- the audit

@@ -3,7 +3,6 @@ claims."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product
@@ -56,14 +55,6 @@ def test_by_hand(case: Row) -> None:
         links = case["links"]
         found = make_matrix(cells, case["group"], **links.get("more", {})).link(links["rule"])
         assert found.tolist() == links["person"]
-
-
-def test_the_length_penalty_is_of_the_number_of_facts_and_not_of_groups() -> None:
-    for group in ([0, 0, 0, 0], [0, 0, 1, 1]):
-        row = figures(make_matrix([[1], [1], [1], [0]], group), gamma=10)
-        assert (row["init_dfactscore"], row["dfactscore"]) == pytest.approx(
-            (0.75, math.exp(1 - 10 / 4) * 0.75)
-        )
 
 
 def test_links_that_cannot_be() -> None:
@@ -277,26 +268,6 @@ TABLE = [
     {"response_id": "none", "fact_id": "1", "entity": None, "e": "skipped", "system": "t"},
     {"response_id": "silent", "abstained": 1, "claim": None, "system": "t", "group": None},
 ]
-
-
-def test_rows_are_of_systems_and_first_of_all_together() -> None:
-    rows = compute(
-        "dfactscore", judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100)
-    )
-    assert [(row["dataset"], row["evaluator"], row["link"], row["system"]) for row in rows] == [
-        ("d", "e", "argmax", "__all__"),
-        ("d", "e", "argmax", "s"),
-        ("d", "e", "argmax", "t"),
-    ]
-    whole, s, t = rows
-    assert (s["factscore"], s["dfactscore"], s["share_merged"]) == (1.0, 0.75, 1.0)
-    assert (t["n_responses"], t["n_answered"], t["n_without_candidates"], t["factscore"]) == (
-        3,
-        2,
-        1,
-        1.0,
-    )
-    assert (whole["n_responses"], whole["dfactscore"], whole["share_merged"]) == (4, 0.875, 0.5)
 
 
 def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other() -> None:

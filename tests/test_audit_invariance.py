@@ -14,8 +14,6 @@ from audit_tables import collect_findings, find, judged, tables
 
 from factaudit import Judgements, UsageError, compare
 from factaudit.audit.invariance import compute_invariance
-from factaudit.audit.screen import compose_screen
-from factaudit.report.claim_browser import ClaimBrowser
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -156,43 +154,3 @@ def test_a_finding_is_said_where_it_is_significant(expected, n, failed, said):
 
 
 # ---- first screen, claim browser
-
-
-def test_the_first_screen_says_what_each_evaluator_misses_with_no_label():
-    rows = pairs([(1, 1)] * 38 + [(1, 0)] * 62, "changed", "number_changed") + pairs(
-        [(1, 1)] * 40, "same", "spelling"
-    )
-    screen = compose_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
-    assert ("still passes", "after an error") in screen.columns
-    assert screen.rows == [["e", "38 %", "0 %"]]
-    (line,) = [line for line in screen.advice if "passes" in line.sentence]
-    assert (line.word, line.sentence[:50]) == (
-        "Beware",
-        "e still passes 38.0 % of 100 claims with changed n",
-    )
-    half = pairs([(1, 1)] * 77 + [(1, 0)] * 123, "changed", "number_changed")
-    assert compose_screen(compare(*tables(half, ["e"]), replicates=20).to_dict()).rows == [
-        ["e", "39 %"]
-    ]  # 38.5
-    few = pairs([(1, 1)] * 11 + [(1, 0)], "changed", "number_changed")
-    screen = compose_screen(compare(*tables(few, ["e"]), replicates=20).to_dict())
-    assert screen.rows == [["e", "92 % (11 of 12)"]]
-    assert any("e still passes 91.7 % of 12 claims" in line.sentence for line in screen.advice)
-
-
-def test_the_claim_browser_shows_each_claim_with_its_variants():
-    rows = pairs([(0.9, 0.8), (0.9, 0.1)], "changed", "number_changed") + pairs(
-        [(1, 0)], "same", "aside_added"
-    )
-    rows[-1]["doc"] = "another document"
-    claims, verdicts = tables(rows, ["e"])
-    browser = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
-    shown = {row["id"]: row for row in browser.make_page_content(10)["claims"]}
-    (missed,) = shown["changed-number_changed-0"]["variants"]
-    assert (missed["kind"], missed["expected"], missed["said"]) == (
-        *("number_changed", "changed"),
-        [{"e": 0, "p": 1, "s": 0.8}],
-    )
-    assert "doc" not in missed
-    assert shown["same-aside_added-0"]["variants"][0]["doc"] == "another document"
-    assert browser.pack_claims(10)

@@ -128,15 +128,6 @@ def test_several_evaluators_share_the_level_and_several_datasets_do_not():
     assert both[0] == alone
 
 
-def test_documents_that_are_alike_need_more_review():
-    rows = scored_rows(skill=2.5)
-    by_document = [row | {"doc_id": f"d{row['label']}{at % 40}"} for at, row in enumerate(rows)]
-    apart, alike = (
-        compute("triage", judged(one, "e"))[0]["review_share"] for one in (rows, by_document)
-    )
-    assert alike > apart
-
-
 @pytest.mark.parametrize("options", [{"max_error": 0}, {"confidence": 0.2}])
 def test_what_cannot_be_promised_is_refused(options):
     with pytest.raises(UsageError, match="expected max_error from 0 to 1"):

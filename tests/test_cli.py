@@ -183,18 +183,3 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     shown = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert shown.stdout.startswith("rouge2")
     assert shown.stderr == ""
-
-
-def test_bash_completes_verbs_options_and_values(call, monkeypatch):
-    """The README's line evaluates what ``bash_source`` prints; that asks with these variables."""
-    monkeypatch.setenv("_FACTAUDIT_COMPLETE", "bash_source")
-    assert "complete -o nosort -F _factaudit_completion factaudit" in call()[1]
-    monkeypatch.setenv("_FACTAUDIT_COMPLETE", "bash_complete")
-    for words, found in (
-        ("ju", "judge"),
-        ("judge --ev", "--evaluator"),
-        ("export run --to la", "latex"),
-    ):
-        monkeypatch.setenv("COMP_WORDS", f"factaudit {words}")
-        monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
-        assert call()[1] == f"plain,{found}\n"

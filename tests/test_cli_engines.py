@@ -11,8 +11,6 @@ import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
 
-from factaudit import read_claims, read_verdicts
-
 
 @pytest.fixture(scope="module")
 def people(root: Path) -> Path:
@@ -48,48 +46,6 @@ def test_a_knowledge_source_is_built_told_and_looked_up(
     assert code == 0
     assert "n_pages: 14" in out
     assert "passage_tokens: 100" in out
-
-
-def test_score_with_given_facts_needs_no_key(
-    call: Call, people: Path, responses: Path, tmp_path: Path
-) -> None:
-    arguments = [
-        "factscore",
-        responses,
-        "--knowledge",
-        people / "pages.jsonl",
-        "--verifier",
-        "unigram:threshold=0.9",
-    ]
-    more = ["--verifier", "rouge2", "--set", "gamma=0", "--set", "seed=3", "--set", "factscore.k=2"]
-    code, out, err = call(
-        *arguments,
-        *more,
-        "--set",
-        "replicates=50",
-        "--set",
-        "title=Mine",
-        "--out",
-        tmp_path / "run",
-    )
-    assert (code, err) == (0, "")
-    assert "claims           40" in out
-    results = json.loads((tmp_path / "run/results.json").read_text())
-    assert (results["about"]["title"], results["about"]["seed"]) == ("Mine", 3)
-    assert [row["name"] for row in results["about"]["evaluators"]] == ["unigram@0.9", "rouge2"]
-    claims = read_claims(tmp_path / "run/claims.parquet")
-    verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
-    own = verdicts[verdicts["evaluator"] == "unigram@0.9"]
-    shares = own.groupby(claims["response_id"].to_numpy())["prediction"].mean()
-    (row,) = [one for one in results["audits"]["factscore"] if one["evaluator"] == "unigram@0.9"]
-    assert row["score"] == pytest.approx(shares.mean())
-    call(
-        *arguments, *more, "--set", "replicates=50", "--set", "gamma=5", "--out", tmp_path / "other"
-    )
-    assert (
-        json.loads((tmp_path / "other/results.json").read_text())["signature"]
-        != results["signature"]
-    )
 
 
 def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:

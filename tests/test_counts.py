@@ -11,9 +11,8 @@ import pytest
 from audit_worlds import make_world
 
 import factaudit
-from factaudit import InputError, Results, UsageError, compare, compare_counts, run
+from factaudit import InputError, UsageError, compare, compare_counts, run
 from factaudit.audit import list_computable_audits
-from factaudit.cli import main
 from factaudit.experiment.run import read_experiment
 from factaudit.tables.counts_table import (
     COUNT_COLUMNS,
@@ -255,36 +254,6 @@ def test_an_audit_that_needs_claims_is_refused() -> None:
         match="audit 'consistency' needs claims: of a counts table can be computed rates, ",
     ):
         compare_counts(validate_counts(rows({})), audits=["consistency"])
-
-
-def test_the_command_line_audits_a_leaderboard(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, out = tmp_path / "leaderboard.csv", tmp_path / "run"
-    pd.DataFrame(
-        [
-            {
-                "dataset": "d",
-                "system": system,
-                "evaluator": "judge",
-                "n": 400,
-                "labelled_error_rate": true,
-            }
-            | {"predicted_error_rate": said}
-            for system, true, said in (("a", 0.05, 0.10), ("b", 0.15, 0.16), ("c", 0.30, 0.22))
-        ]
-    ).to_csv(path, index=False)
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", str(path), "--out", str(out), "--replicates", "20"])
-    assert ended.value.code == 0
-    assert "counts            3 rows in 1 data set" in capsys.readouterr().out
-    results = Results.load(out)
-    (row,) = results.rows("headroom")
-    assert (row["labelled"], row["predicted"]) == (0.05, 0.10)
-    assert row["bias_low"] < row["bias"] < row["bias_high"]
-    assert results.rows("ranking")[0]["kendall_tau"] == 1
-    assert (out / "counts.parquet").is_file()
-    assert "judge" in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_an_experiment_takes_claims_or_counts(tmp_path: Path) -> None:

@@ -4,11 +4,9 @@ ones."""
 from __future__ import annotations
 
 import csv
-import json
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,27 +16,6 @@ import pytest
 
 from factaudit import FactauditError, InputError, convert
 from factaudit.datasets import FORMATS, aggrefact, aggrefact_subsets
-
-Write = Callable[[str, Any], Path]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Write a value as the file's suffix says (JSONL and CSV from a list of rows) and give its
-    path."""
-
-    def make(name: str, value: Any) -> Path:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith(".jsonl"):
-            path.write_text("".join(json.dumps(row) + "\n" for row in value), encoding="utf-8")
-        elif name.endswith(".csv"):
-            pd.DataFrame(value).to_csv(path, index=False)
-        else:
-            path.write_text(json.dumps(value), encoding="utf-8")
-        return path
-
-    return make
 
 
 def fails(format: str, sources: Sequence[Path], **options: Any) -> str:
@@ -107,28 +84,6 @@ def test_the_subsets_are_the_benchmarks_datasets(subsets: dict[str, dict[str, st
         assert bool(row["systems"]) == bool(row["systems_source"]), name
         assert (row["task"] == "") == (name == "RAGTruth"), "as a whole it has three"
     assert len({row["label"] for row in subsets.values()}) == len(subsets)
-
-
-def test_the_subsets_have_table_2_of_vc(subsets: dict[str, dict[str, str]]) -> None:
-    rows = [row for row in subsets.values() if row["in_vc"] == "yes"]
-    assert Counter(row["task"] for row in rows) == {
-        "summarization": 6,
-        "Wikipedia verification": 1,
-        "response verification": 3,
-        "long-form QA": 3,
-        "data-to-text": 1,
-    }
-    # Of 12 the systems are known; 10 of these (VC §2.1) have longer responses.
-    assert [row["dataset"] for row in rows if not row["systems"]] == ["WiCE", "FactCheck-GPT"]
-    alone = [row["dataset"] for row in rows if row["longer_responses"] != "yes"]
-    assert alone == ["AggreFact-CNN", "AggreFact-XSum", "WiCE", "FactCheck-GPT"]
-    with (Path(__file__).parents[1] / "data" / "published" / "vc_tables.csv").open(
-        encoding="utf-8"
-    ) as file:
-        names = {
-            row["dataset"] for row in csv.DictReader(file) if not row["dataset"].startswith("__")
-        }
-    assert {find_dataset_name(name) for name in names} == {row["dataset"] for row in rows}
 
 
 def find_dataset_name(name: str) -> str | None:

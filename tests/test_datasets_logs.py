@@ -4,35 +4,15 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from factaudit import InputError
 from factaudit.datasets.input_tables import load_input_tables
 
 LOGS = Path(__file__).parent / "logs"
-
-
-def test_an_inspect_archive_without_zstandard_is_read_alike(tmp_path: Path) -> None:
-    log = json.loads((LOGS / "inspect.json").read_text())
-    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            "header.json",
-            json.dumps({key: value for key, value in log.items() if key != "samples"}),
-        )
-        for sample in log["samples"]:
-            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
-    found, expected = (
-        load_input_tables([tmp_path / "log.eval"]),
-        load_input_tables([LOGS / "inspect.eval"]),
-    )
-    pd.testing.assert_frame_equal(found.claims, expected.claims)
-    assert found.verdicts is not None
-    pd.testing.assert_frame_equal(found.verdicts, expected.verdicts)
 
 
 def test_a_log_without_labels_of_people_says_so(tmp_path: Path) -> None:

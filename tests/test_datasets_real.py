@@ -12,7 +12,6 @@ import pytest
 from factaudit import convert
 from factaudit.datasets import aggrefact_subsets
 
-SYSTEMS = ("Model-Extra", "Model-A", "Model-B", "Model-C", "Model-D", "Model-E")
 # Verify with Caution, Tables 11, 13, 14 and 16.
 TOFUEVAL = {
     "TofuEval-MediaSum": {
@@ -26,12 +25,6 @@ TOFUEVAL = {
         "response": (29.8, 35.2, 45.2, 34.6, 26.0, 34.4),
     },
 }
-
-
-def error_rates(claims: pd.DataFrame) -> dict[str, float]:
-    """Per system, in per cent with one decimal, by plain pandas."""
-    rates = 100 * (1 - claims.groupby("system")["label"].mean().astype(float))
-    return {str(system): float(rate) for system, rate in rates.round(1).items()}
 
 
 @pytest.fixture(scope="module")
@@ -65,39 +58,6 @@ def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:
     assert any(
         note.startswith("1,200 claims with scores but without a text") for note in scored.notes
     )
-
-
-def test_ragtruth_sentences_add_up_to_their_response(shared: Path) -> None:
-    path = shared / "ragtruth" / "qa_test_text.jsonl"
-    responses = convert("ragtruth", [path]).claims.set_index("response_id")
-    sentences = convert("ragtruth", [path], level="sentence").claims
-    assert sentences["label"].notna().all()
-    worst = sentences.groupby("response_id")["label"].min()
-    assert (worst == responses["label"].reindex(worst.index)).all()
-    assert len(worst) == 600
-    assert len(sentences) > 4000
-    # Nothing but white space lies between the sentences.
-    joined = (
-        sentences.groupby("response_id")["claim"].agg("".join).str.replace(r"\s", "", regex=True)
-    )
-    assert (
-        joined == responses["claim"].str.replace(r"\s", "", regex=True).reindex(joined.index)
-    ).all()
-
-
-def test_every_marked_span_lies_in_unattributable_sentences(shared: Path) -> None:
-    """Independently of the converter: by text, each marked span's words are in sentences with label
-    0."""
-    path = shared / "ragtruth" / "qa_test_text.jsonl"
-    sentences = convert("ragtruth", [path], level="sentence").claims
-    bad = sentences[sentences["label"] == 0].groupby("response_id")["claim"].agg("".join)
-    squeezed = bad.str.replace(r"\s", "", regex=True).to_dict()
-    spans = 0
-    for row in map(json.loads, path.read_text("utf-8").splitlines()):
-        for span in row["labels"]:
-            assert "".join(span["text"].split()) in squeezed[row["response_id"]]
-            spans += 1
-    assert spans == 226
 
 
 def test_aggrefact_scores_rows_labels_and_scores(shared: Path) -> None:

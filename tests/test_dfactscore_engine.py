@@ -20,7 +20,7 @@ from factaudit.engines.passages import ScoredFacts
 from factaudit.engines.pipeline import DFactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import DFactScoreExperiment
-from factaudit.engines.score_rows import ScoredBiography, make_merged_section, score_biographies
+from factaudit.engines.score_rows import ScoredBiography, score_biographies
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply
 
@@ -293,19 +293,6 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
     assert 'class="person p1"' in report
     assert 'class="person p0 other"' in report
     assert "<script>alert" not in report
-
-
-def test_a_merged_paragraph_lists_people_with_their_facts(knowledge: TopicLookup) -> None:
-    models = make_models(DFactScoreSettings, knowledge, ScriptedLLM(answer))
-    scored = responses_of(dfactscore(bios(MERGED), models))
-    section = make_merged_section(scored)
-    assert section is not None
-    (item,) = section["merged"]
-    people = [(one["title"], one["n"]) for one in item["people"]]
-    assert people == [("Ann Lee (diver)", 1), ("Ann Lee (painter)", 2)]
-    assert [one["person"] for one in item["facts"]] == [1, 1, 0]
-    assert [one["elsewhere"] for one in item["facts"]] == [False, False, True]
-    assert make_merged_section([]) is None
 
 
 def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path) -> None:

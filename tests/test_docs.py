@@ -13,7 +13,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -328,13 +327,3 @@ def test_its_first_sentence_is_what_the_demo_finds(readme, root):
     assert f"misses {100 * (1 - best['tnr']):.0f} % of the errors" in text
     assert f"an error rate of {100 * worst['predicted_error_rate']:.0f} % for one model" in text
     assert f"human annotators find {100 * worst['labelled_error_rate']:.0f} %" in text
-
-
-def test_every_extra_is_told_of(root):
-    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"][
-        "optional-dependencies"
-    ]
-    table = (
-        (root / "docs/index.md").read_text("utf-8").partition("## Install")[2].partition("## ")[0]
-    )
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == set(extras)

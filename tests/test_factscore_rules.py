@@ -163,30 +163,6 @@ def test_our_demonstrations_are_in_the_originals_format(
         DecompositionPrompt.load(tmp_path / "absent.json")
 
 
-@pytest.mark.parametrize(("name", "n"), [("demons.json", 21), ("demons_complex.json", 8)])
-def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
-    path = shared / "factscore/demos" / name
-    demonstrations = DecompositionPrompt.load(path)
-    assert len(demonstrations.facts) == n
-    # The prompt as the original's code puts it together.
-    facts = json.loads(path.read_text(encoding="utf-8"))
-    sentence = "He was an American composer, conductor, and painter."
-    expected = ""
-    for shown in [
-        *list(facts)[:7],
-        "He was an American composer, conductor, and musical director.",
-    ]:
-        expected += f"Please breakdown the following sentence into independent facts: {shown}\n"
-        for fact in facts[shown]:
-            expected += f"- {fact}\n"
-        expected += "\n"
-    expected += f"Please breakdown the following sentence into independent facts: {sentence}\n"
-    assert demonstrations.make_text(sentence) == expected
-    asked = demonstrations.make_request(sentence)
-    assert asked.messages == ({"role": "user", "content": expected},)
-    assert asked.params["temperature"] == 0
-
-
 # ---- facts
 
 

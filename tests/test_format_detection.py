@@ -114,18 +114,6 @@ def test_a_log_and_verdicts_of_ours_are_read_together(tmp_path: Path) -> None:
     assert loaded.verdicts["evaluator"].unique().tolist() == ["overlap", "hallucination", "mine"]
 
 
-def test_a_mapping_says_more_of_a_logs_columns() -> None:
-    lines: list[str] = []
-    mapping = {
-        "columns": {"claim": "response", "label": "faithfulness"},
-        "threshold": {"faithfulness": 0.9},
-    }
-    loaded = load_input_tables([LOGS / "ragas.jsonl"], mapping, lines.append)
-    assert loaded.claims is not None
-    assert loaded.claims["label"].tolist() == [1, 0, 0]
-    assert lines[0].startswith("format    ragas: ")
-
-
 def test_annotated_responses_are_for_the_engine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,21 +155,6 @@ def write_annotated_claims(path: Path, with_names: bool = True) -> Path:
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
-
-
-@pytest.mark.parametrize("with_names", [True, False])
-def test_labels_in_lists_are_mapped_by_their_path(with_names: bool, tmp_path: Path) -> None:
-    path = write_annotated_claims(tmp_path / "rows.jsonl", with_names)
-    columns = {"claim": "sentence", "doc": "source", "label": "annotations[].label"}
-    columns |= {"annotator": "annotations[].by.name"} if with_names else {}
-    loaded = load_input_tables([path], {"columns": columns})
-    assert loaded.claims is not None
-    assert loaded.claims.sort_values("claim")["label"].tolist() == [1, 0, 1]  # by majority
-    assert loaded.annotations is not None
-    assert len(loaded.annotations) == 9
-    assert set(loaded.annotations["annotator"]) == (
-        {"a", "b", "c"} if with_names else {"1", "2", "3"}
-    )
 
 
 @pytest.mark.parametrize(

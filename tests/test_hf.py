@@ -23,7 +23,6 @@ from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_c
 from factaudit.evaluators.nli import NLIEvaluator
 from factaudit.evaluators.nonparametric import NonparametricEvaluator
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.evaluators.transformers_models import TransformersModel
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.sentences import split_sentences
 
@@ -141,22 +140,6 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
     assert np.std([verdict.score for verdict in found.values()]) > 0.01
 
 
-LINES = "One two three. Four five.\nSix seven eight confusion_counts.\n\nTen."
-
-
-@pytest.mark.parametrize(
-    ("doc", "size", "expected"),
-    [
-        (LINES, 100, ["One two three. Four five.\nSix seven eight confusion_counts.\n\n Ten."]),
-        (LINES, 5, ["One two three. Four five.", "Six seven eight confusion_counts.\n\n Ten."]),
-        (LINES, 3, ["One two three.", "Four five.", "Six seven eight confusion_counts.", "Ten."]),
-        (" \n ", 5, []),
-    ],
-)
-def test_chunks_are_as_published(doc, size, expected):
-    assert split_minicheck_chunks(doc, size, count_words) == expected
-
-
 @pytest.mark.hf
 @pytest.mark.parametrize(("kind", "size"), [("deberta", 400), ("t5", 500)])
 def test_published_sizes_are_the_defaults(folders, kind, size):
@@ -263,14 +246,6 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
     assert np.std([verdict.score for verdict in found.values()]) > 0.01
 
 
-@pytest.mark.hf
-def test_the_entailment_label_is_found_by_its_whole_name(folders):
-    for kind, label, index in (("bert-nli", "entailment", 2), ("roberta-nli", "Entailment ", 1)):
-        assert NLIEvaluator(str(folders[kind]), label=label)._label_index == index
-    with pytest.raises(FactauditError, match=r"no label 'supports': choose one with label=NAME"):
-        _ = NLIEvaluator(str(folders["roberta-nli"]), label="supports")._label_index
-
-
 # Both
 
 
@@ -354,27 +329,6 @@ def test_what_is_no_model_is_refused(tmp_path, folders, make):
     assert "lacks weights" in refusal(headless)
     (headless / "model.safetensors").write_bytes(b"cut off")
     assert "no model at" in refusal(headless)
-
-
-@pytest.mark.hf
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("bert", 512),
-        ("bart", 1024),
-        ("xlm-roberta", 510),  # its positions begin after the padding's
-        ("deberta-v2", 512),
-        ("t5", None),
-        ("modernbert", None),
-    ],
-)
-def test_how_many_positions_an_architecture_has(kind, expected):
-    import torch
-    from transformers import AutoConfig, AutoModelForSequenceClassification
-
-    with torch.device("meta"):
-        model = AutoModelForSequenceClassification.from_config(AutoConfig.for_model(kind))
-    assert TransformersModel(model, None).max_positions == expected
 
 
 # AlignScore

@@ -434,22 +434,3 @@ def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims() -> None:
     assert list_labels(load_tables([claims, verdicts, labels])) == LABELS
     with pytest.raises(InputError, match="no claim has it"):
         load_tables([claims, verdicts, labels.assign(claim_id="nobody").head(1)])
-
-
-def test_systems_may_be_called_na_and_none(tmp_path: Path, call: Any) -> None:
-    """``inspect`` said that they had no name, and audits compared them."""
-    table = pd.DataFrame(
-        {
-            "claim": CLAIMS,
-            "system": ["NA", "None", "NaN"] * (N // 3),
-            "label": LABELS,
-            "judge": SCORES,
-        }
-    )
-    table["judge"] = table["judge"].astype(object).where(table.index > 0, "n/a")
-    table.to_csv(tmp_path / "a.csv", index=False)
-    code, out, err = call("inspect", tmp_path / "a.csv")
-    assert code == 0, err
-    assert "NA, None, NaN" in out
-    assert "3 systems" in out
-    assert "1 blank" in out

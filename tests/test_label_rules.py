@@ -11,7 +11,7 @@ import yaml
 from audit_tables import compute, join
 
 import factaudit as fa
-from factaudit import UsageError, convert, read_claims, run, write_table
+from factaudit import UsageError, read_claims, run, write_table
 from factaudit.tables.annotations import list_annotator_judgements
 
 AUDITS = ("ceiling", "rates")
@@ -136,25 +136,3 @@ def test_annotations_from_a_yaml_with_their_rules(tmp_path: Path) -> None:
     assert (tmp_path / "out/annotations.parquet").is_file()
     page = (tmp_path / "out/report.html").read_text()
     assert "the ceiling of any evaluator" in page
-
-
-def test_lfqa_has_three_labels_a_sentence(shared: Path) -> None:
-    found = convert("lfqa", [shared / "lfqa"])
-    assert found.annotations is not None
-    judged = fa.judge(found.claims, ["always-yes", "rouge2"])
-    results = fa.compare(
-        found.claims,
-        judged,
-        annotations=found.annotations,
-        label_rules=["majority"],
-        audits=AUDITS,
-        replicates=0,
-    )
-    # The converter's labels are the authors' majority of three; where they are not split, so is the
-    # rule's.
-    own = found.claims.set_index("claim_id")["label"]
-    by_rule = results.rows("rates")[0]
-    assert by_rule["n_attributable"] == int((own == 1).sum())
-    row = results.rows("ceiling")[0]
-    assert row["n_claims"] == len(found.claims)
-    assert 0.7 < row["ceiling"] < 1

@@ -252,22 +252,6 @@ def test_alternatives_that_read_the_same_have_the_sum_of_their_probabilities() -
     assert shares == pytest.approx({"Yes": 0.6, "No": 0.35})
 
 
-def test_half_a_character_does_no_harm(tmp_path: Path) -> None:
-    top = [{"token": "a\ud83d", "logprob": math.log(0.5)}, {"token": "b", "logprob": -9999.0}]
-    content = [{"token": "a\ud83d", "logprob": -0.1, "top_logprobs": top}]
-    body = {"choices": [{"message": {"content": "a\ud83d"}, "logprobs": {"content": content}}]}
-    reply = parse_chat_completion(json.dumps(body))
-    assert isinstance(reply, ChatReply)
-    assert reply.tokens is not None
-    assert reply.text == "a?"
-    assert reply.tokens[0].alternatives == {"a?": math.log(0.5), "b": -9999.0}
-    store = ReplyStore(tmp_path / "c.sqlite")
-    store.finish(b"k", "ok", reply=reply, origin=("s", "m", ""))
-    kept = store.get(b"k")
-    assert kept is not None
-    assert kept.tokens == reply.tokens
-
-
 #: A prompt, the tokens that the server says it read, and whether it read the whole of it.
 READ_PROMPTS = [
     *(

@@ -4,7 +4,6 @@ of files."""
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +69,6 @@ def test_table_4_to_the_printed_digit(rows: list[Row], root: Path) -> None:
         assert round(unit * ours[system][figure], decimals) == float(value), (system, figure)
 
 
-def test_factscore_says_the_same_of_the_same_table(published: Conversion, rows: list[Row]) -> None:
-    plain = compute("factscore", join(published.claims, published.verdicts), gamma=0)
-    for row in rows:
-        assert find(plain, system=row["system"])["score"] == pytest.approx(
-            row["init_factscore"], abs=1e-12
-        )
-
-
 def test_lost_facts_are_counted(published: Conversion) -> None:
     lost = {
         note.split(": ")[1].split(", 500 resp")[0]: note.split(", ")[-1].split()[0]
@@ -116,15 +107,3 @@ def test_systems_by_file_name() -> None:
         "bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json"
     ).endswith(", careful")
     assert parse_merging_facts_system("anything.json") == "anything"
-
-
-def test_all_files_of_the_folder_can_be_read_together(shared: Path, tmp_path: Path) -> None:
-    """The authors' folder has two earlier files whose names begin with an underscore."""
-    for path in (shared / "dfactscore" / "results").glob(
-        "*gpt-3.5*shot2-ndoc5-42_factscore_output.json"
-    ):
-        shutil.copy(path, tmp_path)
-        shutil.copy(path, tmp_path / f"_{path.name}")
-    claims = convert("merging-facts", [tmp_path]).claims
-    assert claims["claim_id"].is_unique
-    assert claims["system"].nunique() == 2

@@ -4,20 +4,15 @@ it."""
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from factaudit import Results
 from factaudit import run as run_experiment
 from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES
 from factaudit.knowledge.person_names import find_titles_of_same_name
-from factaudit.report.claim_browser import ClaimBrowser
-from factaudit.report.document import build_report_document
-from factaudit.report.html import render_html_report
 
 
 @pytest.fixture(scope="module")
@@ -108,29 +103,3 @@ def test_the_ranking_of_the_systems_turns_round(
     ]
     assert all(1 <= low <= mean for low, mean in lows)
     assert any(low > 1 for low, _ in lows)
-
-
-def test_the_report_of_the_quickstart(ran: tuple[Results, list[dict[str, Any]], Path]) -> None:
-    results, _, folder = ran
-    assert results.calls == []
-    assert results.about["n_tests"]["merged_facts"] == 2, (
-        "the tests of the engine's own audits count, too"
-    )
-    told = yaml.safe_load((folder / "experiment.yaml").read_text(encoding="utf-8"))
-    assert (told["dfactscore"]["grouper"], told["replicates"]) == ("given", 100)
-    report = (folder / "report.html").read_text(encoding="utf-8")
-    assert "Merged paragraphs" in report
-    assert not re.search(r'(?:src|href)="https?:', report)
-    # None of 26 false cells was called supported: that may be chance, and ten texts are too few for
-    # a finding.
-    (heron,) = [row for row in results.rows("dfactscore") if row["system"] == "heron"]
-    assert (heron["share_merged"], heron["merged_floor"], heron["n_false"]) == (0.7, 0, 26)
-    assert heron["merged_excess_low"] < 0
-    assert not [one for one in results.finding_rows if one["id"] == "merged_facts"]
-    document = build_report_document(results.to_dict(), folder)
-    (table,) = [one for one in document.tables if one.caption == "The evaluators."]
-    assert {row[0]: row[1] for row in table.rows} == {"unigram@0.9": "392"}
-    browser = ClaimBrowser.read_run_folder(folder)
-    assert len(browser.table) == 392, "a row for each fact and person"
-    page = render_html_report(document, folder / "figures", browser)
-    assert "A row is a fact and one person of the name" in page

@@ -3,7 +3,6 @@ fails."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import http.server
 import time
@@ -57,23 +56,6 @@ def test_the_register_is_whole():
     for publication in list_publications().values():
         assert publication.licence
         assert read_publication_citation(publication).startswith("@")
-
-
-def test_the_register_says_what_the_sources_say(shared):
-    with (shared / "SOURCES.csv").open(encoding="utf-8") as stream:
-        rows = {
-            f"{row['repository']}/{row['commit']}/{row['path']}": row
-            for row in csv.DictReader(stream)
-        }
-    ours = {str(file.stored_path): file for file in list_published_files()}
-    assert set(ours) < set(rows)
-    for place, file in ours.items():
-        row = rows[place]
-        assert (file.sha256 or "", str(file.bytes or "")) == (row["sha256"], row["bytes"])
-        if row["here"]:
-            assert find_published_file_difference(shared / row["here"], file) is None
-        if not file.sha256:
-            assert file.git_blob == row["git_blob"]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from factaudit import (
     Claim,
@@ -17,11 +15,8 @@ from factaudit import (
     Verdict,
     compare,
     judge,
-    read_verdicts,
     validate_claims,
-    write_table,
 )
-from factaudit.cli import cli
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.llm_judges import LLMJudge
@@ -106,26 +101,6 @@ def test_a_judge_is_asked_past_the_cache_or_in_other_words() -> None:
         )
         == 2
     )
-
-
-def test_repeats_on_the_command_line(tmp_path: Path) -> None:
-    write_table(claims(20), tmp_path / "claims.csv")
-    out = tmp_path / "verdicts.parquet"
-    arguments = [
-        "judge",
-        tmp_path / "claims.csv",
-        "--evaluator",
-        "random",
-        "--repeats",
-        "3",
-        "--out",
-        out,
-    ]
-    result = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    verdicts = read_verdicts(out)
-    assert len(verdicts) == 60
-    assert verdicts.groupby("claim_id")["score"].nunique().min() == 3
 
 
 def test_prompts_are_several_on_the_command_line_too() -> None:

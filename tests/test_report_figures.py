@@ -184,20 +184,6 @@ def test_every_row_of_a_plot_is_drawn(world: str) -> None:
     assert looked_at[ScatterPlot] > 4
 
 
-def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
-    rows = make_results(2, 3)["audits"]["rates"]
-    names = ["first", *dict.fromkeys(row["evaluator"] for row in rows)]
-
-    def colours(part: Rows) -> dict[str, str]:
-        (legend,) = draw("rates", part, names).figure.legends
-        return {line.get_label(): line.get_color() for line in legend.get_lines()}
-
-    everything = colours(rows)
-    assert len(set(everything.values())) == 3
-    last = colours([row for row in rows if row["evaluator"] == names[-1]])
-    assert last == {key: everything[key] for key in last}
-
-
 # Files
 # ------------------------------------------------------------
 

@@ -221,17 +221,6 @@ def test_a_lost_verdict_is_no_wrong_one_and_moves_no_figure(tmp_path: Path) -> N
     assert told in found.judge(["bacc<0"]).lines()[-1]
 
 
-def test_where_a_judge_got_worse_and_lost_verdicts_that_it_got_worse_comes_first(
-    tmp_path: Path,
-) -> None:
-    after = be_wrong(*GOOD[:40])
-    after[ERRORS[:12]] = np.nan
-    runs = (make_run(tmp_path / name, judge=said) for name, said in (("a", RIGHT), ("b", after)))
-    verdict = diff_runs(*runs).judge()
-    assert verdict.word == "worse"
-    assert verdict.others[0].startswith("judge: BAcc changed by −")
-
-
 def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:
     errors = [int(at) for at in ERRORS]
     runs = (make_run(tmp_path / str(n), judge=be_wrong(*errors[:n])) for n in (8, 4))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import fisher_exact, pearsonr
+from scipy.stats import fisher_exact
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
@@ -34,7 +34,6 @@ from factaudit.stats.mover import (
     least_proportion_interval,
     mover_weighted_sum,
 )
-from factaudit.stats.rank_correlation import fisher_z_interval
 from factaudit.stats.roc import auc_statistic
 
 FILES = sorted(path.stem for path in Path(factaudit.stats.__file__).parent.glob("[!_]*.py"))
@@ -238,16 +237,6 @@ def test_slopes():
     assert low < 0.5 < high
     assert np.isnan(interval(slope(x, np.ones(600)), document)[0])
     assert np.isnan(interval(slope(x[:90], y[:90]), document[:90], min_clusters=MIN_CLUSTERS)[0])
-
-
-def test_fishers_z_is_scipys():
-    random = np.random.default_rng(7)
-    x = random.random(6)
-    found = pearsonr(x, x + random.random(6))
-    assert fisher_z_interval(found.statistic, 6, 0.95) == pytest.approx(
-        tuple(found.confidence_interval())
-    )
-    assert np.isnan([fisher_z_interval(0.5, 3, 0.95), fisher_z_interval(1.0, 6, 0.95)]).all()
 
 
 def test_fishers_exact_test_is_scipys():

@@ -162,19 +162,6 @@ def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path: Path):
     assert found.promises[0]["n_passing"] >= len(passing)
 
 
-def test_order_of_rows_changes_nothing():
-    claims, verdicts = tables(GOOD)
-    labels = draw_annotations(claims, 200)
-    first = triage_claims(without_labels(claims), verdicts, annotations=labels)
-    mixed = claims.sample(frac=1, random_state=1).reset_index(drop=True)
-    other = verdicts.sample(frac=1, random_state=2).reset_index(drop=True)
-    second = triage_claims(
-        without_labels(mixed), other, annotations=labels.iloc[::-1].reset_index(drop=True)
-    )
-    assert first.queue["claim_id"].tolist() == second.queue["claim_id"].tolist()
-    assert first.promises[0]["n_passing"] == second.promises[0]["n_passing"]
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from factaudit import InputError, UsageError
-from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.experiment.run import read_experiment
 
 CLAIMS = '{"dataset": "D", "claim": "x", "doc": "x y", "label": 1}\n'
@@ -109,20 +108,6 @@ def test_settings_reach_into_lists_and_are_named_in_problems(write, tmp_path, mo
     assert read_experiment(path, {"claims": "mine.jsonl"}).claims == [
         str(tmp_path / "here" / "mine.jsonl")
     ]
-
-
-def test_the_paths_inside_an_evaluators_spec_are_the_files_own(write, tmp_path, monkeypatch):
-    (tmp_path / "v.csv").write_text("claim_id,evaluator,score\na,gpt,1\n", encoding="utf-8")
-    path = write(
-        "claims: claims.jsonl\nevaluators:\n  - stored:path=./v.csv\n"
-        "  - chunked: {evaluator: {stored: {path: ./v.csv, evaluator: gpt}}}\n"
-    )
-    monkeypatch.chdir("/")
-    first, second = read_experiment(path).evaluators
-    assert first == {"stored": {"path": str(tmp_path / "v.csv")}}
-    # No path in a name: it would be another on every machine.
-    assert make_named_evaluator(first).name == "v"
-    assert make_named_evaluator(second).name == "chunked-gpt"
 
 
 def test_data_stands_for_a_folder(write, tmp_path, monkeypatch):

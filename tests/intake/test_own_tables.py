@@ -3,7 +3,6 @@ figure."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import yaml
 
 import factaudit as fa
 from factaudit import InputError
-from factaudit.datasets.input_tables import load_input_tables
 from factaudit.tables.mapping_options import parse_column_mapping_options
 from factaudit.tables.table_loading import load_tables
 
@@ -71,10 +69,6 @@ def write_tables(
     return paths
 
 
-def test_there_are_at_least_sixty_everyday_columns() -> None:
-    assert len(EVERYDAY_COLUMNS) >= 60
-
-
 @pytest.fixture(scope="module")
 def plain() -> Any:
     """The figures without a further column."""
@@ -120,20 +114,6 @@ def test_further_columns_change_no_cell_of_files(suffix: str, tmp_path: Path, pl
         pd.testing.assert_frame_equal(loaded.verdicts, alone.verdicts, obj=column)
 
 
-def test_words_for_labels_make_no_evaluator_of_a_further_column(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    claims = pd.DataFrame(
-        CLAIMS | {"label": ["supported" if x else "refuted" for x in LABELS]} | EVERYDAY_COLUMNS
-    )
-    plain = compute_figures(pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS))
-    claims = claims.drop(columns="annotator")
-    assert compute_figures(claims, pd.DataFrame(VERDICTS | {"status": ["ok"] * N})) == plain
-    said = capsys.readouterr().err
-    assert "supported = 1" in said
-    assert "ok = 1" not in said
-
-
 def test_an_option_makes_no_evaluator_of_a_further_column(tmp_path: Path) -> None:
     verdicts = {
         "claim_id": IDS,
@@ -160,80 +140,6 @@ def test_rows_of_several_annotators_are_no_claims_each() -> None:
     assert len(loaded.claims) == N
     assert loaded.annotations is not None
     assert len(loaded.annotations) == 2 * N
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_further_columns_change_no_figure_of_the_command(
-    suffix: str, tmp_path: Path, call: Any
-) -> None:
-    """All that an audit computes of each claim; only what is told by columns to group by may be
-    more."""
-    claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
-    figures = []
-    for name, further in (("plain", {}), ("further", EVERYDAY_COLUMNS)):
-        folder = tmp_path / name
-        folder.mkdir()
-        paths = write_tables(folder, suffix, claims.assign(**further), verdicts)
-        code, out, err = call("audit", *paths, "--out", folder / "run", "--replicates", 0)
-        assert code == 0, err
-        assert "columns   " not in out, "a reading is told, where none was needed"
-        results = json.loads((folder / "run/results.json").read_text(encoding="utf-8"))
-        figures.append(
-            {
-                audit: results["audits"][audit]
-                for audit in ("rates", "quantification", "differences")
-            }
-        )
-    assert figures[0] == figures[1]
-
-
-def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
-    """It was ignored, and there was nothing to audit. Where an audit has no verdicts else, it needs
-    no option."""
-    table = pd.DataFrame(
-        {"dataset": "d", "doc": "The text.", "claim": [f"Claim {i}." for i in range(N)]}
-    )
-    table = table.assign(
-        label=LABELS,
-        summac_conv=[0.9 if one else 0.1 for one in PREDICTIONS],
-        batch=[0, 1] * (N // 2),
-    )
-    table["claude-3.5"] = ["Yes" if one else "No" for one in PREDICTIONS]
-    path = tmp_path / "claims.csv"
-    table.to_csv(path, index=False)
-    verdicts = load_tables(
-        [path], parse_column_mapping_options(evaluator=("summac_conv",))
-    ).verdicts
-    assert verdicts is not None
-    assert [*verdicts["evaluator"].unique()] == ["summac_conv"]
-    assert verdicts["prediction"].tolist() == PREDICTIONS
-    rates = fa.compare(table, evaluators=["summac_conv"], audits=["rates"], replicates=0).table(
-        "rates"
-    )
-    assert [*rates["evaluator"].unique()] == ["summac_conv"]
-    code, out, err = call("audit", path, "--out", tmp_path / "run", "--replicates", 0)
-    assert code == 0, err
-    assert "evaluator summac_conv, evaluator claude-3.5" in out
-    assert "ignored   batch" in out
-
-
-def test_an_annotator_may_be_called_0():
-    """Worker 0's votes were given to the first place of the list, where worker 1's replaced
-    them."""
-    rows = [
-        {
-            "doc": "The text.",
-            "claim": f"Claim {i}.",
-            "votes": [{"worker": k, "label": one} for k in (1, 0)],
-        }
-        for i, one in enumerate(LABELS)
-    ]
-    mapping = {"columns": {"label": "votes[].label", "annotator": "votes[].worker"}}
-    for table in (pd.DataFrame(rows), pa.Table.from_pylist(rows)):
-        people = load_input_tables([table], mapping).annotations
-        assert people is not None
-        assert people.groupby("annotator").size().to_dict() == {"0": N, "1": N}
 
 
 def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:

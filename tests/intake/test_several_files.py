@@ -3,21 +3,16 @@ several.jsonl)."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from audit_tables import load_input_tables
-from table_readings import describe_tables
-from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, L, N, make_csv
+from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, L, N, make_csv
 
 from factaudit import InputError, UsageError, compare
-from factaudit.datasets import input_tables
-from factaudit.tables import table_loading
 
 IDS = [f"q{i}" for i in range(N)]
 TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
@@ -88,39 +83,6 @@ def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path:
         assert loaded.claims["label"].iloc[0] == label
 
 
-def test_labels_beside_a_log_may_have_its_ids_under_its_own_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """DeepEval's `name`: nothing in the file of labels was mapped; and it was read twice."""
-    metric = {"name": "Faithfulness", "threshold": 0.5}
-    cases = [
-        {
-            "name": f"test_case_{k}",
-            "input": "Is it so?",
-            "actualOutput": CLAIMS[k],
-            "retrievalContext": [DOCS[k]],
-            "metricsData": [
-                {**metric, "score": FIRST_SCORES[k], "success": FIRST_SCORES[k] >= 0.5}
-            ],
-        }
-        for k in range(N)
-    ]
-    (tmp_path / "run.json").write_text(json.dumps({"testCases": cases}))
-    names = [f"test_case_{k}" for k in range(N)]
-    labels = {"name": names[::-1], "faithful": [int(digit) for digit in L][::-1]}
-    paths, reads = [tmp_path / "run.json", *write_files(tmp_path, {"l.csv": labels})], list[str]()
-
-    def read_and_note(read: Any, path: Path, *more: Any) -> Any:
-        reads.append(Path(path).name)
-        return read(path, *more)
-
-    for module, name in ((input_tables, "read_table"), (table_loading, "read_tables")):
-        monkeypatch.setattr(module, name, partial(read_and_note, getattr(module, name)))
-    described = describe_tables(load_input_tables(paths))
-    assert (described["labels"], described["evaluators"]) == (L, {"Faithfulness": A})
-    assert reads.count("l.csv") == 1
-
-
 @pytest.mark.parametrize("columns", [{"claim": CLAIMS, "context": DOCS}, {}])
 def test_claims_of_differently_named_files_have_the_same_ids(
     columns: dict[str, Any], tmp_path: Path
@@ -136,15 +98,3 @@ def test_claims_of_differently_named_files_have_the_same_ids(
     assert tuesday is not None
     assert monday["claim_id"].tolist() == tuesday["claim_id"].tolist()
     assert monday["claim_id"].is_unique
-
-
-def test_a_json_file_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = pd.DataFrame({**CLAIMS_TABLE, "gpt4_score": FIRST_SCORES}).to_dict("records")
-    (tmp_path / "rows.json").write_text(json.dumps({"results": rows}))
-    parsed: list[int] = []
-    parse = json.loads
-    monkeypatch.setattr(
-        json, "loads", lambda text, **options: (parsed.append(len(text)), parse(text, **options))[1]
-    )
-    assert load_input_tables([tmp_path / "rows.json"]).claims is not None
-    assert sum(size > 1000 for size in parsed) == 1

@@ -24,7 +24,6 @@ from factaudit.tables.table_loading import LoadedTables
 N = 12
 LABELS = [int(i % 3 > 0) for i in range(N)]
 SCORES = [1 + (i * 5) % 8 / 2 for i in range(N)]
-GRADES = [min(5, max(1, round(x))) for x in SCORES]
 PLAIN: dict[str, list[Any]] = {
     "case_id": [f"q{i}" for i in range(N)],
     "model": [["m1", "m2"][i % 2] for i in range(N)],
@@ -256,14 +255,6 @@ def test_frames_are_read_as_their_files(
     fa.compare(frame, None, mapping=mapping, replicates=0, audits=["rates"])
     assert len(loaded) == 3
     assert all(one == right for one in loaded)
-
-
-def test_a_frame_of_polars_is_read_as_its_file(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars", reason="polars is not installed")
-    path, _, mapping = write_case("parquet", tmp_path)
-    frame = polars.DataFrame(PLAIN)
-    assert fa.read_claims(frame, mapping=mapping)["label"].tolist() == LABELS
-    assert fa.read_verdicts(frame, mapping=mapping).equals(fa.read_verdicts(path, mapping=mapping))
 
 
 def test_python_says_what_is_missing(tmp_path: Path) -> None:
