@@ -28,10 +28,6 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         ("claims.jsonl", ".judged.jsonl.journal/*.jsonl"),
     ),
     (
-        "judge claims.jsonl --evaluator stored:path=verdicts.jsonl,evaluator=e0 --out out.csv",
-        ("verdicts.jsonl",),
-    ),
-    (
         (
             "sample claims.jsonl verdicts.jsonl --budget 12 --one-phase --out out.parquet --page"
             " out.html"

@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from factaudit import Claim, Evaluator, InputError, UsageError, Verdict, write_table
+from factaudit import Claim, Evaluator, UsageError, Verdict
 from factaudit.evaluators.lexical_baselines import CLAIMS_PER_BLOCK, RandomEvaluator
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.signature import compute_file_checksum
 from factaudit.text.content_words import STOP_WORDS
 
 LEXICAL = ("rouge2", "unigram", "tfidf")
@@ -165,75 +163,6 @@ def test_claims_are_read_as_they_are_needed(name: str) -> None:
     assert isinstance(evaluator, Evaluator)
     assert len(list(islice(evaluator.judge(endless()), 3))) == 3
     assert read <= CLAIMS_PER_BLOCK
-
-
-# ---- stored
-
-
-def stored_file(folder: Path, *names: str) -> Path:
-    rows = [
-        {
-            "claim_id": f"c{n}",
-            "evaluator": name,
-            "score": score,
-            "status": status,
-            "raw": raw,
-            "chunk_scores": chunks,
-        }
-        for name in names
-        for n, (score, status, raw, chunks) in enumerate(
-            [
-                (0.9, "ok", "yes", [0.2, 0.9]),
-                (0.1, "ok", None, None),
-                (None, "refused", "I cannot", None),
-            ]
-        )
-    ]
-    path = folder / "verdicts.parquet"
-    write_table(pd.DataFrame(rows), path)
-    return path
-
-
-def test_stored_verdicts_come_back_as_they_were(tmp_path: Path) -> None:
-    path = stored_file(tmp_path, "gpt")
-    claims = [Claim(f"c{n}", "A claim.", None) for n in (3, 2, 1, 0)]
-    assert verdicts("stored", *claims, path=str(path)) == {
-        "c0": Verdict("c0", 0.9, 1, "ok", "yes", [0.2, 0.9]),
-        "c1": Verdict("c1", 0.1, 0, "ok"),
-        "c2": Verdict("c2", None, None, "refused", "I cannot"),
-        "c3": Verdict("c3", None, None, "skipped", "no verdict in verdicts.parquet"),
-    }
-
-
-def test_a_file_of_several_evaluators_needs_a_name(tmp_path: Path) -> None:
-    path = stored_file(tmp_path, "gpt", "minicheck")
-    claim = Claim("c0", "A claim.", None)
-    with pytest.raises(UsageError, match="holds verdicts of gpt, minicheck: say which"):
-        verdicts("stored", claim, path=str(path))
-    with pytest.raises(
-        UsageError, match=r"no verdicts of 'minichek' \(did you mean 'minicheck'\?\)"
-    ):
-        verdicts("stored", claim, path=str(path), evaluator="minichek")
-    assert verdicts("stored", claim, path=str(path), evaluator="gpt")["c0"].score == 0.9
-
-
-def test_stored_says_what_is_wrong_with_its_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no verdicts file .*nothing\.csv"):
-        make_evaluator("stored", {"path": str(tmp_path / "nothing.csv")})
-    (tmp_path / "bad.csv").write_text("claim_id,evaluator,score\nc0,gpt,1.7\n")
-    with pytest.raises(InputError, match="row 1, column 'score': expected a number from 0 to 1"):
-        verdicts("stored", Claim("c0", "A claim.", None), path=str(tmp_path / "bad.csv"))
-
-
-def test_the_signature_of_stored_verdicts_is_their_content(tmp_path: Path) -> None:
-    path = stored_file(tmp_path, "gpt")
-    first = make_evaluator("stored", {"path": str(path)}).signature
-    assert compute_file_checksum(path) in first
-    moved = tmp_path / "moved.parquet"
-    moved.write_bytes(path.read_bytes())
-    assert make_evaluator("stored", {"path": str(moved)}).signature == first
-    write_table(pd.DataFrame([{"claim_id": "c0", "evaluator": "gpt", "score": 0.5}]), path)
-    assert make_evaluator("stored", {"path": str(path)}).signature != first
 
 
 # ---- registry

@@ -178,20 +178,6 @@ def test_statuses_and_what_was_replied_are_kept() -> None:
     assert all(verdict.score is None for verdict in verdicts.values() if verdict.status != "ok")
 
 
-def test_samples_are_averaged_and_those_without_an_answer_left_out(tmp_path: Path) -> None:
-    replies = {0: Plan(text="Yes"), 1: Plan(text="No"), 2: Plan(text="Hm"), 3: Plan(text="Yes")}
-    with FaultServer(plan=lambda body, attempt: replies[body["seed"]]) as server:
-        verdict = judge(server, [Claim("a", "c", "d")], n=4, temperature=1.0)["a"]
-        assert verdict.score == pytest.approx(2 / 3)
-        assert sorted(json.loads(verdict.raw or "")) == ["Hm", "No", "Yes", "Yes"]
-        assert sorted(body["seed"] for body in server.bodies) == [0, 1, 2, 3]
-        replies[1] = Plan("500")
-        lost = judge(server, [Claim("b", "c", "d")], n=4, temperature=1.0, max_retries=0)["b"]
-        assert (lost.status, lost.score) == ("error", None)
-        bare = judge(server, [Claim("a", "c", None)], n=2, temperature=1.0)["a"]
-        assert bare.status == "skipped"
-
-
 # The others
 # ------------------------------------------------------------
 
@@ -266,10 +252,9 @@ def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_e
         {"template": "short"},
         {"template": str(file)},
         {"temperature": 0.5},
-        {"temperature": 0.5, "n": 2},
         {"max_tokens": 9},
         {"logprobs": False},
-        {"top_logprobs": 5},
+        {"params": {"top_logprobs": 5}},
         {"revision": "2"},
         {"params": {"top_p": 0.9}},
     ]
@@ -303,9 +288,6 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
     [
         ({"base_url": "http://me:secret@host/v1"}, "without password"),
         ({"model": ""}, "model"),
-        ({"n": 0}, "option n"),
-        ({"n": 2}, "temperature"),
-        ({"top_logprobs": 21}, "top_logprobs"),
         ({"concurrency": 0}, "concurrency"),
         ({"template": "defualt"}, "did you mean 'default'"),
         ({"template": "none.yaml"}, "no such file"),

@@ -81,7 +81,7 @@ def test_verdicts_of_a_judge(row: dict[str, Any]) -> None:
 
 
 def assert_verdict(judge: LLMJudge, reply: ChatReply, row: dict[str, Any]) -> None:
-    verdict: Verdict = judge._make_verdict("a", [reply])
+    verdict: Verdict = judge._make_verdict("a", reply)
     assert (verdict.score, verdict.status) == (row["score"], row["status"])
     assert row.get("says", "") in (verdict.raw or "")
 
@@ -111,12 +111,10 @@ def test_verdicts_that_replies_state(
         path = tmp_path / "json.yaml"
         path.write_text("user: '{claim}'\npositive: ['true']\nnegative: ['false']\njson: SCORE\n")
         template = str(path)
-    said = LLMJudge(model="m", template=template)._make_verdict("a", [ChatReply("ok", text)])
+    said = LLMJudge(model="m", template=template)._make_verdict("a", ChatReply("ok", text))
     assert (said.score, said.status) == (verdict, "unparsed" if verdict is None else "ok")
     # Whatever was cut off before its end is no verdict.
-    cut = LLMJudge(model="m", template=template)._make_verdict(
-        "a", [ChatReply("ok", text, "length")]
-    )
+    cut = LLMJudge(model="m", template=template)._make_verdict("a", ChatReply("ok", text, "length"))
     assert (cut.score, cut.status) == (None, "unparsed")
 
 
@@ -182,7 +180,7 @@ def test_a_judges_options_decide_what_can_be_cut() -> None:
         ({"max_tokens": 1}, 1.0),
         ({"params": {"max_completion_tokens": 1}}, 1.0),
     ):
-        verdict = LLMJudge(model="m", **options)._make_verdict("a", [reply])  # type: ignore[arg-type]
+        verdict = LLMJudge(model="m", **options)._make_verdict("a", reply)  # type: ignore[arg-type]
         assert verdict.score == score
 
 
@@ -205,7 +203,10 @@ TOLD = [
         "3 failed (most often 'HTTP 503')",
     ),
     ([("unparsed", 1, "Hm")] * 2, "2 predictions are guesses"),
-    ([("error", None, "HTTP 400: no")], "1 of 99 verdicts are unscored: 1 failed ('HTTP 400: no')"),
+    (
+        [("error", None, "HTTP 400: no")],
+        "1 failed ('HTTP 400: no'). The server rejects 1 request and would do so again",
+    ),
     (
         [
             ("error", None, "HTTP 503"),
@@ -259,7 +260,7 @@ def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> No
         if finish == "length" or not text.strip():
             assert (read.prediction, read.status) == (None, "unparsed")
     for template in ("default", "reason", "short"):
-        verdict = LLMJudge(model="m", template=template)._make_verdict("a", [reply])
+        verdict = LLMJudge(model="m", template=template)._make_verdict("a", reply)
         assert (verdict.score is None) == (verdict.status != "ok")
     facts, says_none = parse_reply_facts(text)
     assert all(len(fact) > 3 and "\n" not in fact for fact in facts)

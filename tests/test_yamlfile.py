@@ -148,20 +148,20 @@ def test_paths_of_options_are_found_however_deep_they_stand(write, tmp_path):
     (tmp_path / "v.jsonl").write_text('{"claim_id": "a", "evaluator": "e", "score": 1}\n')
     file = str(tmp_path / "v.jsonl")
     for spec in (
-        "stored: {path: v.jsonl}",
-        "'stored:path=./v.jsonl'",
-        "chunked: {evaluator: {stored: {path: v.jsonl}}}",
-        "'chunked:evaluator=stored:path=v.jsonl'",
-        "ensemble: {evaluators: [rouge2, {stored: {path: v.jsonl}}]}",
-        "'ensemble:evaluators=rouge2+stored:path=v.jsonl'",
+        "npm: {stopwords: v.jsonl}",
+        "'npm:stopwords=./v.jsonl'",
+        "chunked: {evaluator: {npm: {stopwords: v.jsonl}}}",
+        "'chunked:evaluator=npm:stopwords=v.jsonl'",
+        "ensemble: {evaluators: [rouge2, {npm: {stopwords: v.jsonl}}]}",
+        "'ensemble:evaluators=rouge2+npm:stopwords=v.jsonl'",
     ):
         assert file in str(
             read_experiment(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n")).evaluators
         ), spec
     expected = f"line 3: no such file: {tmp_path / 'gone.jsonl'}"
     for spec in (
-        "stored: {path: gone.jsonl}",
-        "chunked: {evaluator: {stored: {path: gone.jsonl}}}",
+        "npm: {stopwords: gone.jsonl}",
+        "chunked: {evaluator: {npm: {stopwords: gone.jsonl}}}",
     ):
         assert expected in problem(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n"))
 

@@ -115,13 +115,7 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     if not name.strip() or name in RESERVED_NAMES:
         raise UsageError(f"{who}, option name: {name!r} is reserved or empty; choose another name")
-    n_prompts = 1 + len(getattr(evaluator, "prompts", ()))
-    n_asked = common.repeats or repeats or n_prompts
-    if n_asked < n_prompts:
-        raise UsageError(
-            f"{who}, option repeats: expected {n_prompts} or more (one for each of its prompts),"
-            f" found {n_asked}"
-        )
+    n_asked = common.repeats or repeats or 1
     ask_again = getattr(evaluator, "again", None)
     if n_asked > 1 and ask_again is None:
         raise UsageError(

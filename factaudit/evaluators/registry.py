@@ -30,7 +30,6 @@ _BUILTIN = {
     "always-yes": "lexical_baselines:AlwaysYesEvaluator",
     "always-no": "lexical_baselines:AlwaysNoEvaluator",
     "random": "lexical_baselines:RandomEvaluator",
-    "stored": "stored_verdicts:StoredVerdictsEvaluator",
     "llm": "llm_judges:LLMJudge",
     "minicheck": "minicheck:MiniCheckEvaluator",
     "alignscore": "alignscore:AlignScoreEvaluator",

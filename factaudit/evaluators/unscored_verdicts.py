@@ -6,13 +6,15 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from factaudit.text.display_text import cut_text, put_on_one_line
+from factaudit.text.display_text import cut_text, format_count, put_on_one_line
 from factaudit.text.stated_verdicts import list_json_fields
 
 #: Guesses up to this share are told in the report only.
 MAX_SILENT_GUESS_SHARE = 0.01
 #: So much of a reply or a reason is shown in a line.
 _SHOWN_CHARACTERS = 150
+#: How the reason begins of a request that its server rejects (HTTP 400, say), and would again.
+_REJECTED_PREFIX = "HTTP 4"
 _STATUS_WORDS = {
     "error": "failed",
     "unparsed": "without an answer that can be read",
@@ -52,7 +54,14 @@ def format_unscored_verdicts(
                     f" ({fields})."
                 )
             if status == "error" and name in judged_now:
-                hint += " To retry what failed, run the same command again."
+                n_rejected = int(raw.str.startswith(_REJECTED_PREFIX).sum())
+                if n_rejected:
+                    hint += (
+                        f" The server rejects {format_count(n_rejected, 'request')} and would do so"
+                        " again: change what its message names (the model, params or the template)."
+                    )
+                if n_rejected < len(raw):
+                    hint += " To retry what failed, run the same command again."
         if parts:
             told = ", ".join(parts)
             lines.append(f"{name}: {len(unscored):,} of {n:,} verdicts are unscored: {told}.{hint}")
