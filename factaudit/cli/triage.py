@@ -39,15 +39,9 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--max-error",
     type=_SHARE_TYPE,
-    help=(
-        "Guarantee that at most this share of the passing claims are errors.  [default: 0.05, if"
-        " --min-recall is not given]"
-    ),
-)
-@click.option(
-    "--min-recall",
-    type=_SHARE_TYPE,
-    help="Guarantee that at least this share of all errors is reviewed.",
+    default=0.05,
+    show_default=True,
+    help="Guarantee that at most this share of the passing claims are errors.",
 )
 @click.option(
     "--confidence",
@@ -55,13 +49,6 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     default=0.9,
     show_default=True,
     help="The probability with which the guarantee must hold.",
-)
-@click.option(
-    "--by",
-    type=click.Choice(["all", "dataset", "system"]),
-    default="all",
-    show_default=True,
-    help="Give one guarantee for all claims together, or one for each data set or system.",
 )
 @click.option(
     "--target",
@@ -89,7 +76,6 @@ def triage_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     out: Path,
-    by: str,
     sample: Path | None,
     label_files: Sequence[Path],
     seed: int,
@@ -111,16 +97,16 @@ def triage_command(
     files = {name: out / f"{name}.{suffix}" for name, suffix in _FILES.items()}
     check_outputs([claims, *verdicts, *label_files, sample], *files.values())
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
-    if promise["max_error"] is None and promise["min_recall"] is None:
-        promise["max_error"] = 0.05
-    given = {
+    results = triage_claims(
+        loaded.claims,
+        loaded.verdicts,
+        annotations=loaded.annotations,
+        sample=None if sample is None else read_sample(sample),
+        seed=seed,
         **promise,
-        "annotations": loaded.annotations,
-        "sample": None if sample is None else read_sample(sample),
-    }
-    results = triage_claims(loaded.claims, loaded.verdicts, **given, by=by, seed=seed)
+    )
     has_page = _write_triage(results, out, files)
-    lines = [f"promise   {row['statement']}" for row in results.promises]
+    lines = [f"promise   {results.rule['promise']['statement']}"]
     if len(results.rule["weights"]) > 1:
         weights = ", ".join(
             f"{name} {weight:.2f}" for name, weight in results.rule["weights"].items()
@@ -141,12 +127,13 @@ def triage_command(
         lines.append(f"page      {files['review']}, to review them in your browser")
     bound = " (for these claims only; --target population makes one for new claims)"
     lines.append(f"rule      {files['rule']}{bound * (promise['target'] == 'corpus')}")
-    lines.append(f"curve     {files['curve']}: what passes at each threshold")
     document = {
-        "promises": results.promises,
-        **{name: files[name] for name in ("rule", "queue", "curve")},
+        "promise": results.rule["promise"],
+        "rule": files["rule"],
+        "queue": files["queue"],
+        "page": files["review"] if has_page else None,
     }
-    return Outcome(lines, {**document, "page": files["review"] if has_page else None})
+    return Outcome(lines, document)
 
 
 def _describe_undecided_claims(
@@ -173,14 +160,12 @@ def _describe_undecided_claims(
 
 
 #: The files that a triage writes.
-_FILES = {"rule": "json", "promises": "json", "queue": "csv", "curve": "csv", "review": "html"}
+_FILES = {"rule": "json", "queue": "csv", "review": "html"}
 
 
 def _write_triage(results: TriageResults, out: Path, files: Mapping[str, Path]) -> bool:
     """Write the results of a triage. Returns whether there is a review page; claims without text
     have none."""
-    import pandas as pd
-
     from factaudit.estimate.page import render_labelling_page
     from factaudit.files import hold_folder_lock, write_json, write_text
     from factaudit.tables import write_table
@@ -188,9 +173,7 @@ def _write_triage(results: TriageResults, out: Path, files: Mapping[str, Path]) 
 
     with hold_folder_lock(out / ".work", str(out)):
         write_json(files["rule"], results.rule)
-        write_json(files["promises"], results.promises)
         write_table(results.queue.drop(columns="doc"), files["queue"])
-        write_table(pd.DataFrame(results.curve), files["curve"])
         review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
         texts = review["claim"]
         if review.empty or texts.isna().any() or texts.map(is_text_placeholder).any():

@@ -3,21 +3,20 @@ promise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
 from factaudit.datasets.python_input import load_python_input_frames
 from factaudit.errors import UsageError
 from factaudit.estimate.corpus import build_corpora
-from factaudit.estimate.rates import ESTIMATION_TARGETS, load_labelled_judgements
+from factaudit.estimate.rates import load_labelled_judgements
 from factaudit.estimate.sample import LabelSample
 from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.risk_control import (
@@ -26,15 +25,13 @@ from factaudit.stats.risk_control import (
     are_labels_clustered,
     combine_risks,
     control_passing_errors,
-    error_share_upper_limits,
     plan_labels_to_pass,
     risk_scale,
 )
 from factaudit.stats.sampling import label_weights
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.text.display_text import format_count
 
-TRIAGE_GROUPS = ("all", "dataset", "system")
+TRIAGE_TARGETS = ("corpus", "population")
 TRIAGE_RULE_SCHEMA = "factaudit.triage_rule/1"
 #: Weights that differ by less are of equal chances, of which whole labels were drawn.
 _ROUNDED_WEIGHTS = 1.05
@@ -46,59 +43,15 @@ _UNEVEN_DRAW_P = 0.001
 class TriageResults:
     """What `triage_claims` found.
 
-    rule: how to apply it to further claims. Those pass whose risk is at most the threshold of their
-    group (of the ``column``, where each has its own; None: nothing passes). Of one evaluator the
-    risk is 1 − score, of several the weighted mean of the logits of 1 − score, standardised by
-    ``mean`` and ``spread``.
-    promises: a row per group (all claims, a data set or a system) with statement; curve: a row per
-    group and threshold;
+    rule: how to apply it to further claims. Those pass whose risk is at most ``threshold`` (None:
+    nothing passes). Of one evaluator the risk is 1 − score, of several the weighted mean of the
+    logits of 1 − score, standardised by ``mean`` and ``spread``. Its ``promise`` has a statement.
     queue: a row per claim, those to review first, the riskiest before the others. A labelled error
     does not pass.
     """
 
     rule: Row
-    promises: list[Row]
-    curve: list[Row]
     queue: pd.DataFrame
-
-
-@dataclass(frozen=True)
-class TriagePromise:
-    """max_error: of what passes; min_recall: of all errors, in what is reviewed; either may be
-    None, not both.
-
-    Raises `UsageError` where it promises nothing or what no labels can show.
-    """
-
-    max_error: float | None
-    min_recall: float | None
-    confidence: float
-    target: str
-
-    def __post_init__(self) -> None:
-        if self.max_error is None and self.min_recall is None:
-            raise UsageError(
-                "expected --max-error, --min-recall or both: they say what triage must promise"
-            )
-        for name, share in (("max error", self.max_error), ("min recall", self.min_recall)):
-            if share is not None and not 0 < share < 1:
-                raise UsageError(f"expected a {name} between 0 and 1, found {share}")
-        if not 0.5 <= self.confidence < 1:
-            raise UsageError(f"expected a confidence from 0.5 to 1, found {self.confidence}")
-
-    @property
-    def is_population(self) -> bool:
-        return self.target == "population"
-
-    def __str__(self) -> str:
-        parts = []
-        if self.max_error is not None:
-            parts.append(f"at most {100 * self.max_error:g}% of what passes are errors")
-        if self.min_recall is not None:
-            parts.append(
-                f"at least {100 * self.min_recall:g}% of all errors are among what is reviewed"
-            )
-        return " and ".join(parts)
 
 
 @use_one_blas_thread()
@@ -110,11 +63,9 @@ def triage_claims(
     sample: LabelSample | None = None,
     rule: str = "majority",
     mapping: Any = None,
-    max_error: float | None = 0.05,
-    min_recall: float | None = None,
+    max_error: float = 0.05,
     confidence: float = 0.9,
     evaluators: Sequence[str] = (),
-    by: str = "all",
     target: str = "corpus",
     seed: int = 0,
 ) -> TriageResults:
@@ -127,34 +78,32 @@ def triage_claims(
         sample: the file that the labels were drawn by; without it they are taken as drawn at
         random.
         max_error: the promised share of errors among what passes, at most.
-        min_recall: the promised share of all errors among what is reviewed, at least.
         evaluators: one, whose score gets a threshold, or several, which are combined by weights
-        from the labels; by
-            default all in the verdicts.
-        by: ``all`` makes one promise over all claims, ``dataset`` or ``system`` one for each, which
-        holds by itself.
+        from the labels; by default all in the verdicts.
         target: ``corpus``, these claims, or ``population``, further claims of the same kind, on new
         documents.
 
     Raises `UsageError` for what cannot be promised, `InputError` for labels that the sample did not
     draw.
     """
-    promise = TriagePromise(max_error, min_recall, confidence, target)
-    if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
-        raise UsageError(
-            f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}"
-        )
+    if not 0 < max_error < 1:
+        raise UsageError(f"expected a max error between 0 and 1, found {max_error}")
+    if not 0.5 <= confidence < 1:
+        raise UsageError(f"expected a confidence from 0.5 to 1, found {confidence}")
+    if target not in TRIAGE_TARGETS:
+        raise UsageError(f"expected a target of {' or '.join(TRIAGE_TARGETS)}, found {target!r}")
     loaded = load_python_input_frames(claims, verdicts, mapping)
     judgements = load_labelled_judgements("triage", loaded, annotations, sample, rule)[0]
     rows = np.flatnonzero(judgements.label >= 0)
+    is_population, n_claims = target == "population", len(judgements.label)
     if not len(rows):
         raise UsageError(
             "no label was found; draw claims to label with `factaudit sample --at-random`, then"
             " name the labels with --label-file"
         )
-    if not promise.is_population and (judgements.label >= 0).all():
+    if not is_population and len(rows) == n_claims:
         raise UsageError(
-            f"all {len(judgements.label):,} claims are labelled, so no claim is left to triage; "
+            f"all {n_claims:,} claims are labelled, so no claim is left to triage; "
             "--target population makes a rule for new claims like these"
         )
     names = list(evaluators or judgements.evaluators)
@@ -162,49 +111,26 @@ def triage_claims(
     error = 1.0 - judgements.label[rows]
     score, cluster = judgements.compute_support(names), judgements.cluster_codes
     risk, weights = combine_risks(score, rows, error, cluster, np.random.default_rng(seed))
-    weight = _weigh_labels(judgements, rows, names, sample)
-    thresholds: dict[str, float | None] = {}
-    promises: list[Row] = []
-    curve_rows: list[Row] = []
-    passes = np.zeros(len(risk), dtype=bool)
-    groups = judgements.make_groups("claim", () if by == "all" else (by,))
-    for place, key in enumerate(groups.keys):
-        group, inside = key.get(by, ALL_TOGETHER), groups.codes == place
-        if group is None:
-            raise UsageError(
-                f"--by {by}: {format_count(int(inside.sum()), 'claim')} without a {by}"
-            )
-        mine = inside[rows]
-        own_rows = (np.cumsum(inside) - 1)[rows[mine]]
-        clustered = promise.is_population or are_labels_clustered(own_rows, cluster[inside])
-        curve = control_passing_errors(
-            risk[inside],
-            own_rows,
-            error[mine],
-            confidence,
-            max_error,
-            min_recall,
-            weight[mine],
-            cluster[rows[mine]] if clustered else None,
-            promise.is_population,
-        )
-        if not promise.is_population and mine.sum() == inside.sum():  # nothing is left to promise
-            curve = replace(curve, last=-1)
-        limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
-        thresholds[group] = limit
-        if limit is not None:
-            passes[inside] = (risk[inside] <= limit) & (judgements.label[inside] != 0)
-        described = _describe_promise(curve, int(inside.sum()), error[mine], promise)
-        if by != "all":
-            described["statement"] = f"{group}: {described['statement']}"
-        promises.append({"group" if by == "all" else by: group, **described})
-        curve_rows.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
+    curve = control_passing_errors(
+        risk,
+        rows,
+        error,
+        confidence,
+        max_error,
+        _weigh_labels(judgements, rows, names, sample),
+        cluster[rows] if is_population or are_labels_clustered(rows, cluster) else None,
+        is_population,
+    )
+    threshold = float(curve.threshold[curve.last]) if curve.last >= 0 else None
+    passes = np.zeros(n_claims, dtype=bool)
+    if threshold is not None:
+        passes = (risk <= threshold) & (judgements.label != 0)
+    promise: Row = {"max_error": max_error, "confidence": confidence, "target": target}
     rule_row: Row = {
         "schema": TRIAGE_RULE_SCHEMA,
         "weights": dict(zip(names, weights.tolist(), strict=True)),
-        "thresholds": thresholds,
-        "column": None if by == "all" else by,
-        "promise": vars(promise),
+        "threshold": threshold,
+        "promise": promise | _describe_promise(curve, n_claims, error, promise),
     }
     if len(names) > 1:
         mean, spread = risk_scale(score)
@@ -213,7 +139,7 @@ def triage_claims(
             name: one if np.isfinite(one) else None
             for name, one in zip(names, spread.tolist(), strict=True)
         }
-    return TriageResults(rule_row, promises, curve_rows, _order_queue(judgements, risk, passes))
+    return TriageResults(rule_row, _order_queue(judgements, risk, passes))
 
 
 def _weigh_labels(
@@ -232,7 +158,7 @@ def _weigh_labels(
         elif not np.bincount(system, labelled).all():
             raise UsageError(
                 "the labels were not drawn at random over systems, and some system has none: draw"
-                " them with `factaudit sample`, or give each system its own promise (by system)"
+                " them with `factaudit sample --at-random`"
             )
         n_labelled = np.bincount(system, labelled)
         return (np.bincount(system) / np.maximum(n_labelled, 1))[system[rows]]
@@ -252,38 +178,32 @@ def _weigh_labels(
     )
 
 
-def _describe_promise(
-    curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise
-) -> Row:
-    """What passes of a group of claims and what is promised of it, with a sentence; or why nothing
-    is."""
-    limit, needed = None, None
+def _describe_promise(curve: RiskCurve, n_claims: int, error: np.ndarray, promise: Row) -> Row:
+    """What passes of the claims and what is promised of it, with a sentence; or why nothing is."""
+    max_error, confidence = promise["max_error"], promise["confidence"]
+    promised = f"at most {100 * max_error:g} % of what passes are errors"
     n_known = n_passing = 0
+    needed = None
     if curve.last >= 0:
-        limit, n_known = float(curve.threshold[curve.last]), int(curve.n_known[curve.last])
+        n_known = int(curve.n_known[curve.last])
         n_passing = int(curve.n_claims[curve.last]) - n_known
         known = f", not counting {format_count(n_known, 'known error')}" if n_known else ""
-        which = "further claims of this kind" if promise.is_population else "these claims"
+        which = "these claims" if promise["target"] == "corpus" else "further claims of this kind"
         statement = (
-            f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.1%}) pass without review"
-            f"{known}: {promise} "
-            f"({100 * promise.confidence:g}% confidence, for {which})."
+            f"{n_passing:,} of {n_claims:,} claims ({100 * n_passing / n_claims:.1f} %) pass"
+            f" without review{known}: {promised} ({100 * confidence:g} % confidence, for {which})."
         )
-    elif not promise.is_population and len(error) == n_claims:
-        statement = f"all {n_claims:,} claims are labelled, so no claim is left to triage."
     else:
         labels = format_count(len(error), "label")
         statement = (
-            f"No claim can pass without review: {labels} are too few to promise that {promise}."
+            f"No claim can pass without review: {labels} are too few to promise that {promised}."
         )
-        # Of both nobody knows how many would do.
-        if promise.max_error is not None and promise.min_recall is None:
-            needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
-            if needed is not None:
-                statement += f" About {needed:,} labels may let some pass."
-            else:
-                most = format_count(MAX_LABEL_FACTOR * len(error), "label")
-                statement += f" It would take more than {most}, if any number is enough."
+        needed = plan_labels_to_pass(curve, len(error), max_error, confidence)
+        if needed is not None:
+            statement += f" About {needed:,} labels may let some pass."
+        else:
+            most = format_count(MAX_LABEL_FACTOR * len(error), "label")
+            statement += f" It would take more than {most}, if any number is enough."
     return {
         "n": n_claims,
         "n_labels": len(error),
@@ -291,35 +211,9 @@ def _describe_promise(
         "n_passing": n_passing,
         "share_passing": n_passing / n_claims,
         "n_known_errors": n_known,
-        "threshold": limit,
         "labels_needed": needed,
-        "statement": statement.replace("%", " %"),
-        "reason": None if limit is not None else "the labels keep the promise at no threshold",
+        "statement": statement,
     }
-
-
-def _list_curve_rows(
-    group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise
-) -> Iterator[Row]:
-    share, n_passing = divide_or_undefined(curve.n_errors, curve.n_labels), curve.n_claims
-    of = None if promise.is_population else n_passing
-    high = error_share_upper_limits(curve.n_labels, curve.n_errors, promise.confidence, of)
-    if not promise.is_population:  # of these claims, labelled errors do not pass
-        n_passing = curve.n_claims - curve.n_known
-        share, high = (
-            divide_or_undefined(np.maximum(one * curve.n_claims - curve.n_known, 0), n_passing)
-            for one in (share, high)
-        )
-    for at, threshold in enumerate(curve.threshold.tolist()):
-        yield {
-            "group": group,
-            "threshold": threshold,
-            "share_passing": float(n_passing[at] / n_claims),
-            "n_labels": float(curve.n_labels[at]),
-            "error_share": none_if_undefined(share[at]),
-            "error_share_high": none_if_undefined(high[at]),
-            "is_rule": at == curve.last,
-        }
 
 
 def _order_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:

@@ -19,8 +19,8 @@ sequence ends where such a hypothesis is true no more often than one test errs, 
 false the promise holds, as k ≤ e. Only at the last threshold may e be below k, the most errors that
 the test bears there. If no hypothesis is true, a promise can only be broken there, by so few
 labelled errors that E > aN + (1 − a)e. The test with this e in place of k rejects then, as it does
-with k, so that this too is no more probable than that one test errs. Labels of unequal weights, of
-documents or beside a promise of recall are tested with k = 0, which is strict.
+with k, so that this too is no more probable than that one test errs. Labels of unequal weights, and
+labels of documents, are tested with k = 0, which is strict.
 
 Each test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for
 what they were drawn from. (Which thresholds are tested, and k, depend on where the labels lie; this
@@ -119,9 +119,8 @@ class RiskCurve:
 
     threshold: float64 (T,), claims of at most this risk pass, but for labelled errors; n_claims,
     n_known: int (T,), the claims of at most this risk and the labelled errors among them; n_labels,
-    n_errors: float64 (T,), the effective numbers of labels and of errors among them; n_missed,
-    n_found: effective numbers of all labelled errors of at most this risk, and above it; p: float64
-    (T,); start, last: the first threshold tested and the last one rejected, −1 where there is none.
+    n_errors: float64 (T,), the effective numbers of labels and of errors among them; last: the last
+    threshold that was rejected, −1 where there is none.
     """
 
     threshold: np.ndarray
@@ -129,10 +128,6 @@ class RiskCurve:
     n_known: np.ndarray
     n_labels: np.ndarray
     n_errors: np.ndarray
-    n_missed: np.ndarray
-    n_found: np.ndarray
-    p: np.ndarray
-    start: int
     last: int
 
 
@@ -141,8 +136,7 @@ def control_passing_errors(
     labelled_rows: np.ndarray,
     error: np.ndarray,
     confidence: float,
-    max_error: float | None,
-    min_recall: float | None = None,
+    max_error: float,
     claims_per_label: np.ndarray | None = None,
     cluster: np.ndarray | None = None,
     is_population: bool = False,
@@ -151,9 +145,9 @@ def control_passing_errors(
 
     risk: float64 (N,), NaN for claims that never pass; labelled_rows: int (n,), drawn with known
     probabilities; error: (n,), 1 or 0; max_error: promised share of errors among what passes;
-    min_recall: promised share of all errors among what does not; claims_per_label: float64 (n,), by
-    default 1; cluster: int (n,), where labels of a cluster count for less; is_population: the
-    promise is about what the claims were drawn from, not about these N.
+    claims_per_label: float64 (n,), by default 1; cluster: int (n,), where labels of a cluster count
+    for less; is_population: the promise is about what the claims were drawn from, not about these
+    N.
 
     A hundred labels of 1,000 claims, errors only among the riskier half:
 
@@ -172,56 +166,26 @@ def control_passing_errors(
     effect = np.ones(len(threshold))
     place = np.searchsorted(threshold, risk[labelled_rows])
     place[np.isnan(risk[labelled_rows])] = len(threshold)  # those never pass
-    wrong = error == 1
-    n_known = _sum_passing(place, len(threshold), wrong).astype(np.int64)
+    n_known = _sum_passing(place, len(threshold), error == 1).astype(np.int64)
     if cluster is not None:
         effect = _passing_label_design_effects(place, len(threshold), cluster, error)
     n_labels, n_errors = (
         found / effect
         for found in _count_effective_passing_labels(place, len(threshold), weight, error)
     )
-    weighed = weight[wrong] / weight[wrong].max(initial=0.0) if wrong.any() else weight[wrong]
-    overall = effect[-1] if len(effect) else 1.0
-    n_missed = _sum_passing(place[wrong], len(threshold), weighed) / overall
-    n_found = weighed.sum() / overall - n_missed
     of = None if is_population else n_claims
-    p = np.zeros(len(threshold))
-    is_tested = np.ones(len(threshold), dtype=bool)
-    if max_error is not None:
-        heaviest = weight.max(initial=1.0) / weight.mean() if len(weight) else 1.0
-        is_tested = _select_tested_risk_thresholds(
-            n_labels, max_error, 1 - confidence, heaviest, of
+    heaviest = weight.max(initial=1.0) / weight.mean() if len(weight) else 1.0
+    is_tested = _select_tested_risk_thresholds(n_labels, max_error, 1 - confidence, heaviest, of)
+    aside = np.zeros(len(threshold))
+    if of is not None and cluster is None and heaviest < 1 + 1e-9:
+        aside[is_tested] = _count_known_errors_at_end(
+            n_labels[is_tested], max_error, of[is_tested], 1 - confidence
         )
-        aside = np.zeros(len(threshold))
-        if of is not None and cluster is None and min_recall is None and heaviest < 1 + 1e-9:
-            aside[is_tested] = _count_known_errors_at_end(
-                n_labels[is_tested], max_error, of[is_tested], 1 - confidence
-            )
-        p = error_share_p_values(n_labels, n_errors, max_error, of, aside)
-    # A labelled error passes with a probability of at most 1 - recall, or the promise fails.
-    if min_recall is not None:
-        p = np.maximum(p, error_share_p_values(n_missed + n_found, n_missed, 1 - min_recall))
-    start, last = run_fixed_sequence(p, is_tested, 1 - confidence)
-    return RiskCurve(
-        threshold, n_claims, n_known, n_labels, n_errors, n_missed, n_found, p, start, last
-    )
-
-
-def run_fixed_sequence(p: np.ndarray, is_tested: np.ndarray, level: float) -> tuple[int, int]:
-    """The first hypothesis tested and the last one rejected before one is not; −1 where there is
-    none.
-
-    is_tested: bool (T,), known without the labels' values.
-
-    >>> p = np.array([0.5, 0.01, 0.4, 0.02, 0.3, 0.01])
-    >>> run_fixed_sequence(p, np.array([0, 1, 0, 1, 1, 1]) == 1, 0.1)
-    (1, 3)
-    """
+    p = error_share_p_values(n_labels, n_errors, max_error, of, aside)
     tested = np.flatnonzero(is_tested)
-    if not len(tested):
-        return -1, -1
-    n_rejected = int(np.append(p[tested] <= level, False).argmin())
-    return int(tested[0]), int(tested[n_rejected - 1]) if n_rejected else -1
+    n_rejected = int(np.append(p[tested] <= 1 - confidence, False).argmin())
+    last = int(tested[n_rejected - 1]) if n_rejected else -1
+    return RiskCurve(threshold, n_claims, n_known, n_labels, n_errors, last)
 
 
 def _select_tested_risk_thresholds(
@@ -281,7 +245,7 @@ def _count_known_errors_at_end(
 
 
 def _count_least_broken_errors(
-    n_claims: np.ndarray, max_share: float | np.ndarray, n_known: np.ndarray | float
+    n_claims: np.ndarray, max_share: float, n_known: np.ndarray | float
 ) -> np.ndarray:
     """The smallest number of errors among the claims that breaks the promise where so many of them
     are set aside."""
@@ -293,7 +257,7 @@ def _count_least_broken_errors(
 def error_share_p_values(
     n_labels: np.ndarray,
     n_errors: np.ndarray,
-    max_share: float | np.ndarray,
+    max_share: float,
     n_claims: np.ndarray | None = None,
     n_known: np.ndarray | float = 0.0,
 ) -> np.ndarray:
@@ -320,29 +284,6 @@ def error_share_p_values(
         scipy.stats.hypergeom.cdf(low + more, n_claims, wrong, drawn) for more in (0, 1)
     )
     return np.where(drawn > 0, (1 - between) * below + between * above, 1.0)
-
-
-def error_share_upper_limits(
-    n_labels: np.ndarray,
-    n_errors: np.ndarray,
-    confidence: float,
-    n_claims: np.ndarray | None = None,
-) -> np.ndarray:
-    """The largest share of errors that is not rejected at level 1 − confidence: float64 (T,); NaN
-    without a label.
-
-    >>> error_share_upper_limits(np.array([45.0]), np.array([0.0]), 0.9).round(3).tolist()
-    [0.05]
-    """
-    low, high = np.zeros(len(n_labels)), np.ones(len(n_labels))
-    for _ in range(20):
-        middle = (low + high) / 2
-        p = error_share_p_values(n_labels, n_errors, middle, n_claims)
-        low, high = (
-            np.where(p > 1 - confidence, middle, low),
-            np.where(p > 1 - confidence, high, middle),
-        )
-    return np.where(n_labels > 0, high, np.nan)
 
 
 def plan_labels_to_pass(

@@ -58,8 +58,7 @@ class TriageRegime:
 
     name: str
     rate: float = 0.2
-    max_error: float | None = 0.05
-    min_recall: float | None = None
+    max_error: float = 0.05
     skill: tuple[float, ...] = (2.0,)
     n_claims: int = 1000
     n_labels: int = 200
@@ -133,7 +132,6 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
         labels,
         CONFIDENCE,
         regime.max_error,
-        regime.min_recall,
         weight,
         world.document[rows] if is_clustered else None,
         is_population,
@@ -172,9 +170,7 @@ def simulate_audit(regime: TriageRegime, random: np.random.Generator) -> tuple[b
     )
     new = simulate_claims(regime, N_NEW_CLAIMS, random)
     broken, shares = False, [0.0]
-    for row in compute_review_shares(
-        judgements, max_error=regime.max_error or 0.05, confidence=CONFIDENCE
-    ):
+    for row in compute_review_shares(judgements, max_error=regime.max_error, confidence=CONFIDENCE):
         if row["threshold"] is not None:
             passes = new.score[names.index(row["evaluator"])] >= row["threshold"]
             broken = broken or bool(new.error[passes].mean() > row["max_error"])
@@ -192,11 +188,7 @@ def is_broken(
     """Whether the claims that pass hold too many errors, and their share."""
     passes = risk <= curve.threshold[curve.last]
     passes[list(known_errors)] = False
-    broken = (
-        regime.max_error is not None and passes.any() and error[passes].mean() > regime.max_error
-    )
-    if regime.min_recall is not None:
-        broken = broken or error[~passes].sum() < regime.min_recall * error.sum() - 1e-9
+    broken = passes.any() and error[passes].mean() > regime.max_error
     return bool(broken), float(passes.mean())
 
 
