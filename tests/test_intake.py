@@ -434,3 +434,15 @@ def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims() -> None:
     assert list_labels(load_tables([claims, verdicts, labels])) == LABELS
     with pytest.raises(InputError, match="no claim has it"):
         load_tables([claims, verdicts, labels.assign(claim_id="nobody").head(1)])
+
+
+def test_what_people_said_in_a_list_is_read_after_the_message_is_followed() -> None:
+    said = [{"by": {"name": name}, "label": "yes"} for name in "abc"]
+    table = pd.DataFrame({"sentence": CLAIMS, "source": DOCS, "annotations": [said] * N})
+    with pytest.raises(InputError, match=r"table\.explode\('annotations'\)"):
+        load_tables([table])
+    people = {"annotator": "annotations.by.name", "label": "annotations.label"}
+    loaded = load_tables([table.explode("annotations")], {"columns": people})
+    assert list_labels(loaded) == [1] * N
+    assert loaded.annotations is not None
+    assert loaded.annotations["annotator"].nunique() == 3

@@ -21,7 +21,6 @@ from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
-from factaudit.tables.nested_columns import has_nested_paths
 from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.table_files import ALL_SHEETS, read_table
 from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_tables
@@ -44,9 +43,8 @@ def load_input_tables(
     read by their recipes, and the others as tables.
 
     The mapping's columns of a log are paths of fields (``metadata.context``). Where the mapping
-    says how published data are to be read, they are read as tables; one with a path into a list
-    (``annotations[].label``) reads a file as a table with a column for each annotator or evaluator.
-    Raises `InputError` and `UsageError`.
+    says how published data are to be read, they are read as tables. Raises `InputError` and
+    `UsageError`.
     """
     given = ColumnMapping.from_source(mapping)
     with collect_unreadable_rows() as left_out:
@@ -62,7 +60,7 @@ def _load_known_formats(
     by_format: dict[str | None, list[Any]] = {}
     for source in sources:
         name = None
-        if isinstance(source, str | Path) and not has_nested_paths(given):
+        if isinstance(source, str | Path):
             name = detect_dataset_format(source)
             check_is_readable(Path(source), "claim" in given.columns)
         by_format.setdefault(name, []).append(source)

@@ -86,7 +86,7 @@ class ColumnProfile:
         holds."""
         if self.is_time or self.counts_up:
             return "time" if self.is_time else "counter"
-        return classify_column_name(self.name.rpartition("[].")[2], self.kind == "binary")
+        return classify_column_name(self.name, self.kind == "binary")
 
     def describe_values(self) -> str:
         """What it holds, for people: its words, the range of its numbers, or how long its texts

@@ -36,7 +36,6 @@ from factaudit.tables.column_mapping import ColumnMapping, EvaluatorColumnMappin
 from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.label_cells import check_cells, parse_label_cells, parse_label_words
 from factaudit.tables.meanings import scale_judgement_numbers
-from factaudit.tables.nested_columns import ROW_COLUMN
 from factaudit.tables.schema import (
     CLAIM_COLUMNS,
     GRADE_COLUMN,
@@ -316,12 +315,9 @@ class _MappedTable:
         if not is_long and not any(one.repeat is not None for one in self.evaluators.values()):
             return every, every
         keys = ["claim_id"] if "claim_id" in self.columns else list_claim_key_columns(self.columns)
-        if ROW_COLUMN in self.rows:
-            keyed = self.rows[ROW_COLUMN]
-        elif "claim" in keys or keys == ["claim_id"]:
-            keyed = join_key_cells(self.rows, [self.columns[key] for key in keys])
-        else:
+        if "claim" not in keys and keys != ["claim_id"]:
             return every, every  # without text a row is a claim
+        keyed = join_key_cells(self.rows, [self.columns[key] for key in keys])
         of_row, _ = pd.factorize(keyed)
         return np.unique(of_row, return_index=True)[1], of_row
 
@@ -351,7 +347,6 @@ class _MappedTable:
             *self.columns.values(),
             *made,
             *self.annotators.values(),
-            ROW_COLUMN,
         }
         read |= {*ANNOTATION_COLUMNS} if self.has_annotator_rows else set()
         for one in self.evaluators.values():

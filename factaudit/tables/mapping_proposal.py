@@ -20,7 +20,7 @@ from factaudit.tables.meanings import (
     read_values,
 )
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
-from factaudit.tables.role_questions import ask_about_columns, ask_about_lists
+from factaudit.tables.role_questions import ask_about_columns, refuse_lists_of_judgements
 from factaudit.tables.roles import (
     TableRoles,
     check_named_evaluators,
@@ -162,8 +162,8 @@ def _place_tables(
             is_labelled = has_labels or any("label" in one.roles or one.people for one in placed)
             table = place_columns(name, rows, given, several, is_labelled)
             ask_about_columns(table, several, is_labelled)
-            if not is_labelled and not several:
-                ask_about_lists(table)
+            if not (table.is_labelled or is_labelled) or not (table.is_judged or several):
+                refuse_lists_of_judgements(table)
         leave_out_other_evaluators(table, given.evaluator)
         placed.append(table)
     return placed

@@ -3,9 +3,11 @@ certain."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from factaudit.errors import InputError, Problem
 from factaudit.tables.column_kinds import (
     REASONS,
     find_known_form,
@@ -15,7 +17,6 @@ from factaudit.tables.column_kinds import (
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.meanings import read_values
-from factaudit.tables.nested_columns import flatten_nested_objects
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.roles import TableRoles
 from factaudit.tables.vocabulary import (
@@ -50,31 +51,14 @@ _ACCEPTANCE_NAMES = {
     "confirmed",
     "endorsed",
 }
+#: Names of fields in which the objects of a list may hold claims or judgements.
+_TELLING_FIELDS = {
+    name for role in ("claim", "label", "score", "prediction") for name in COLUMN_NAMES[role]
+}
 #: First words of the name of a property that a claim has or has not.
 _PROPERTY_WORDS = ("is", "has", "contains", "needs", "was")
 #: Of more columns the user says by hand which is which.
 _MAX_OFFERED = 3
-#: In lists of objects, names of who judged, of what was judged, and of the judgement.
-_OWNERS = (
-    *COLUMN_NAMES["annotator"],
-    *COLUMN_NAMES["evaluator"],
-    "by",
-    "created by",
-    "reviewer",
-    "user",
-    "user id",
-)
-_OWNERS = (*_OWNERS, "name", "key", "model version", "id")
-_CLAIMS = (
-    *COLUMN_NAMES["claim"],
-    "triplet",
-    "triplets",
-    "triple",
-    "claims",
-    "facts",
-    "proposition",
-)
-_JUDGEMENTS = (*COLUMN_NAMES["label"], *COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"])
 
 
 def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> None:
@@ -292,71 +276,40 @@ def _ask_about_repeated_claims(table: TableRoles) -> None:
             return
 
 
-def ask_about_lists(table: TableRoles) -> None:
-    """Where a table has no labels, or no judgements, ask of the first list that has some, or
-    claims."""
-    known = {*table.roles, *table.given.columns}
-    mapped = {
-        path.partition("[]")[0] for path in table.given.columns.values() if isinstance(path, str)
-    }
-    wanted = [] if "label" in known or table.people else [("label", "annotator")]
-    wanted += (
-        [] if table.is_judged or {"score", "prediction"} & known else [("prediction", "evaluator")]
-    )
-    wanted = wanted if {"claim", "claim_id"} & known else []  # what was judged must be known
+def refuse_lists_of_judgements(table: TableRoles) -> None:
+    """Raise `InputError` for a column whose lists may hold claims, labels or what evaluators said.
+
+    For a table without labels or without judgements: they may be in that list.
+    """
     for name in table.list_free_columns():
-        lists = (
-            [flatten_nested_objects(cell) for cell in table.rows[name]]
-            if name not in mapped
-            else []
-        )
-        items = [one for cell in lists for one in cell]
-        keys = [*dict.fromkeys(key for one in items for key in one)]
-        claim, owner = _find_key(keys, _CLAIMS), _find_key(keys, _OWNERS)
-        if owner is not None and any(
-            len({str(one.get(owner)) for one in cell}) < len(cell) for cell in lists
-        ):
-            owner = None  # no name of who judged
-        worded = [
-            key for key in keys if {0, 1} == {parse_label_word(one.get(key)) for one in items}
-        ]
-        numeric = [
-            key
-            for key in keys
-            if owner is not None and all(type(one.get(key)) is float for one in items)
-        ]
-        judged = next(iter(worded), _find_key(keys, _JUDGEMENTS) or next(iter(numeric), None))
-        readings: list[dict[str, Any]] = []
-        if claim and all(
-            isinstance(one.get(claim), str | list) and " " in str(one[claim]) for one in items
-        ):
-            readings.append({"columns": {"claim": f"{name}[].{claim}"}})
-        is_number = judged is not None and all(
-            type(one.get(judged)) in (int, float) for one in items
-        )
-        for ours, who in wanted if judged is not None else ():
-            kind = "score" if ours == "prediction" and is_number else ours
-            paths = {kind: judged} | ({} if owner is None else {who: owner})
-            readings.append(
-                {
-                    "columns": {
-                        one: f"{name}[].{key}".removesuffix(".") for one, key in paths.items()
-                    }
-                }
+        column = table.columns[name]
+        fields: dict[str, set[int | None]] = {}
+        if column.kind == "list":
+            for cell in table.rows[name]:
+                for key, value in _list_innermost_values(cell):
+                    fields.setdefault(key, set()).add(parse_label_word(value))
+        elif column.words:
+            votes = [re.split("[;|,]", word) for word in column.words]
+            words = {parse_label_word(vote) for cell in votes for vote in cell}
+            if None not in words and all(len(cell) > 1 for cell in votes):
+                fields[""] = words
+        names = {normalise_vocabulary_words(field) for field in fields}
+        is_called = column.calls in ("people", "judge", "both", "label", "plain")
+        if (fields and is_called) or names & _TELLING_FIELDS or {0, 1} in fields.values():
+            message = (
+                "a cell holds several values, which may be what people or evaluators said: write a"
+                f" row for each (pandas: table.explode({name!r})), or say --ignore {name}"
             )
-        if readings:
-            text = (
-                f"{name!r} is a list that may hold claims, labels of people or what evaluators said"
-            )
-            table.questions.append(OpenQuestion(text, [*readings, {"ignore": [name]}]))
-            return
+            raise InputError(table.name, [Problem(message, column=name)])
 
 
-def _find_key(keys: Sequence[str], names: Sequence[str]) -> str | None:
-    """The key of objects that has one of some names, as a whole or at its end, the likelier name
-    first."""
-    found = {
-        normalise_vocabulary_words(key.rpartition(".")[2]): key for key in reversed(keys) if key
-    }
-    found |= {normalise_vocabulary_words(key): key for key in reversed(keys) if key}
-    return next((found[name] for name in names if name in found), None)
+def _list_innermost_values(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The values within lists and objects, each with the key that is nearest to it."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _list_innermost_values(one, key)
+    elif isinstance(value, dict):
+        for inner, one in value.items():
+            yield from _list_innermost_values(one, str(inner))
+    else:
+        yield key, value

@@ -31,7 +31,6 @@ from factaudit.tables.column_mapping import (
     match_column_patterns,
 )
 from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
-from factaudit.tables.nested_columns import ROW_COLUMN
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.schema import CLAIM_COLUMNS, EVALUATORS_KEY
@@ -166,9 +165,7 @@ def place_columns(
     certain.
     """
     declared: dict[str, EvaluatorColumnMapping] = rows.attrs.get(EVALUATORS_KEY, {})
-    hidden = {
-        column for one in declared.values() for column in (one.raw, one.status, one.repeat)
-    } | {ROW_COLUMN}
+    hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)}
     names = [str(column) for column in rows.columns if column not in hidden]
     table = TableRoles(
         name, rows, {one: profile_column_for_mapping(one, rows[one]) for one in names}, given

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.errors import InputError, Problem, suggest_known_name
 from factaudit.tables.annotations import combine_annotations
 from factaudit.tables.column_kinds import is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
@@ -20,7 +20,7 @@ from factaudit.tables.document_tables import join_document_tables
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping, list_placed_columns
 from factaudit.tables.mapping_proposal import propose_column_mapping
-from factaudit.tables.nested_columns import flatten_columns, has_nested_paths, spread_nested_lists
+from factaudit.tables.nested_columns import flatten_columns
 from factaudit.tables.plain_values import clear_blank_cells
 from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.reading import combine_claims, combine_verdicts
@@ -186,13 +186,6 @@ def _load_by_names(
     """Read tables by what their columns' names say. Raises `AmbiguousReadingError` where something
     is open."""
     source = ", ".join(name for name, _ in tables)
-    if has_nested_paths(given, tables[0][1].columns):
-        if len(tables) > 1:
-            raise UsageError(
-                "a path into a list (annotations[].label) is for one table: give it alone"
-            )
-        spread, given = spread_nested_lists(tables[0][1], source, given)
-        tables, own_kinds = [(source, spread)], [None]
     _check_mapped_columns(given, tables, source)
 
     proposal = propose_column_mapping(tables, own_kinds, given)
