@@ -633,7 +633,7 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
         with pytest.raises(FactauditError) as error:
             ask(server, request("bad"), **options)
         client = LLMClient("m", base_url=server.url, **options)
-    shown = f"{error.value} {reply} {caplog.text} {client.signature} {client.server.base_url}"
+    shown = f"{error.value} {reply} {caplog.text} {client.signature} {client.server.address}"
     assert "no key was sent" not in shown
     assert KEY not in shown
     for file in tmp_path.iterdir():

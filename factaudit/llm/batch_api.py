@@ -156,7 +156,7 @@ class _Batches:
             answer = error.response
             self._client.parse_http_answer(answer.status_code, answer.headers, answer.text)
             raise FactauditError(
-                f"{self._client.server.base_url} refuses the batch: HTTP {answer.status_code}"
+                f"{self._client.server.address} refuses the batch: HTTP {answer.status_code}"
             ) from error
         self._store.name_batch(digest, batch_id)
 
@@ -175,7 +175,7 @@ class _Batches:
         except (openai.APIConnectionError, openai.InternalServerError) as error:
             found = self._find_submitted(digest)
             if found is None:
-                address = self._client.server.base_url
+                address = self._client.server.address
                 raise FactauditError(f"{address}: the batch was not submitted: {error}") from error
             return found
 
@@ -230,7 +230,7 @@ class _Batches:
         results = [name for name in (batch.output_file_id, batch.error_file_id) if name]
         if batch.status in ("failed", "cancelled") and not results:
             said = [error.message for error in (batch.errors and batch.errors.data) or ()]
-            address = self._client.server.base_url
+            address = self._client.server.address
             message = f"{address}: batch {batch.id} {batch.status}: {'; '.join(said)}"
             self._drop(digest, NOT_BILLED)
             if digest in self._own:

@@ -182,9 +182,7 @@ class LLMClient:
                 continue
             is_patient = self._has_answered or n_failed < min(_UNREACHED_RETRIES, max_retries)
             if answer.unreached and not is_patient:
-                raise FactauditError(
-                    f"no server answers at {self.server.base_url}: {answer.reason}"
-                )
+                raise FactauditError(f"no server answers at {self.server.address}: {answer.reason}")
             n_failed += 1
             if n_failed > max_retries:
                 error = f"gave up after {n_failed} attempts: {answer.reason}"
@@ -321,7 +319,7 @@ class LLMClient:
                 sent_params=sent_params,
             )
         except PermanentServerError as error:
-            address, hint = self.server.base_url, ""
+            address, hint = self.server.address, ""
             if status == 404 and not urlsplit(address).path.rstrip("/"):
                 hint = " (most servers' address ends in /v1)"
             if status == 401 and self.server.find_api_key() == "none":

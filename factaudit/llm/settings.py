@@ -75,6 +75,9 @@ class LLMSettings:
             the command line ``prices.input=0.15,prices.output=0.6``.
         cache: ``default``, a path, or ``none``: then nothing is kept, and a run that is started
             again asks everything again.
+        client: an `openai.AsyncOpenAI`, `openai.AsyncAzureOpenAI` or what wraps one, a function
+            that makes it, or the function's name, ``MODULE:FUNCTION``. Calls go through its
+            ``chat.completions.create``.
 
     Raises `UsageError` for what cannot be.
     """
@@ -99,6 +102,7 @@ class LLMSettings:
     max_retries: int = 6
     prices: dict[str, float] | None = None
     cache: NameOrPath = "default"
+    client: object = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_base_url(self.base_url)
@@ -115,6 +119,12 @@ class LLMSettings:
         if set(prices) != {"input", "output"} or not min(prices.values()) >= 0:
             raise UsageError("prices: expected {input, output} in US dollars per million tokens")
         problems = {
+            "client: it has an address of its own, so base_url cannot be combined with it": (
+                self.client is not None and self.base_url is not None
+            ),
+            "client: the Batch API cannot be combined with it": (
+                self.client is not None and self.batch
+            ),
             "option batch: the local server has no Batch API": self.batch and is_local,
             "option batch: it needs the cache, to find its batches again": (
                 self.batch and self.cache == "none"
@@ -144,6 +154,8 @@ class LLMSettings:
         """The settings that are not as they are by default, for `experiment.yaml` of a run."""
         usual = LLMSettings(model="-")
         values = {one.name: getattr(self, one.name) for one in fields(LLMSettings)}
+        if not isinstance(self.client, str | None):
+            values["client"] = type(self.client).__qualname__
         return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
     def client_key(self) -> tuple[str, str]:
