@@ -147,8 +147,6 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup)
         1.0,
         "N bios, N entities",
     )
-    _, (one_group,) = score(knowledge, told, bios(TOLD_APART), grouper="one-group")
-    assert (one_group["factscore"], one_group["dfactscore"]) == (1.0, 0.5)
 
 
 def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:
@@ -244,11 +242,11 @@ def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup) -> 
         ({"verifiers": ["unigram"]}, "the grouper 'llm' needs an LLM"),
         (
             {"verifiers": ["unigram"], "grouper": "gven"},
-            "grouper: expected 'llm', 'given' or 'one-group'",
+            "grouper: expected 'llm' or 'given'",
         ),
-        ({"verifiers": ["unigran"], "grouper": "one-group"}, "unigram"),
+        ({"verifiers": ["unigran"], "grouper": "given"}, "unigram"),
         (
-            {"verifiers": ["unigram"], "grouper": "one-group", "rule": "best"},
+            {"verifiers": ["unigram"], "grouper": "given", "rule": "best"},
             "rule: expected 'argmax'",
         ),
         ({"verifiers": ["unigram"], "max_candidates": 0}, "max_candidates: expected greater than"),
@@ -266,7 +264,7 @@ def run(file: Path, out: Path, **settings: Any) -> Results:
     block = {
         "responses": [str(file)],
         "verifiers": ["unigram:threshold=0.9"],
-        "grouper": "one-group",
+        "grouper": "given",
         "gamma": 0,
     }
     experiment = DFactScoreExperiment.model_validate(

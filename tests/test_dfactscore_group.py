@@ -113,43 +113,30 @@ def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
 TWO = "- " + "\n- ".join([*FACTS[:3], "===", *FACTS[3:]])
 
 
-def group(*replies: str | ChatReply) -> tuple[tuple[int, ...] | None, ScriptedLLM]:
-    left = list(replies)
-    llm = ScriptedLLM(lambda _: left.pop(0) if len(left) > 1 else left[0])
+def group(reply: str | ChatReply) -> tuple[int, ...] | None:
     given = Response("r", "N", "P.", facts=tuple(map(AtomicFact, FACTS)))
-    return ask_for_groups(llm, GroupingPrompt.load(), [given])[0], llm
+    (found,) = ask_for_groups(ScriptedLLM(lambda _: reply), GroupingPrompt.load(), [given])
+    return found
 
 
 @pytest.mark.parametrize(
-    ("reply", "groups", "n_calls"),
+    ("reply", "groups"),
     [
-        (TWO, (0, 0, 0, 1, 1), 1),
-        ("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS), (0,) * 5, 1),
-        (TWO.replace("- He is a luthier.\n", ""), (0, 0, 0, 1, 1), 1),
-        (ChatReply("ok", TWO[:60], "length"), None, 2),
-        (ChatReply("error", error="gave up"), None, 1),
-        (ChatReply("refused", "No."), None, 1),
-        ("I cannot help with that.", None, 2),
-        ("These are all about one person.", None, 2),
-        ("- She rows.\n- ===\n- She won in Poznań.", None, 2),
-        ("\n".join(f"{number}. {fact}" for number, fact in enumerate(FACTS)), None, 2),
+        (TWO, (0, 0, 0, 1, 1)),
+        ("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS), (0,) * 5),
+        (TWO.replace("- He is a luthier.\n", ""), (0, 0, 0, 1, 1)),
+        (ChatReply("ok", TWO[:60], "length"), None),
+        (ChatReply("error", error="gave up"), None),
+        (ChatReply("refused", "No."), None),
+        ("I cannot help with that.", None),
+        ("These are all about one person.", None),
+        ("- She rows.\n- ===\n- She won in Poznań.", None),
+        ("\n".join(f"{number}. {fact}" for number, fact in enumerate(FACTS)), None),
         # Lines besides the facts may be headings that tell two people apart: this is not one group.
-        (TWO.replace("- ===", "- The rower of that name:"), None, 2),
+        (TWO.replace("- ===", "- The rower of that name:"), None),
     ],
 )
 def test_a_grouping_fails_where_the_reply_cannot_be_read(
-    reply: str | ChatReply, groups: tuple[int, ...] | None, n_calls: int
+    reply: str | ChatReply, groups: tuple[int, ...] | None
 ) -> None:
-    found, llm = group(reply)
-    assert (found, len(llm.requests)) == (groups, n_calls)
-
-
-def test_what_could_not_be_read_is_asked_for_once_more_in_the_same_conversation() -> None:
-    unread = "1. " + "\n2. ".join(FACTS)
-    found, llm = group(unread, TWO)
-    assert found == (0, 0, 0, 1, 1)
-    first, second = llm.requests
-    assert second.messages[0] == first.messages[0]
-    assert second.messages[1] == {"role": "assistant", "content": unread}
-    assert "could not be read" in second.messages[2]["content"]
-    assert second.params == first.params
+    assert group(reply) == groups

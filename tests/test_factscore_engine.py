@@ -346,6 +346,7 @@ def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
 
 WRONG_LINES: list[tuple[list[object], str | None, str]] = [
     ([{"output": "x"}], None, "line 1, column 'topic': the field is missing"),
+    ([{"messages": []}], None, "line 1: a conversation: write a line {topic, output} for each"),
     (
         [{"topic": "A", "output": None}],
         None,

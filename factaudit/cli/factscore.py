@@ -118,19 +118,6 @@ def _add_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @_RESPONSES
 @_add_options(*_FIRST_OPTIONS)
 @click.option(
-    "--conversation",
-    is_flag=True,
-    default=None,
-    help=(
-        'Each line of the file is a conversation, {"messages": [{"role": ..., "content": ...}]};'
-        " every turn of the assistant is scored as a text."
-    ),
-)
-@click.option(
-    "--topic",
-    help="What the turns of the conversations are about.  [default: the language model is asked]",
-)
-@click.option(
     "--vary",
     multiple=True,
     metavar="KEY=VALUE,VALUE",

@@ -1,4 +1,4 @@
-"""``list``: which evaluators, audits, formats, published data, groupers and stored replies are
+"""``list``: which evaluators, audits, formats, published data and stored replies are
 there?"""
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ from factaudit.cli.output import Outcome, verb
 
 @verb(
     "list",
-    short_help="List evaluators, audits, formats, published data, groupers or saved model replies.",
+    short_help="List evaluators, audits, formats, published data or saved model replies.",
     example="factaudit list evaluators",
 )
-@click.argument(
-    "what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers", "replies"])
-)
+@click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "replies"]))
 def list_command(what: str) -> Outcome:
-    """List the evaluators, audits, formats, published data, groupers or saved replies of language
+    """List the evaluators, audits, formats, published data or saved replies of language
     models.
 
-    The list says what each one needs and how to use it. Groupers group the facts of a text by
-    person.
+    The list says what each one needs and how to use it.
     """
     entries = list(_LISTS[what]())
     lines = []
@@ -127,14 +124,6 @@ def _list_published_data() -> Iterator[dict[str, Any]]:
         }
 
 
-def _list_groupers() -> Iterator[dict[str, Any]]:
-    from factaudit.engines.grouping import GROUPERS
-
-    for name, summary in GROUPERS.items():
-        command = f"factaudit dfactscore BIOGRAPHIES --grouper {name} --out RUN"
-        yield {"name": name, "summary": summary, "run": command}
-
-
 def _list_replies() -> Iterator[dict[str, Any]]:
     from factaudit.llm.store import default_cache_path, summarise_reply_store
 
@@ -155,7 +144,6 @@ _LISTS = {
     "audits": _list_audits,
     "formats": _list_formats,
     "data": _list_published_data,
-    "groupers": _list_groupers,
     "replies": _list_replies,
 }
 COMMANDS = (list_command,)

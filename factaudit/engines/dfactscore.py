@@ -59,7 +59,7 @@ def dfactscore(
     """
     settings = models.settings
     models.check_can_decompose(responses)
-    if settings.grouper == "given" and not all(one.facts for one in responses):
+    if settings.grouper == "given" and any(one.facts is None for one in responses):
         raise UsageError("the grouper 'given' needs biographies with facts and their groups")
     # 3. Candidates. They cost nothing, and what is missing is said before anything is paid for.
     named, people, n_beyond = find_candidates(responses, models.knowledge, settings.max_candidates)
@@ -94,12 +94,10 @@ def dfactscore(
 def group_facts(
     responses: Sequence[Response], models: Pipeline, progress: bool = False
 ) -> Sequence[tuple[int, ...] | None]:
-    """The group of each fact of each response: as the LLM says, as given, or all in one."""
+    """The group of each fact of each response: as the LLM says, or as given."""
     if models.grouping_prompt is not None and models.llm is not None:
         return ask_for_groups(models.llm, models.grouping_prompt, responses, progress)
     marks = [[fact.group for fact in one.facts or ()] for one in responses]
-    if models.settings.grouper == "one-group":
-        marks = [[None] * len(its) for its in marks]
     return list(map(number_groups, marks))
 
 

@@ -33,7 +33,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from factaudit.engines.conversations import ask_for_topics
 from factaudit.engines.decompose import (
     decompose,
     leave_undecomposed,
@@ -71,7 +70,7 @@ def factscore(
     call.
     """
     models.check_can_decompose(responses)
-    responses = mark_abstentions(ask_for_topics(responses, models.llm), models)
+    responses = mark_abstentions(responses, models)
     topics = dict.fromkeys(one.topic for one in responses if not one.abstained)
     if models.knowledge:
         models.knowledge.check_topics(topics)

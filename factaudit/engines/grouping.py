@@ -1,8 +1,8 @@
 """Which facts of a paragraph are about one person? (MF §5.1, App. C, Table 8)
 
-A model is shown four paragraphs with their facts and repeats the facts of this one, with a line of
-"=" between the facts of two people. Its reply is reconciled with the facts, so that each fact is in
-exactly one group.
+A model is shown four paragraphs with their facts, then this paragraph with its facts. It repeats
+the facts and writes a line of "=" between the facts of two people. Its lines are matched with the
+facts, so that each fact is in exactly one group.
 """
 
 from __future__ import annotations
@@ -24,17 +24,10 @@ from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.progress_lines import progress_bar
 
-#: Who may group the facts, and what to know of each.
-GROUPERS: Mapping[str, str] = {
-    "llm": "The LLM is asked, as in the paper; what it replies is reconciled with the facts.",
-    "given": "The groups that come with the biographies' facts.",
-    "one-group": "All facts are about one person: what FActScore supposes.",
-}
-#: No fact list is repeated in fewer tokens than this; a long one needs more
-#: (`GroupingPrompt.make_request`).
+#: The room for a reply, in tokens; a long list of facts gets more (`GroupingPrompt.make_request`).
 MIN_GROUPING_TOKENS = 512
-#: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at
-#: least this.
+#: A line of a reply that is no fact is taken for the fact that it resembles most, if their
+#: similarity (the ratio of difflib) is at least this: models correct spelling and punctuation.
 MIN_FACT_SIMILARITY = 0.75
 
 #: MF's words, as Table 8 prints them.
@@ -47,18 +40,11 @@ _GROUPING_TASK = (
 )
 #: What stands between two people in the demonstrations that Table 8 prints.
 _GROUP_SEPARATOR = "- =====\n"
-#: Said to a model whose reply could not be read, once.
-_RETRY_MESSAGE = (
-    "Your reply could not be read. Write the same facts again, unchanged, each on a line of its own"
-    ' that begins with "- ", and between the facts of one person and those of the next a line'
-    ' "- ===" and nothing else: no headings, no numbers, no comments. If the paragraph does not say'
-    " that it tells of several people, write no such line."
-)
 _SEPARATOR_LINE = re.compile(r"(?:- ?)?={3,}")
 
 
 def number_groups(marks: Sequence[Any]) -> tuple[int, ...]:
-    """Any marks of groups as 0..g-1, by first appearance.
+    """Any marks of groups as numbers from 0, by first appearance.
 
     >>> number_groups(["b", "a", "b"])
     (0, 1, 0)
@@ -78,7 +64,7 @@ class GroupingPrompt:
 
     @classmethod
     def load(cls) -> GroupingPrompt:
-        """Two paragraphs of one person, as Table 8 prints them, and two of several people."""
+        """Two paragraphs about one person, as Table 8 prints them, and two about several people."""
         return cls(json.loads((files("factaudit.engines") / "group_demos.json").read_text("utf-8")))
 
     @property
@@ -116,43 +102,30 @@ def _format_task(paragraph: str, facts: str) -> str:
 def ask_for_groups(
     llm: LLMClient, prompt: GroupingPrompt, responses: Sequence[Response], progress: bool = False
 ) -> list[tuple[int, ...] | None]:
-    """The group of each fact of each response, with one call, or a second one where the first reply
-    cannot be read.
+    """The group of each fact of each response, with one call for each response that has facts.
 
-    What cannot be read twice, or whose call fails, leaves the facts without groups (None): one
-    group would be a claim about the text that nobody made. Where there is no fact, the model is not
-    asked.
+    If the call fails, or its reply cannot be read, the facts have no groups (None). To put them
+    into one group would be a claim about the text that nobody made.
     """
     facts = [[fact.text for fact in one.facts or ()] for one in responses]
     found: list[tuple[int, ...] | None] = [() for _ in responses]
-    requests = {
-        at: prompt.make_request(responses[at].output, its) for at, its in enumerate(facts) if its
-    }
-    for _ in range(2):
-        unread = {}
-        replies = ask_all(llm, requests.items())
-        for at, reply in progress_bar(
-            "facts grouped", "call", len(requests), of=replies, shown=progress
-        ):
-            found[at] = read_groups(reply, facts[at])
-            if found[at] is None and reply.status == "ok":
-                said = (
-                    {"role": "assistant", "content": reply.text},
-                    {"role": "user", "content": _RETRY_MESSAGE},
-                )
-                messages = (*requests[at].messages, *said)
-                unread[at] = ChatRequest(messages, requests[at].params)
-        requests = unread
+    requests = [
+        (at, prompt.make_request(responses[at].output, own)) for at, own in enumerate(facts) if own
+    ]
+    replies = ask_all(llm, requests)
+    for at, reply in progress_bar(
+        "facts grouped", "call", len(requests), of=replies, shown=progress
+    ):
+        found[at] = read_groups(reply, facts[at])
     return found
 
 
 def read_groups(reply: ChatReply, facts: Sequence[str]) -> tuple[int, ...] | None:
-    """The group of each fact by a reply, numbered by first appearance; None where it cannot be
-    read.
+    """The group of each fact by a reply, numbered by first appearance; None if it cannot be read.
 
-    It cannot where it is in another layout, broke off, lacks more than half of the facts, or has
-    lines besides the facts and no separator: these may be headings that tell people apart. A fact
-    that it lacks goes where the fact before it went.
+    A reply cannot be read if it has another layout, broke off, lacks more than half of the facts,
+    or has other lines besides the facts and no separator: these may be headings that tell people
+    apart. A fact that the reply lacks goes into the group of the fact before it.
     """
     answer = extract_llm_answer(reply)
     groups = split_groups(answer.text) if answer.status == "ok" else None
@@ -168,8 +141,7 @@ def read_groups(reply: ChatReply, facts: Sequence[str]) -> tuple[int, ...] | Non
 
 def split_groups(reply: str) -> list[list[str]] | None:
     """The lines of each group of a reply in the layout of MF's prompt: "- " before each fact, and a
-    line of "=" between two people. A reply with any other line is in another layout, and not read:
-    None.
+    line of "=" between two people. None if the reply has any other line.
 
     >>> split_groups("- He sang.\\n- =====\\n- He swam.")
     [['He sang.'], ['He swam.']]
@@ -190,12 +162,13 @@ def split_groups(reply: str) -> list[list[str]] | None:
 def match_facts(
     facts: Sequence[str], groups: Sequence[Sequence[str]]
 ) -> tuple[list[int | None], int]:
-    """The group in which a reply has each fact, None where it lacks it; and how many of its lines
-    are no fact.
+    """The group in which a reply has each fact (None if it lacks the fact), and how many lines of
+    the reply are no fact.
 
-    Lines are matched with facts one to one: first where the texts are equal (white space, case and
-    closing punctuation apart), in order; then with the most similar fact that is left, down to
-    `MIN_FACT_SIMILARITY`.
+    Each line takes one fact. First the lines that equal a fact take theirs, in order (white space,
+    case and closing punctuation do not count). Then each other line takes the fact that is left
+    and resembles it most, if their similarity is at least `MIN_FACT_SIMILARITY`. A line that
+    repeats a fact is not counted.
     """
     found: list[int | None] = [None] * len(facts)
     left = dict(enumerate(map(_normalise, facts)))
@@ -208,7 +181,7 @@ def match_facts(
                 at = next(at for at, text in left.items() if text == near[0])
                 found[at] = number
                 del left[at]
-            elif line not in texts:  # else it is repeated
+            elif line not in texts:
                 others.append((number, line))
         lines = others
     return found, len(lines)

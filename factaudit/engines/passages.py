@@ -112,7 +112,10 @@ def build_claims(
             **dict(zip(HUMAN_FACT_COUNTS, response.human or (), strict=False)),
         }
         if not response.facts:
-            empty = {"claim_id": f"{response.response_id}.-", "abstained": int(response.abstains)}
+            empty = {
+                "claim_id": f"{response.response_id}.-",
+                "abstained": int(bool(response.abstained)),
+            }
             rows.append(shared | empty)
         subjects = _list_subjects(response.facts or ())
         for number, fact in enumerate(response.facts or ()):

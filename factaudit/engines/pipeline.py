@@ -112,25 +112,14 @@ class ScoreSettings(BaseModel):
 class FactScoreSettings(ScoreSettings):
     """Everything that `factaudit factscore` takes, by the names of its options.
 
-    conversation: the files hold conversations, of which each turn of the assistant is scored
-    (`factaudit.engines.conversations.read_conversations`). topic: what turns without a topic are
-    about; the LLM is asked where it is not given.
     variants: settings with the values that each is varied to, one at a time (``{k: [1, 3], parser:
     [original]}``).
     """
 
-    conversation: bool = False
-    topic: str | None = Field(default=None, pattern=r"\S")
     variants: dict[str, list[Any]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> FactScoreSettings:
-        if self.topic is not None and not self.conversation:
-            raise ValueError(
-                "a topic for all goes with conversation: elsewhere each line names its own"
-            )
-        if self.variants and self.conversation and self.topic is None:
-            raise ValueError("variants: of conversations, expected a topic for all")
         try:
             list_score_variants(self)
         except UsageError as error:
@@ -141,14 +130,15 @@ class FactScoreSettings(ScoreSettings):
 class DFactScoreSettings(ScoreSettings):
     """Everything that `factaudit dfactscore` takes, by the names of its options.
 
-    Without ``knowledge`` the biographies' own documents are used. grouper: who groups the facts
-    (`factaudit.engines.grouping.GROUPERS`). max_candidates: how many pages of a name are put to the
+    Without ``knowledge`` the biographies' own documents are used. grouper: who groups the facts:
+    ``llm``, as in the paper, or ``given``, the groups of the facts in the file (facts without a
+    group are in one). max_candidates: how many pages of a name are put to the
     verifiers, at a call a fact each, where the biography brings no candidates. rule: how groups are
     linked to entities (`factaudit.arrays.support_matrix.LINKING_RULES`); the other rules stand
     beside it. annotations: people's annotations to compare with.
     """
 
-    grouper: Literal["llm", "given", "one-group"] = "llm"
+    grouper: Literal["llm", "given"] = "llm"
     max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
     rule: Literal["argmax", "hungarian"] = "argmax"
     annotations: str | None = None

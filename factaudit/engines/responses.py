@@ -1,10 +1,15 @@
-"""What is scored? Texts about a topic, with what somebody has already written down about them."""
+"""What is scored? Texts about a topic, with what somebody has already written down about them.
+
+A file of responses has a JSON object on each line. `read_responses` checks it and makes a
+`Response` of each line; the steps of the scores then fill in what the file does not have: the
+facts, the sentences that they come from, and (D-FActScore) their groups.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,20 +29,21 @@ from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
 from factaudit.knowledge.json_lines import read_json_lines
 from factaudit.signature import hash_texts
 
-#: What people write of a fact (supported, not supported, irrelevant), as labels.
+#: The labels that a person may give a fact (supported, not supported, irrelevant), and the label of
+#: its claim.
 FACT_LABELS = {"S": 1, 1: 1, "NS": 0, 0: 0, "IR": None}
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class AtomicFact:
-    """An atomic fact, and where known: what a person said of it, its sentence, and whom it is
-    about.
+    """A short statement of one thing that a response says.
 
-    label: one of `FACT_LABELS`. sentence: its number, from 0. group: any mark of the biography that
-    it is part of. entity: the title of the page of the person that the group is about. failure,
-    reason: the status of the call that should have taken the facts from a sentence, and why: the
-    text is then the sentence, which stands for its facts.
+    text: the statement. label: what a person says of it, one of `FACT_LABELS`. sentence: the number
+    of its sentence in the response, from 0. group: in D-FActScore any mark that the facts about one
+    person share. entity: the title of the page of that person. failure, reason: set if the call
+    that should have split a sentence failed. ``text`` is then the whole sentence, which stands for
+    its facts.
     """
 
     __pydantic_config__ = ConfigDict(coerce_numbers_to_str=True)
@@ -53,15 +59,16 @@ class AtomicFact:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One text about one topic (for D-FActScore: about a name).
+    """One text about one topic (for D-FActScore: about everybody of one name).
 
-    facts: None where a model is still to find them; sentences: those that they are of, None where
-    nobody has said. groups: in D-FActScore the group of each fact, None where nobody could group
-    them. abstained: whether it declined to answer, None where nobody has said. human: the number of
-    facts that people labelled S, NS and IR over its relevant sentences. candidates: titles of the
-    pages that it may be about; None: still to be found. docs: (title, text) of passages that came
-    with it, as citations number them. conversation_so_far: the conversation up to it, where its
-    topic is still to be asked for.
+    In all fields None means that the file does not say it.
+
+    facts: None if a model is still to find them. sentences: those that the facts come from. groups:
+    in D-FActScore the number of each fact's group; None if nobody could group them. abstained:
+    whether the response declines to answer. human: how many of its facts people labelled S, NS and
+    IR, over the sentences that are relevant. candidates: the titles of the pages that it may be
+    about. docs: (title, text) of the passages that came with it, in the order in which citations
+    number them.
     """
 
     response_id: str
@@ -75,16 +82,10 @@ class Response:
     human: tuple[int, int, int] | None = None
     candidates: tuple[str, ...] | None = None
     docs: tuple[tuple[str, str], ...] = ()
-    conversation_so_far: str | None = None
-
-    @property
-    def abstains(self) -> bool:
-        """Whether it is known to have declined to answer."""
-        return bool(self.abstained)
 
 
 def make_response_id(system: str | None, topic: str, output: str, position: int = 0) -> str:
-    """An id of a text that has none; position: among equal texts."""
+    """An id for a text that has none. position: its number among equal texts of the file."""
     return hash_texts(system, topic, output, str(position))
 
 
@@ -99,6 +100,9 @@ _Facts = tuple[Annotated[AtomicFact, BeforeValidator(_wrap_fact_text)], ...]
 
 
 class _AnnotatedSentence(BaseModel):
+    """A sentence of the files that the authors of FActScore published, with a model's facts and
+    with a person's."""
+
     text: str
     relevant: bool = Field(default=True, alias="is-relevant")
     model: _Facts | None = Field(default=None, alias="model-atomic-facts")
@@ -133,38 +137,46 @@ def read_responses(
     """Read responses from files of JSON lines (also ``.gz``).
 
     A line is ``{topic or name, output, [system], [response_id], [facts], [annotations],
-    [candidates], [docs]}``; a fact is a text or ``{text, [label], [sentence], [group], [entity]}``,
-    its label S, NS, IR, 1 or 0; a document is ``{title, text}``. The candidates of a line with
-    ``docs`` alone are the titles of these.
+    [candidates], [docs]}``. A fact is a text or ``{text, [label], [sentence], [group], [entity]}``;
+    its label is S, NS, IR, 1 or 0. A document is ``{title, text}``. If a line has ``docs`` and no
+    ``candidates``, their titles are the candidates.
 
     Args:
-        facts: ``model`` or ``human``: take those of the original's ``annotations``, where null
-            means that the response abstained. None: use the ``facts`` of a line; a line without
-            them is split by a model.
-        system: for lines that name none; by default the file's name without its suffix.
-        limit: only the first so many of each file.
+        facts: ``model`` or ``human``: take the facts from the ``annotations`` of the original's
+            files, in which null means that the response abstained. None: take the ``facts`` of a
+            line; a line without them is split by a model.
+        system: the system of lines that name none; by default the file's name without its suffix.
+        limit: read only the first so many lines of each file.
 
-    Raises `InputError` naming the lines that are wrong.
+    Raises `InputError` that names the lines that are wrong, and `UsageError` if two responses have
+    one id.
     """
-    found = []
+    found: list[Response] = []
     for path in map(Path, paths):
-        lines = read_typed_lines(path, _ResponseLine, limit)
-        if facts is not None:
-            message = f"expected annotations, to take the {facts} facts from"
-            check_file(
-                path,
-                [
-                    Problem(message, number, unit="line")
-                    for number, line in lines
-                    if "annotations" not in line.model_fields_set
-                ],
-            )
-        seen: Counter[tuple[str, ...]] = Counter()
-        for _, line in lines:
-            named = line.system or system or name_system_by_file(path)
-            key = named, line.topic, line.output
-            found.append(_make_response(line, facts, named, seen[key]))
-            seen[key] += 1
+        name = system or path.name.removesuffix(".gz").rsplit(".", 1)[0]
+        n_equal: Counter[tuple[str, ...]] = Counter()
+        n_before, problems = len(found), list[Problem]()
+        for number, row in islice(read_json_lines(path), limit):
+            try:
+                line = _ResponseLine.model_validate(row)
+            except ValidationError as error:
+                if "messages" in row:
+                    message = "a conversation: write a line {topic, output} for each answer"
+                    problems.append(Problem(message, number, unit="line"))
+                    continue
+                for one in error.errors(include_url=False):
+                    problems.append(describe_invalid_row(one, "line", number))
+                continue
+            if facts is not None and "annotations" not in line.model_fields_set:
+                message = f"expected annotations, to take the {facts} facts from"
+                problems.append(Problem(message, number, unit="line"))
+            key = line.system or name, line.topic, line.output
+            found.append(_make_response(line, facts, key[0], n_equal[key]))
+            n_equal[key] += 1
+        if len(found) == n_before and not problems:
+            problems = [Problem("the file is empty")]
+        if problems:
+            raise InputError(str(path), problems[:MAX_PROBLEMS], len(problems))
     for response_id, n in Counter(one.response_id for one in found).items():
         if n > 1:
             raise UsageError(
@@ -174,26 +186,27 @@ def read_responses(
 
 
 def _make_response(
-    line: _ResponseLine, annotators: str | None, system: str, position: int
+    line: _ResponseLine, annotator: str | None, system: str, position: int
 ) -> Response:
-    titles = line.candidates
-    if titles is None and line.docs:
-        titles = [doc.title for doc in line.docs]
-    annotated = line.annotations or []
     facts, sentences, human, abstained = line.facts, None, None, None
+    annotated = line.annotations or []
     if line.annotations is not None:
         labels = Counter(
             fact.label for one in annotated if one.relevant for fact in one.human or ()
         )
         human = labels["S"], labels["NS"], labels["IR"]
-    if annotators is not None:
+    if annotator is not None:
         abstained = line.annotations is None
         sentences = tuple(one.text for one in annotated)
         facts = tuple(
-            AtomicFact(fact.text, fact.label, number, fact.group, fact.entity)
+            replace(fact, sentence=number)
             for number, one in enumerate(annotated)
-            for fact in getattr(one, annotators) or ()
+            for fact in getattr(one, annotator) or ()
         )
+    docs = tuple((doc.title, doc.text) for doc in line.docs)
+    titles = line.candidates
+    if titles is None and docs:
+        titles = [title for title, _ in docs]
     return Response(
         line.response_id or make_response_id(system, line.topic, line.output, position),
         line.topic,
@@ -204,35 +217,5 @@ def _make_response(
         abstained=abstained,
         human=human,
         candidates=None if titles is None else tuple(dict.fromkeys(titles)),
-        docs=tuple((doc.title, doc.text) for doc in line.docs),
+        docs=docs,
     )
-
-
-def name_system_by_file(path: Path) -> str:
-    """The file's name without its suffix."""
-    return path.name.removesuffix(".gz").rsplit(".", 1)[0]
-
-
-def read_typed_lines(
-    path: Path, model: type[Any], limit: int | None = None
-) -> list[tuple[int, Any]]:
-    """The first lines of a JSONL file as ``model``, with their numbers.
-
-    Raises `InputError` where the file is empty, and naming all lines that are wrong.
-    """
-    found, problems = [], []
-    for number, row in islice(read_json_lines(path), limit):
-        try:
-            found.append((number, model.model_validate(row)))
-        except ValidationError as error:
-            problems += [
-                describe_invalid_row(one, "line", number) for one in error.errors(include_url=False)
-            ]
-    check_file(path, problems if found or problems else [Problem("the file is empty")])
-    return found
-
-
-def check_file(path: Path, problems: Sequence[Problem]) -> None:
-    """Raise the `InputError` of what is wrong with a file, if anything is."""
-    if problems:
-        raise InputError(str(path), problems[:MAX_PROBLEMS], len(problems))

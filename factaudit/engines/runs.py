@@ -21,7 +21,6 @@ from factaudit.audit.dfactscore_people import (
 from factaudit.audit.sensitivity import BASE_VARIANT
 from factaudit.datasets.biography_annotations import read_biography_fact_annotations
 from factaudit.engines.citations import judge_citations
-from factaudit.engines.conversations import read_conversations
 from factaudit.engines.decompose import split_response
 from factaudit.engines.dfactscore import dfactscore
 from factaudit.engines.factscore import factscore
@@ -86,10 +85,9 @@ class _ScoreExperiment(RunSettings):
         # A knowledge source may have gigabytes: the signature names it.
         if not str(block.knowledge).endswith((".jsonl", ".jsonl.gz")):
             inputs = [path for path in inputs if path != block.knowledge]
-        responses, notes = read_block_responses(block)
+        responses = read_block_responses(block)
         systems = format_count(len({one.system for one in responses}), "system")
-        for line in (*notes, f"responses {len(responses):>9,} of {systems}"):
-            say(line)
+        say(f"responses {len(responses):>9,} of {systems}")
         settings = {BASE_VARIANT: block, **list_score_variants(block)}
         pipelines = {name: Pipeline.open(one, out) for name, one in settings.items()}
         sources = [one.knowledge for one in pipelines.values() if one.knowledge is not None]
@@ -332,15 +330,11 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
     return experiment.model_copy(update={name: block.model_copy(update=changed)})
 
 
-def read_block_responses(block: ScoreSettings) -> tuple[list[Response], list[str]]:
-    """The responses that a block of settings names, and what was left out of them."""
-    if isinstance(block, FactScoreSettings) and block.conversation:
-        paths = list(map(Path, block.responses))
-        return read_conversations(paths, block.topic, block.system, block.limit)
-    responses = read_responses(
+def read_block_responses(block: ScoreSettings) -> list[Response]:
+    """The responses that a block of settings names."""
+    return read_responses(
         block.responses, facts=block.facts, system=block.system, limit=block.limit
     )
-    return responses, []
 
 
 def count_scoring_calls(block: ScoreSettings) -> list[Row]:
@@ -348,7 +342,7 @@ def count_scoring_calls(block: ScoreSettings) -> list[Row]:
     most; None: not known before the facts are) and ``reason``; what a row of
     `factaudit.llm.cost.estimate_llm_judging_cost` has besides is None. Each variant is counted as
     if it asked everything anew."""
-    responses, _ = read_block_responses(block)
+    responses = read_block_responses(block)
     limit = "the cost is not known before the facts are; max_cost limits it"
     rows: list[Row] = []
 
@@ -363,7 +357,7 @@ def count_scoring_calls(block: ScoreSettings) -> list[Row]:
         n_sentences = sum(len(split_response(text)[0]) for text in texts)
         add("decompose", decomposer, (1 + len(list_score_variants(block))) * n_sentences)
     if block.llm and isinstance(block, DFactScoreSettings) and block.grouper == "llm":
-        add("group", block.llm, 2 * len(responses))  # once more where the reply cannot be read
+        add("group", block.llm, len(responses))
     if block.llm and any(spec in OWN_VERIFIERS for spec in block.verifiers):
         reason = f"one call for each fact and each page that it is put to; {limit}"
         add("verify", block.llm, None, reason)
