@@ -13,6 +13,7 @@ from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit import list_computable_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.datasets import input_tables
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.table_loading import LoadedTables
 
 Row = dict[str, Any]
@@ -71,8 +72,12 @@ def judged(rows: Iterable[Mapping[str, Any]], *evaluators: str) -> Judgements:
     return join(*tables(rows, evaluators))
 
 
-def compute(audit: str, table: Judgements, **options: Any) -> list[Row]:
-    """The rows of an audit, by its name."""
+def compute(
+    audit: str, table: Judgements, replicates: int | None = None, **options: Any
+) -> list[Row]:
+    """The rows of an audit, by its name; with intervals where a number of replicates is given."""
+    if replicates is not None:
+        options["intervals"] = ClusterBootstrap(replicates)
     return list(list_computable_audits()[audit].compute(table, **options))
 
 

@@ -13,7 +13,6 @@ from factaudit.audit.calibration import MEAN_OVER_CALIBRATIONS
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
 )
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 TUNED = CORRECTION_METHODS[2:]
 
@@ -167,9 +166,7 @@ def test_unidentifiable_calibrations_are_counted_and_named():
         *[{"system": "few", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1)],
         *[{"system": "unscored", "label": label, "e": None} for label in (0, 1)],
     ]
-    found = compute(
-        "adjustment", judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50)
-    )
+    found = compute("adjustment", judged(rows, "e"), levels=["claim"], replicates=50)
     row = find(found, method="adjusted_counts", calibration_system="no errors")
     assert (row["unidentifiable"], row["mean_abs_bias"]) == (1, None)
     assert row["reason"].startswith("no labelled error")
@@ -205,7 +202,7 @@ def test_unidentifiable_calibrations_are_counted_and_named():
 def test_each_systems_bias_after_each_calibration():
     rows = random_rows(5, unscored=0.1)
     table = judged(rows, "e")
-    found = compute("adjusted_bias", table, levels=["claim"], intervals=ClusterBootstrap(100))
+    found = compute("adjusted_bias", table, levels=["claim"], replicates=100)
     summary = compute("adjustment", table, levels=["claim"])
     for method in CORRECTION_METHODS:
         for system in "abcd":

@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import compute, find
 
 from factaudit import InputError, Judgements, convert, validate_claims, validate_verdicts
-from factaudit.audit.citations import AUDIT, compute_citation_audit
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.audit.citations import AUDIT
 
 Row = dict[str, Any]
 
@@ -45,7 +44,7 @@ def judged(
 
 
 def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
-    (row,) = compute_citation_audit(judged({"a": {"1": 1}, "b": {"2": "error"}}))
+    (row,) = compute("citations", judged({"a": {"1": 1}, "b": {"2": "error"}}))
     assert (row["recall"], row["recall_min"], row["recall_max"], row["n_unscored"]) == (
         0.5,
         0.5,
@@ -54,9 +53,9 @@ def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
     )
     # Whether 2 suffices is not known, but without it the others don't: needed in any case.
     three = {"1,2,3": 1, "1": 1, "3": 0, "2": "error", "1,2": 0}
-    (row,) = compute_citation_audit(judged({"a": three | {"1,3": 0}}))
+    (row,) = compute("citations", judged({"a": three | {"1,3": 0}}))
     assert (row["precision"], row["precision_max"]) == (1.0, 1.0)
-    (row,) = compute_citation_audit(judged({"a": three | {"1,3": 1}}))
+    (row,) = compute("citations", judged({"a": three | {"1,3": 1}}))
     assert (row["precision"], row["precision_max"]) == (pytest.approx(2 / 3), 1.0)
 
 
@@ -65,9 +64,7 @@ def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
 
 def test_recall_is_that_of_the_published_files(shared: Path) -> None:
     found = convert("alce-citations", [shared / "dfactscore" / "citation"])
-    rows = compute_citation_audit(
-        Judgements.join(found.claims, found.verdicts), intervals=ClusterBootstrap(100)
-    )
+    rows = compute("citations", Judgements.join(found.claims, found.verdicts), replicates=100)
     for path in (shared / "dfactscore" / "citation").glob("*.score"):
         total = json.loads(path.read_text())
         row = find(rows, recall=pytest.approx(total["citation_rec"] / 100, abs=1e-9))
@@ -105,7 +102,7 @@ def test_empty_outputs_are_left_out_as_in_alce_and_told(tmp_path: Path) -> None:
     # 1.5 over 4 responses; or over 3, where one is empty.
     for recall, empty in ((37.5, 0), (50.0, 1), (75.0, 2)):
         found = convert("alce-citations", [scores_file(tmp_path, recall)])
-        (row,) = compute_citation_audit(Judgements.join(found.claims, found.verdicts))
+        (row,) = compute("citations", Judgements.join(found.claims, found.verdicts))
         assert (100 * row["recall"], row["n_empty"], row["n_responses"]) == (
             recall,
             empty,
@@ -126,4 +123,4 @@ def test_it_applies_where_claims_say_what_they_cite() -> None:
         validate_verdicts(pd.DataFrame([{"claim_id": "a1", "evaluator": "e", "prediction": 1}])),
     )
     assert not AUDIT.applies(plain)
-    assert compute_citation_audit(plain) == []
+    assert compute("citations", plain) == []

@@ -13,7 +13,6 @@ from audit_tables import compute, find, join
 
 from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.audit.decomposition import FACT_FAULTS as FAULTS
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.content_words import WordVocabulary, list_informative_words
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.fact_faults import find_fact_faults, is_uncovered_sentence
@@ -126,9 +125,7 @@ def make_judgements(responses: list[list[tuple[str, int | None]]], **shared: Any
 
 def test_shares_of_faulty_facts_by_hand() -> None:
     facts = [(fact, 1) for fact in (*OWN, *INVENTED, "Ada Fenn was a person.", OWN[0])]
-    rows = compute(
-        "decomposition", make_judgements([facts, [(OWN[2], 1)]]), intervals=ClusterBootstrap(20)
-    )
+    rows = compute("decomposition", make_judgements([facts, [(OWN[2], 1)]]), replicates=20)
     first = find(rows, system="a")
     assert {name: round(7 * first[name]) for name in FAULTS} == {
         "invented": 2,

@@ -299,7 +299,7 @@ def test_facts_of_somebody_else_are_listed_and_gaps_counted() -> None:
         >= {"system": "s", "response_id": "r", "linked": "A", "fact": "4", "about": "B"}.items()
     )
     again = [row | {"response_id": f"{row['response_id']}{at}"} for row in TABLE for at in range(5)]
-    rows = compute("dfactscore_gap", judged(again, "e"), intervals=ClusterBootstrap(replicates=20))
+    rows = compute("dfactscore_gap", judged(again, "e"), replicates=20)
     mine = [row for row in rows if row["system"] == "s"]
     assert [row["share"] for row in mine] == [1.0] * 5 + [0.0] * 15
     assert all(0.3 < row["share_low"] < 0.9 for row in mine[:5]), (

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_tables import collect_findings, find, judged
+from audit_tables import compute, find, judged
 from sklearn.metrics import roc_auc_score
 
 from factaudit.audit.core.result_rows import MACRO_MEAN
-from factaudit.audit.discrimination import compute_score_discrimination
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
 
@@ -31,7 +29,7 @@ def claims(n: int, seed: int = 0, shift: float = 0.0, **names: Any) -> list[Row]
 
 def test_auc_is_that_of_scikit_learn() -> None:
     rows = claims(300) + claims(200, seed=1, dataset="other")
-    found = compute_score_discrimination(judged(rows, "e"))
+    found = compute("discrimination", judged(rows, "e"))
     for dataset in ("d", "other"):
         some = [row for row in rows if row.get("dataset", "d") == dataset]
         label, score = (np.array([row[key] for row in some]) for key in ("label", "e"))
@@ -47,32 +45,16 @@ def test_bounds_hold_whatever_the_missing_scores_had_been() -> None:
     rows = claims(14, seed=3)
     for at in (0, 5, 9):
         rows[at]["e"] = None
-    bounds = find(compute_score_discrimination(judged(rows, "e")), dataset="d")
+    bounds = find(compute("discrimination", judged(rows, "e")), dataset="d")
     assert bounds["n_unscored"] == 3
     reached = []
     for filled in product((0.0, 1.0), repeat=3):
         full = [dict(row) for row in rows]
         for at, score in zip((0, 5, 9), filled, strict=True):
             full[at]["e"] = score
-        row = find(compute_score_discrimination(judged(full, "e")), dataset="d")
+        row = find(compute("discrimination", judged(full, "e")), dataset="d")
         reached.append(row)
         for key in ("auc", "bacc"):
             assert bounds[f"{key}_min"] - 1e-12 <= row[key] <= bounds[f"{key}_max"] + 1e-12
     assert min(row["bacc"] for row in reached) == pytest.approx(bounds["bacc_min"])
     assert max(row["bacc"] for row in reached) == pytest.approx(bounds["bacc_max"])
-
-
-def test_scores_at_the_wrong_threshold_are_found() -> None:
-    audits = {
-        "discrimination": compute_score_discrimination(
-            judged(claims(600, shift=0.35), "e"), intervals=ClusterBootstrap(50)
-        )
-    }
-    (found,) = [row for row in collect_findings(audits) if row["id"] == "threshold"]
-    assert (found["severity"], found["evaluator"]) == ("warn", "e")
-    right = {
-        "discrimination": compute_score_discrimination(
-            judged(claims(600, shift=0.08), "e"), intervals=ClusterBootstrap(50)
-        )
-    }
-    assert [row for row in collect_findings(right) if row["id"] == "threshold"] == []

@@ -3,7 +3,6 @@ evidence."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from audit_tables import collect_findings, find, tables
+from audit_tables import find, tables
 from audit_worlds import audit_world, make_world
 
 import factaudit
@@ -137,68 +136,6 @@ def test_new_names_and_another_order_change_nothing_but_names() -> None:
     assert told == [
         (each["task"], each["may"], each["figure"], each["why"]) for each in after.decisions
     ]
-
-
-CORRECTIONS = {
-    "helped": ([("zero_bias_threshold", 0.005, 0.02)], "ok"),
-    "helped, and one is still off": ([("zero_bias_threshold", 0.06, 0.02)], "warn"),
-    "harmed": ([("bacc_threshold", 0.2, 0.04)], "fail"),
-    "the better of two": (
-        [("bacc_threshold", 0.2, 0.04), ("zero_bias_threshold", 0.005, 0.02)],
-        "ok",
-    ),
-    "labels that reject nothing": ([("zero_bias_threshold", 0.02, 0.2)], ""),
-}
-
-
-@pytest.mark.parametrize("case", CORRECTIONS)
-def test_what_a_calibration_does_to_the_others(case: str) -> None:
-    """Four systems, each corrected by each other one."""
-
-    def correct(method: str, bias: float, half: float) -> list[Row]:
-        return [
-            {
-                "dataset": "d",
-                "level": "claim",
-                "evaluator": "e",
-                "calibration_system": by,
-                "system": system,
-            }
-            | {
-                "method": method,
-                "bias": bias,
-                "bias_low": bias - half,
-                "bias_high": bias + half,
-                "n": 100,
-            }
-            for by, system in itertools.permutations("abcd", 2)
-        ]
-
-    methods, severity = CORRECTIONS[case]
-    before = correct("none", 0.12, 0.04)
-    rows = [*before, *(row for method in methods for row in correct(*method))]
-    keys = ("dataset", "level", "evaluator", "system", "bias", "bias_low", "bias_high", "n")
-    rates = {"labelled_error_rate": 0.2, "predicted_error_rate": 0.4}
-    biases = [
-        rates | {key: row[key] for key in keys}
-        for row in {row["system"]: row for row in before}.values()
-    ]
-    found = collect_findings({"quantification": biases, "adjusted_bias": rows})
-    assert [one["severity"] for one in found if one["id"] == "adjustment"] == severity.split()
-    assert collect_findings({"adjusted_bias": rows}) == [], "nothing says that a rate was wrong"
-
-
-def test_many_unbiased_rates_are_not_called_off():
-    """One of 20 intervals of 95 % misses 0 by chance: that is no finding."""
-    odd = cells(60, 17, 20, 6, system="odd")
-    rows = [row for at in range(19) for row in cells(60, 10, 20, 10, system=f"s{at}")] + odd
-    found = audit_rows(rows, ["quantification"])
-    row = find(found.audits["quantification"], system="odd")
-    assert row["bias_low"] > 0
-    assert 0.01 < row["p_bias"] < 0.05
-    assert [one["severity"] for one in found.finding_rows if one["id"] == "bias"] == []
-    alone = audit_rows(odd, ["quantification"])
-    assert [one["severity"] for one in alone.finding_rows if one["id"] == "bias"] == ["warn"]
 
 
 def test_the_p_value_of_a_bias_is_exact_where_few_clusters_are_judged_wrongly():

@@ -6,18 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import compute
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from factaudit import Judgements, UsageError, compare, validate_claims, validate_verdicts
 from factaudit.audit import load_all_audits
-from factaudit.audit.grades import compute_grade_agreement
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import list_annotator_judgements, validate_annotations
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.table_loading import load_tables
 
-INTERVALS = ClusterBootstrap(replicates=20)
 NONE = float("nan")
 
 
@@ -66,7 +64,7 @@ def lower_median(grades: pd.Series) -> float:
 
 def test_figures_are_those_of_other_libraries():
     claims, verdicts, people = draw_graded(1)
-    row, scored = compute_grade_agreement(join(claims, verdicts, people), intervals=INTERVALS)
+    row, scored = compute("grades", join(claims, verdicts, people), replicates=20)
     median = (
         people.groupby("claim_id")["grade"].agg(lower_median).reindex(claims["claim_id"]).to_numpy()
     )
@@ -93,14 +91,14 @@ def test_scales_are_certain_or_asked_for():
     claims, verdicts, _ = draw_graded(4)
     claims["grade"] = [2 + at % 4 for at in range(len(claims))]  # nobody gave 1
     judge = verdicts[verdicts["evaluator"] == "judge"]
-    (row,) = compute_grade_agreement(join(claims, judge), intervals=INTERVALS)
+    (row,) = compute("grades", join(claims, judge), replicates=20)
     assert row["kappa"] is row["difference"] is None
     assert "say it (option scale)" in row["reason"]
     assert row["rho"] is not None
-    (known,) = compute_grade_agreement(join(claims, judge), scale=(1, 5), intervals=INTERVALS)
+    (known,) = compute("grades", join(claims, judge), scale=(1, 5), replicates=20)
     assert (known["kappa"] is not None, known["lowest"], known["highest"]) == (True, 1, 5)
     with pytest.raises(UsageError, match="expected people's grades from 3 to 5, found 2 to 5 on d"):
-        compute_grade_agreement(join(claims, judge), scale=(3, 5))
+        compute("grades", join(claims, judge), scale=(3, 5))
 
 
 def test_words_are_refused():
@@ -108,18 +106,18 @@ def test_words_are_refused():
     table = join(claims, verdicts, people.assign(grade="good"))
     assert load_all_audits()["grades"].applies(table) is False
     with pytest.raises(UsageError, match="expected people's grades as numbers, found 'good'"):
-        compute_grade_agreement(table)
+        compute("grades", table)
 
 
 def test_what_is_undefined_is_null_with_its_reason():
     claims, verdicts, _ = draw_graded(6)
     same = claims.assign(grade=3)
-    for row in compute_grade_agreement(join(same, verdicts), intervals=INTERVALS):
+    for row in compute("grades", join(same, verdicts), replicates=20):
         assert row["rho"] is row["kappa"] is None
         assert row["reason"]
     few = claims.assign(grade=[1 + at % 5 for at in range(len(claims))])
     few["doc_id"] = [f"d{at % 19}" for at in range(len(few))]
-    row = compute_grade_agreement(join(few, verdicts), intervals=INTERVALS)[0]
+    row = compute("grades", join(few, verdicts), replicates=20)[0]
     assert (row["rho"] is None, row["rho_low"], row["difference_low"] is None) == (
         False,
         None,
@@ -130,10 +128,10 @@ def test_what_is_undefined_is_null_with_its_reason():
         " wholly" in row["reason"]
     )
     silent = verdicts.assign(score=NONE, grade=NONE, prediction=1)
-    for row in compute_grade_agreement(join(few, silent)):
+    for row in compute("grades", join(few, silent)):
         assert (row["n"], row["n_unscored"], row["rho"]) == (0, 300, None)
         assert row["reason"] == "no claim that people graded has a grade by the evaluator"
-    assert compute_grade_agreement(join(claims, verdicts)) == []
+    assert compute("grades", join(claims, verdicts)) == []
 
 
 def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from audit_tables import find, judged
+from audit_tables import compute, find, judged
 from audit_worlds import make_world
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
 import factaudit
 from factaudit import UsageError
-from factaudit.audit.consistency import compute_evaluator_consistency
-from factaudit.audit.rates import compute_evaluator_rates
 
 
 def test_an_unknown_column_is_named_with_a_hint():
     with pytest.raises(UsageError, match=r"no column 'sytem' \(did you mean 'system'\?\)"):
-        compute_evaluator_rates(judged([{"label": 0, "e": 0}], "e"), by=["sytem"])
+        compute("rates", judged([{"label": 0, "e": 0}], "e"), by=["sytem"])
 
 
 def random_rows(
@@ -38,7 +36,7 @@ def random_rows(
 
 def test_rates_agree_with_scikit_learn():
     rows = random_rows(1)
-    for row in compute_evaluator_rates(judged(rows, *"abc")):
+    for row in compute("rates", judged(rows, *"abc")):
         if row["dataset"] == "__macro__":
             continue
         e = row["evaluator"]
@@ -52,7 +50,7 @@ def test_rates_agree_with_scikit_learn():
 
 def test_consistency_agrees_with_scikit_learn():
     rows = random_rows(2)
-    found = compute_evaluator_consistency(judged(rows, *"abc"))
+    found = compute("consistency", judged(rows, *"abc"))
     assert len(found) == 2 * 3 * 2
     for row in found:
         a, b = row["evaluator_a"], row["evaluator_b"]

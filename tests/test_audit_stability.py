@@ -5,14 +5,7 @@ from __future__ import annotations
 
 import itertools
 
-from audit_tables import find, judged, tables
-
-from factaudit import compare
-from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.audit.stability import compute_verdict_stability
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-
-INTERVALS = ClusterBootstrap(replicates=200, seed=0)
+from audit_tables import compute, judged
 
 
 def asked(n: int, flips: int, repeats: int = 2, **columns: object) -> list[dict]:
@@ -26,7 +19,7 @@ def asked(n: int, flips: int, repeats: int = 2, **columns: object) -> list[dict]
 
 
 def test_flips_have_an_interval():
-    (row,) = compute_verdict_stability(judged(asked(60, 10), "e"), intervals=INTERVALS)
+    (row,) = compute("stability", judged(asked(60, 10), "e"), replicates=200)
     assert row["flip_rate_low"] < row["flip_rate"] < row["flip_rate_high"]
 
 
@@ -34,7 +27,7 @@ def test_no_way_to_fill_the_gaps_leads_out_of_the_bounds():
     rows = [
         {"label": 1, "e": said} for said in ([1, None, 0], [0, 0, None], [None, 1, None], [1, 1, 1])
     ]
-    (row,) = compute_verdict_stability(judged(rows, "e"))
+    (row,) = compute("stability", judged(rows, "e"))
     gaps = [
         (i, k) for i, each in enumerate(rows) for k, value in enumerate(each["e"]) if value is None
     ]
@@ -42,7 +35,7 @@ def test_no_way_to_fill_the_gaps_leads_out_of_the_bounds():
         full = [list(each["e"]) for each in rows]
         for (i, k), value in zip(gaps, filled, strict=True):
             full[i][k] = value
-        (one,) = compute_verdict_stability(judged([{"label": 1, "e": said} for said in full], "e"))
+        (one,) = compute("stability", judged([{"label": 1, "e": said} for said in full], "e"))
         assert row["flip_rate_min"] - 1e-12 <= one["flip_rate"] <= row["flip_rate_max"] + 1e-12
 
 
@@ -55,13 +48,6 @@ def test_other_audits_read_the_first_repeat():
         ],
         "e",
     )
-    assert compute_evaluator_rates(again) == compute_evaluator_rates(once)
-    assert [row["dataset"] for row in compute_verdict_stability(again)] == ["x", "y"]
-    assert compute_verdict_stability(once) == []
-
-
-def test_it_is_computed_where_something_was_repeated():
-    assert "stability" not in compare(*tables([{"label": 1, "e": 1}], ["e"]), replicates=0).audits
-    results = compare(*tables(asked(40, 10), ["e"]), replicates=50)
-    assert find(results.rows("stability"), evaluator="e")["flip_rate"] == 0.25
-    assert results.figure("stability").axes
+    assert compute("rates", again) == compute("rates", once)
+    assert [row["dataset"] for row in compute("stability", again)] == ["x", "y"]
+    assert compute("stability", once) == []

@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from audit_tables import compute, find, judged
-from test_decisions import INTERVALS, Row
+from test_decisions import Row
 
-from factaudit import Judgements, Results, UsageError
-from factaudit.audit.screen import compose_screen
-
-
-def may_find_errors(of: Row, evaluator: str = "e") -> Row:
-    decisions = Results("s", of["about"], of["audits"]).decisions
-    return find(decisions, evaluator=evaluator, task="find single errors")
+from factaudit import UsageError
 
 
 def scored_rows(
@@ -32,21 +26,6 @@ def scored_rows(
         | {"e": float(good[at]), "useless": float(noise[at])}
         for at in range(n)
     ]
-
-
-def audited(table: Judgements, **options: Any) -> Row:
-    rows = compute("triage", table, **options)
-    found = {"rates": compute("rates", table, intervals=INTERVALS), "triage": rows}
-    named = [{"name": name} for name in table.evaluators]
-    about = {
-        "evaluators": named,
-        "claims": [{"dataset": "d", "n_claims": 900, "n_labelled": 900, "n_attributable": 700}],
-    }
-    return {"audits": found, "about": about, "findings": []}
-
-
-def instead(of: Row) -> list[str]:
-    return [line.sentence for line in compose_screen(of).advice if line.word == "Instead"]
 
 
 def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
@@ -71,25 +50,6 @@ def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
     assert "it would take more than" in worse[0]["reason"]
     right = compute("triage", judged([row for row in scored_rows() if row["label"]][:4], "e"))
     assert "it would take more than 40 labels" in right[0]["reason"], "no error was seen"
-
-
-def test_the_decision_and_the_first_screen_say_with_how_much_review():
-    of = audited(judged(scored_rows(skill=4.0), "e", "useless"))
-    review = find(of["audits"]["triage"], evaluator="e")["review_share"]
-    decision = may_find_errors(of)
-    assert decision["may"] == "with review"
-    said = (
-        f"If people review {100 * review:.1f} % of the claims, at most 5 % of the others are errors"
-        " (90 % confidence)."
-    )
-    assert decision["why"] == said
-    assert may_find_errors(of, "useless")["may"] == "no"
-    (line,) = instead(of)
-    assert line.startswith("review the lowest scores first: e's lowest 10 % contain ")
-    said = (
-        f"If people review the lowest {100 * review:.0f} % of its scores, at most 5 % of the claims"
-    )
-    assert said in line
 
 
 def test_few_labels_promise_nothing_and_say_how_many_would_do():

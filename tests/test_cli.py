@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from factaudit import read_claims, read_verdicts
 from factaudit.cli import cli
 
 
@@ -88,26 +87,6 @@ def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     code, out, err = call(*line)
     assert "decompose" not in out
     assert not (tmp_path / "run").exists()
-
-
-def test_judge_then_validate_then_audit(call, claims, tmp_path):
-    verdicts = tmp_path / "v.parquet"
-    code, out, err = call(
-        "judge", claims, "--evaluator", "rouge2", "--evaluator", "random:seed=1", "--out", verdicts
-    )
-    assert code == 0
-    assert "rouge2: 24 verdicts, 24 ok" in out
-    assert err == ""  # no progress bar where there is no terminal
-    assert set(read_verdicts(verdicts, claims=read_claims(claims))["evaluator"]) == {
-        "rouge2",
-        "random:seed=1",
-    }
-    assert "24: 24 labelled" in call("inspect", claims)[1]
-    assert "verdicts  24 of rouge2: 24 with a prediction" in call("inspect", claims, verdicts)[1]
-    code, out, _ = call("audit", claims, verdicts, "--out", tmp_path / "run", "--replicates", "20")
-    assert code == 0
-    assert str(tmp_path / "run" / "report.html") in out
-    assert call("export", tmp_path / "run", "--to", "report")[0] == 0
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")

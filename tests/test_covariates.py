@@ -9,14 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from audit_tables import collect_findings, find, judged
+from audit_tables import compute, find, judged
 
 from factaudit import UsageError
-from factaudit.audit.covariates import compute_covariates
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
-INTERVALS = ClusterBootstrap(replicates=20)
 
 
 def draw_rows(seed: int, slope: float, n: int = 400) -> list[Row]:
@@ -50,7 +47,7 @@ def test_a_slope_is_that_of_statsmodels_from_the_10th_to_the_90th_percentile() -
     rows = draw_rows(1, 0.4)
     table = pd.DataFrame(rows)
     low, high = np.quantile(table["number"], [0.1, 0.9], method="inverted_cdf")
-    found = compute_covariates(judged(rows, "e"), columns=["number"], intervals=INTERVALS)
+    found = compute("covariates", judged(rows, "e"), columns=["number"], replicates=20)
     for rate, label in (("tpr", 1), ("tnr", 0)):
         part = table[table["label"] == label]
         fit = sm.OLS(part["e"] == label, sm.add_constant(part["number"])).fit(
@@ -65,7 +62,7 @@ def test_a_slope_is_that_of_statsmodels_from_the_10th_to_the_90th_percentile() -
 def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
     rows = draw_rows(2, 0.4)
     table = pd.DataFrame(rows)
-    for row in compute_covariates(judged(rows, "e"), columns=["kind"], intervals=INTERVALS):
+    for row in compute("covariates", judged(rows, "e"), columns=["kind"], replicates=20):
         part = table[table["label"] == {"tpr": 1, "tnr": 0}[row["rate"]]]
         right, inside = part["e"] == part["label"], part["kind"] == row["value"]
         assert (row["n"], row["right"]) == (inside.sum(), right[inside].mean())
@@ -82,17 +79,4 @@ def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
 )
 def test_options_that_cannot_be_are_refused(options: Row, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        compute_covariates(judged(draw_rows(5, 0.0), "e"), **options)
-
-
-def test_findings_are_of_what_matters_and_of_nothing_else() -> None:
-    def find_covariates(slope: float) -> set[str]:
-        options = {"columns": ["number", "kind"], "intervals": INTERVALS}
-        rows = compute_covariates(judged(draw_rows(6, slope, 1600), "e"), **options)
-        found = [
-            each for each in collect_findings({"covariates": rows}) if each["id"] == "covariate"
-        ]
-        return {each["evidence"]["covariate"] for each in found}
-
-    assert find_covariates(0.5) == {"number", "kind"}
-    assert find_covariates(0.0) == set()
+        compute("covariates", judged(draw_rows(5, 0.0), "e"), **options)

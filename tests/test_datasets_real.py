@@ -10,37 +10,11 @@ import pandas as pd
 import pytest
 
 from factaudit import convert
-from factaudit.datasets import aggrefact_subsets
-
-# Verify with Caution, Tables 11, 13, 14 and 16.
-TOFUEVAL = {
-    "TofuEval-MediaSum": {
-        "claims": (395, 274, 284, 290, 269, 301),
-        "claim": (19.2, 19.7, 20.4, 20.0, 18.6, 19.3),
-        "response": (49.0, 38.1, 41.9, 39.4, 37.5, 38.5),
-    },
-    "TofuEval-MeetingBank": {
-        "claims": (285, 256, 286, 259, 279, 259),
-        "claim": (14.0, 19.9, 22.4, 20.1, 11.8, 19.3),
-        "response": (29.8, 35.2, 45.2, 34.6, 26.0, 34.4),
-    },
-}
 
 
 @pytest.fixture(scope="module")
 def tofueval(shared: Path) -> pd.DataFrame:
     return convert("tofueval", [shared / "tofueval"]).claims
-
-
-def test_tofueval_keeps_documents_topics_and_error_types(tofueval: pd.DataFrame) -> None:
-    assert len(tofueval) == 1813 + 1624
-    assert tofueval["claim_id"].is_unique
-    assert tofueval["doc"].isna().all()
-    assert tofueval.groupby("dataset")["doc_id"].nunique().to_dict() == dict.fromkeys(TOFUEVAL, 35)
-    assert set(tofueval["split"]) == {"dev"}
-    assert (tofueval["error_type"].notna() == (tofueval["label"] == 0)).all()
-    subsets = pd.read_csv(Path(aggrefact_subsets.__file__).with_suffix(".csv"), index_col="dataset")
-    assert set(subsets["systems"]["TofuEval-MediaSum"].split(";")) == set(tofueval["system"])
 
 
 def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:

@@ -83,15 +83,6 @@ def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataOb
     assert (number_groups(found), n_invented) == (number_groups(groups), 0)
 
 
-def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
-    shown = GroupingPrompt.load()
-    assert [len(groups) for groups in shown.examples.values()] == [1, 3, 1, 3]
-    assert [text[:13] for text in list(shown.examples)[:2]] == [
-        "Park Chan-woo",
-        "Gavin Hamilto",
-    ]  # as Table 8 prints
-
-
 def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
     shown = GroupingPrompt({"A. B.": [["A1."], ["B1."]], "C.": [["C1."]]})
     task = (

@@ -108,25 +108,3 @@ def test_figures_and_verdicts_are_the_same(tmp_path, monkeypatch):
     long = figures()
     assert json.dumps(long[0]) == json.dumps(plain[0])
     pd.testing.assert_frame_equal(pd.DataFrame(long[1]), pd.DataFrame(plain[1]))
-
-
-def test_rows_of_json_may_change_their_minds(tmp_path, monkeypatch):
-    monkeypatch.setattr("factaudit.tables.table_files._BLOCK_ROWS", 1)
-    path = tmp_path / "claims.jsonl"
-    rows = [
-        {"claim_id": "a", "dataset": "D", "claim": "x", "doc": "one"},
-        {"claim_id": "b", "dataset": "D", "claim": "y", "doc": None, "doc_id": 7, "label": 1},
-        {"claim_id": "c", "dataset": "D", "claim": "z", "doc": "one", "doc_id": "07", "label": "0"},
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    claims = read_claims(path)
-    assert claims["doc_id"].tolist()[1:] == ["7", "07"]
-    assert claims["label"].tolist() == [pd.NA, 1, 0]
-    assert claims["doc"].tolist() == ["one", None, "one"]
-    path.write_text(
-        "".join(
-            json.dumps(row) + "\n"
-            for row in [*rows, {**rows[0], "claim_id": "d", "doc": ["one", "two"]}]
-        )
-    )
-    assert read_claims(path)["doc"].tolist()[-1] == "one\n\ntwo"

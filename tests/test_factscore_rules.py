@@ -17,7 +17,7 @@ from factaudit.engines.decompose import (
     split_for_decomposition,
     split_response,
 )
-from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
+from factaudit.engines.reply_facts import parse_reply_facts
 from factaudit.engines.verifier import (
     make_retrieval_prompt,
     parse_as_original,
@@ -82,27 +82,6 @@ def test_what_was_split_wrongly_is_mended(
 ) -> None:
     monkeypatch.setattr("factaudit.engines.decompose.split_sentences", lambda text: split)
     assert split_for_decomposition("Any text.") == mended
-
-
-@pytest.mark.parametrize(
-    ("sentence", "is_one"),
-    [
-        ("Sure, here is a biography.", True),
-        ("Here are some facts about her.", True),
-        ("Please let me know if you need more.", True),
-        ("This sentence does not contain any facts.", True),
-        ("Surendra Oldkirk was a poet.", False),
-        ("Pleased with it, she left.", False),
-        ("She said: Sure.", False),
-        ("Let me know is a song by Róisín Murphy.", False),
-        ("Feel free is an album.", False),
-        ("Here's Little Richard is the album with his story and facts.", False),
-        ("I hope this helps!", True),
-        ("Let me know if you need more.", True),
-    ],
-)
-def test_boilerplate(sentence: str, is_one: bool) -> None:
-    assert is_boilerplate_reply_sentence(sentence) is is_one
 
 
 # ---- demonstrations

@@ -77,15 +77,15 @@ def test_checks_stay_silent_where_nothing_is_wrong(name):
     } == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "check"),
-    [
-        ("systems", "gap"),
-        ("systems", "order"),
-        ("rewordings", "missed_changes"),
-        ("chunks", "chunking"),
-    ],
-)
-def test_checks_warn_where_something_is_wrong(name, check):
-    world = next(one for one in FAMILIES[name].effects if check in one.made_for)
-    assert count_warnings(FAMILIES[name], world, 3)[check] >= 2
+#: By check the family and the last of the worlds in which it has something to find.
+EFFECTS = {
+    check: (family, world)
+    for family in FAMILIES.values()
+    for world in family.effects
+    for check in world.made_for
+}
+
+
+@pytest.mark.parametrize("check", EFFECTS)
+def test_checks_warn_where_something_is_wrong(check):
+    assert count_warnings(*EFFECTS[check], 3)[check] >= 2

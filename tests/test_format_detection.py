@@ -13,7 +13,6 @@ from factaudit import InputError, read_claims, read_verdicts
 from factaudit.cli import main
 from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
-from factaudit.datasets.input_tables import load_input_tables
 
 LOGS = Path(__file__).parent / "logs"
 LOG_FORMATS = {
@@ -101,17 +100,6 @@ def test_a_nested_field_is_mapped_by_its_path(
         == 1
     )
     assert "did you mean 'metadata.review.verdict'?" in capsys.readouterr().err
-
-
-def test_a_log_and_verdicts_of_ours_are_read_together(tmp_path: Path) -> None:
-    claims = load_input_tables([LOGS / "phoenix.jsonl"]).claims
-    assert claims is not None
-    rows = [{"claim_id": one, "evaluator": "mine", "score": 0.9} for one in claims["claim_id"]]
-    path = tmp_path / "mine.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    loaded = load_input_tables([LOGS / "phoenix.jsonl", path])
-    assert loaded.verdicts is not None
-    assert loaded.verdicts["evaluator"].unique().tolist() == ["overlap", "hallucination", "mine"]
 
 
 def test_annotated_responses_are_for_the_engine(

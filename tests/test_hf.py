@@ -197,20 +197,6 @@ def test_claims_that_cannot_be_judged_are_unscored_alone(folders, kind):
     assert found["empty"].score == pytest.approx(found["blank"].score, abs=1e-5)
 
 
-@pytest.mark.hf
-@pytest.mark.parametrize("kind", ["roberta", "deberta", "t5", "bert-nli"])
-def test_the_boundary_in_a_text_is_only_text(folders, kind):
-    evaluator = make_judge(folders, kind)
-    mark = "[SEP]" if kind in {"deberta", "bert-nli"} else "</s>"
-    number = evaluator.loaded.tokenizer.convert_tokens_to_ids(mark)
-    for claim, doc in (
-        ("The mill.", "The sea."),
-        (f"The mill. {mark}The mill.", f"The {mark} sea."),
-    ):
-        (encoded,) = evaluator.encode(Claim("a", claim, doc))
-        assert encoded["input_ids"].count(number) == 2
-
-
 # Natural language inference
 
 

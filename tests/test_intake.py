@@ -219,14 +219,6 @@ def test_tables_of_ours_are_read_as_they_are() -> None:
     assert modelled["system"].tolist() == SYSTEMS
 
 
-def test_nothing_is_asked_about_a_further_column_of_ours() -> None:
-    kinds = spell(LABELS, None, "number")
-    loaded = load_tables(
-        [pd.DataFrame(OURS | {"error_type": kinds, "checked": LABELS})], needs_verdicts=True
-    )
-    assert (list_labels(loaded), loaded.verdicts) == (LABELS, None)
-
-
 #: Frames, options, and what is asked.
 ASKED: dict[str, tuple[dict[str, Any], str]] = {
     "a word between": (

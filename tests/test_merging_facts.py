@@ -14,7 +14,6 @@ from audit_tables import compute, find, join
 from factaudit import convert
 from factaudit.datasets import Conversion
 from factaudit.datasets.merging_facts import parse_merging_facts_system
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
 
@@ -27,7 +26,7 @@ def published(shared: Path) -> Conversion:
 @pytest.fixture(scope="module")
 def rows(published: Conversion) -> list[Row]:
     judged = join(published.claims, published.verdicts)
-    return compute("dfactscore", judged, link="given", intervals=ClusterBootstrap(replicates=200))
+    return compute("dfactscore", judged, link="given", replicates=200)
 
 
 @pytest.fixture(scope="module")

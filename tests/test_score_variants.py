@@ -12,7 +12,7 @@ import pytest
 from conftest import Call
 from llm_server import FaultServer, Plan
 
-from factaudit import InputError, Results, UsageError, compare, read_claims, read_verdicts
+from factaudit import InputError, Results, compare, read_claims, read_verdicts
 from factaudit import run as run_experiment
 from factaudit.experiment.run import read_experiment
 
@@ -191,15 +191,6 @@ def test_what_cannot_be_varied_is_said(
     )
     with pytest.raises(InputError, match=re.escape(said)):
         read_experiment(yaml)
-
-
-def test_variants_without_a_cache_are_refused(texts: Path, pages: Path, tmp_path: Path) -> None:
-    llm = {"model": "coarse", "base_url": "http://127.0.0.1:9/v1", "cache": "none"}
-    block = {"responses": str(texts), "knowledge": str(pages), "llm": llm, "variants": {"k": [1]}}
-    yaml = tmp_path / "vary.json"
-    yaml.write_text(json.dumps({"factscore": block}), encoding="utf-8")
-    with pytest.raises(UsageError, match="through the cache of replies"):
-        run_experiment(yaml, tmp_path / "run")
 
 
 def check_figures(results: Results) -> None:

@@ -11,7 +11,6 @@ from audit_tables import compute
 from audit_tables import judged as judge_rows
 
 from factaudit import Judgements, UsageError
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 WORDS = [f"w{n}" for n in range(11)]
 DOC = " ".join(WORDS)
@@ -45,7 +44,7 @@ def random_rows(n: int = 300) -> list[dict[str, Any]]:
 def find_slopes(
     judgements: Judgements, covariate: str = "ROUGE-2 precision"
 ) -> list[dict[str, Any]]:
-    rows = compute("covariates", judgements, intervals=ClusterBootstrap(replicates=20))
+    rows = compute("covariates", judgements, replicates=20)
     return [row for row in rows if (row["covariate"], row["value"]) == (covariate, "slope")]
 
 

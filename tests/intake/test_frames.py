@@ -15,8 +15,6 @@ from audit_tables import load_input_tables
 from table_readings import describe_tables
 from test_shapes import HOSTILE
 from town_tables import (
-    CLAIMS,
-    DOCS,
     FIRST_SCORES,
     A,
     B,
@@ -25,7 +23,6 @@ from town_tables import (
     labelled,
     maps,
     scores_by_name,
-    spell,
 )
 
 replies = [{"score": score, "reason": "as it says"} for score in FIRST_SCORES]
@@ -53,24 +50,3 @@ def test_classes_of_an_arrow_table_have_their_names(name: str, tmp_path: Path) -
     case = next(one for one in HOSTILE.values() if name in one.files)
     table = pq.read_table(case.write(tmp_path)[0])
     assert describe_tables(load_input_tables([table]))["labels"] == L
-
-
-@pytest.mark.parametrize(
-    ("text", "claim"),
-    [
-        ("Text", "Satz"),
-        ("texto", "afirmación"),
-        ("text", "claim"),
-        ("文本", "句子"),
-        ("参考", "回答"),
-    ],
-)
-def test_a_mere_text_is_the_document_beside_what_is_called_a_sentence(
-    text: str, claim: str
-) -> None:
-    """German texts were the claims, and their sentences were lost."""
-    frame = pd.DataFrame(
-        {text: DOCS, claim: CLAIMS, "human": spell(L, "yes", "no"), "judge": FIRST_SCORES}
-    )
-    found = describe_tables(load_input_tables([frame]))
-    assert (found["claim"], found["doc"], found["labels"]) == (CLAIMS[0], DOCS[0], L)

@@ -48,23 +48,6 @@ def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
     assert said["ann_eve"].astype(str).str.cat() == L
 
 
-def test_two_runs_of_an_evaluator_are_told_apart_by_a_column(tmp_path: Path, call) -> None:
-    """With --columns repeat=run, audits had no judgements at all: they read repeat 0, and people
-    count from 1."""
-    runs = {
-        "id": IDS * 2,
-        "judge": ["gpt4"] * 2 * N,
-        "score": FIRST_SCORES + SECOND_SCORES,
-        "run": [1] * N + [2] * N,
-    }
-    paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "runs.csv": runs})
-    with pytest.raises(InputError, match="where it was asked again, say which time"):
-        load_input_tables(paths)
-    code, out, err = call("audit", *paths, "--columns", "repeat=run", "--out", tmp_path / "run")
-    assert code == 0, err
-    assert "1 evaluator, 10 claims" in out
-
-
 def test_verdicts_without_a_first_repeat_are_refused() -> None:
     claims = pd.DataFrame({**LABELLED_CLAIMS, "dataset": "towns"})
     rows = {"claim_id": IDS, "evaluator": "gpt4", "score": FIRST_SCORES, "repeat": 1}
