@@ -163,7 +163,7 @@ def write_inputs(folder: Path) -> None:
     with contextlib.closing(ReplyStore(folder / "cache.db")) as cache:
         for n in range(20):
             reply = ChatReply("ok", f"reply {n}", "stop", None, 3, 1)
-            cache.finish(bytes([n]) * 32, "ok", reply=reply, origin=("http://h/v1", "m", ""))
+            cache.finish(bytes([n]) * 32, "ok", reply=reply)
 
 
 def read_contents(folder: Path) -> dict[str, bytes]:

@@ -40,8 +40,8 @@ def test_the_local_model_judges_and_its_replies_are_kept(
         assert verdicts[key].raw
         if verdicts[key].status == "ok":
             assert 0.0 <= (verdicts[key].score or 0.0) <= 1.0
-    assert judge.usage.calls == 3
     used = judge.budget.summarise_callers()[""]
+    assert used["calls"] == 3
     assert used["prompt_tokens"] > 100
     assert used["cost"] == 0.0
     assert "SmolLM2-135M-Instruct" in judge.signature

@@ -128,15 +128,11 @@ def _list_replies() -> Iterator[dict[str, Any]]:
     from factaudit.llm.store import default_cache_path, summarise_reply_store
 
     found = summarise_reply_store(default_cache_path())
-    models = found.pop("models")
-    path = str(found.pop("path"))
     yield {
-        "name": path,
+        "name": found.pop("path"),
         "summary": "replies are never bought twice; to forget them, delete this file",
         **found,
     }
-    for row in models:
-        yield {"name": row.pop("model"), "summary": f"{row.pop('replies'):,} replies", **row}
 
 
 _LISTS = {

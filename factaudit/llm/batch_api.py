@@ -12,11 +12,9 @@ them twice. Runs that share a store wait only for batches that hold lines of the
 from __future__ import annotations
 
 import json
-import logging
 import time
 import uuid
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,7 +42,6 @@ POLL_SECONDS = 30.0
 _DIGEST_KEY = "factaudit"
 _ENDED_STATUSES = ("completed", "failed", "expired", "cancelled")
 
-_log = logging.getLogger("factaudit.batch")
 _Item = TypeVar("_Item")
 
 
@@ -68,9 +65,11 @@ def ask_through_batch_api(
     """Yield ``(item, reply)``: what is kept at once, the rest when its batch has ended.
 
     An item whose request is None gets ``reply_without_request``. Raises `FactauditError` where the
-    server refuses a batch as a whole. Whoever leaves (by a signal, say) leaves the batches as they
-    are, and the next run collects them.
+    server cannot be reached, or refuses to take a batch. Whoever leaves (by a signal, say) leaves
+    the batches as they are, and the next run collects them.
     """
+    import openai
+
     lines: dict[bytes, _Line] = {}
     for item, request in item_requests:
         key = b"" if request is None else client.request_key(request)
@@ -81,11 +80,18 @@ def ask_through_batch_api(
             yield item, reply
         elif request is not None:
             lines[key] = _Line(key, request, [item])
-    with ExitStack() as stack:
-        batches = _Batches(client, stack, lines)
+    batches = _Batches(client, lines)
+    try:
         for _ in range(MAX_ROUNDS):
             batches.submit()
             batches.wait()
+    except openai.OpenAIError as failure:
+        where, said = client.server.address, client.server.redact(str(failure))
+        raise FactauditError(
+            f"{where}: {said} (the same command goes on with the batches that it has submitted)"
+        ) from failure
+    finally:
+        batches.close()
     for line in lines.values():
         # Another process may have collected it.
         reply = line.reply or client.store.get(line.key)
@@ -101,17 +107,20 @@ def ask_through_batch_api(
 class _Batches:
     """The batches that hold lines of one run."""
 
-    def __init__(self, client: LLMClient, stack: ExitStack, lines: Mapping[bytes, _Line]) -> None:
+    def __init__(self, client: LLMClient, lines: Mapping[bytes, _Line]) -> None:
         self._client, self._store = client, client.store
-        self._stack = stack
         self._lines = lines
         self._awaited: set[str] = set()
-        self._own: set[str] = set()
 
     @cached_property
     def _api(self) -> OpenAI:
         """The server; where all is kept it needs no key."""
-        return self._stack.enter_context(closing(self._client.server.make_sync_client()))
+        return self._client.server.make_sync_client()
+
+    def close(self) -> None:
+        """Close the connections."""
+        if "_api" in vars(self):
+            self._api.close()
 
     def submit(self) -> None:
         """Submit the lines without a reply, unless they stand in a batch already that is not
@@ -146,38 +155,28 @@ class _Batches:
         import openai
 
         self._awaited.add(digest)
-        self._own.add(digest)
         try:
             file = ("factaudit.jsonl", b"".join(part))
             uploaded = self._api.files.create(file=file, purpose="batch")
-            batch_id = self._create(uploaded.id, digest)
-        except openai.APIStatusError as error:
-            self._store.drop_batch(digest, NOT_BILLED)
-            answer = error.response
-            self._client.parse_http_answer(answer.status_code, answer.headers, answer.text)
-            raise FactauditError(
-                f"{self._client.server.address} refuses the batch: HTTP {answer.status_code}"
-            ) from error
-        self._store.name_batch(digest, batch_id)
-
-    def _create(self, file_id: str, digest: str) -> str:
-        import openai
-
-        try:
             # Not repeated by the SDK: a repeated POST could submit twice.
             batch = self._api.with_options(max_retries=0).batches.create(
-                input_file_id=file_id,
+                input_file_id=uploaded.id,
                 endpoint="/v1/chat/completions",
                 completion_window="24h",
                 metadata={_DIGEST_KEY: digest},
             )
-            return batch.id
-        except (openai.APIConnectionError, openai.InternalServerError) as error:
-            found = self._find_submitted(digest)
-            if found is None:
-                address = self._client.server.address
-                raise FactauditError(f"{address}: the batch was not submitted: {error}") from error
-            return found
+        except (openai.APIConnectionError, openai.InternalServerError):
+            # It may have been submitted all the same. Where the server does not know it yet, the
+            # next run asks again, and submits it if it is still unknown then.
+            batch = self._find_submitted(digest)
+            if batch is None:
+                raise
+        except openai.APIStatusError as error:
+            self._store.drop_batch(digest, NOT_BILLED)
+            answer = error.response
+            self._client.parse_http_answer(answer.status_code, answer.headers, answer.text)
+            raise
+        self._store.name_batch(digest, batch.id)
 
     def wait(self) -> None:
         """Wait until every batch with lines of this run has ended, collecting each as it does."""
@@ -199,30 +198,32 @@ class _Batches:
             self._awaited.discard(digest)
             return None
         batch_id, has_submitter_ended = noted
-        if batch_id is None and has_submitter_ended:
+        if batch_id is not None:
+            try:
+                return self._api.batches.retrieve(batch_id)
+            except openai.NotFoundError:
+                self._drop(digest, DROPPED, f"batch {batch_id} is unknown to its server")
+        elif has_submitter_ended:
             # Killed between the note and the server's answer: the server knows.
-            batch_id = self._find_submitted(digest)
-            if batch_id is None:
-                self._drop(digest, NOT_BILLED)
-            else:
-                self._store.name_batch(digest, batch_id)
-        if batch_id is None:
-            return None
-        try:
-            return self._api.batches.retrieve(batch_id)
-        except openai.NotFoundError:
-            _log.warning("batch %s is unknown to its server: its lines are sent again", batch_id)
-            self._drop(digest, DROPPED)
-            return None
-
-    def _find_submitted(self, digest: str) -> str | None:
-        """The id of the batch that carries a digest; the newest come first."""
-        for batch in self._api.batches.list(limit=100):
-            if (batch.metadata or {}).get(_DIGEST_KEY) == digest:
-                return batch.id
+            if (batch := self._find_submitted(digest)) is not None:
+                self._store.name_batch(digest, batch.id)
+                return batch
+            self._drop(digest, NOT_BILLED, "its batch was not submitted")
         return None
 
-    def _drop(self, digest: str, status: str) -> None:
+    def _find_submitted(self, digest: str) -> Any:
+        """The batch that carries a digest; the newest come first."""
+        for batch in self._api.batches.list(limit=100):
+            if (batch.metadata or {}).get(_DIGEST_KEY) == digest:
+                return batch
+        return None
+
+    def _drop(self, digest: str, status: str, failure: str | None = None) -> None:
+        """Forget a batch. Lines without a result, which then fail for this reason, are sent
+        again."""
+        if failure is not None:
+            for key in self._store.list_batch_lines(digest).keys() & self._lines.keys():
+                self._lines[key].failure = failure
         self._store.drop_batch(digest, status)
         self._awaited.discard(digest)
 
@@ -230,12 +231,7 @@ class _Batches:
         results = [name for name in (batch.output_file_id, batch.error_file_id) if name]
         if batch.status in ("failed", "cancelled") and not results:
             said = [error.message for error in (batch.errors and batch.errors.data) or ()]
-            address = self._client.server.address
-            message = f"{address}: batch {batch.id} {batch.status}: {'; '.join(said)}"
-            self._drop(digest, NOT_BILLED)
-            if digest in self._own:
-                raise FactauditError(message)
-            _log.warning("%s: another run submitted it, its lines are sent again", message)
+            self._drop(digest, NOT_BILLED, f"batch {batch.id} {batch.status}: {'; '.join(said)}")
             return
         least_tokens = self._store.list_batch_lines(digest)
         refusal = None
@@ -257,11 +253,8 @@ class _Batches:
     ) -> None:
         key, response = bytes.fromhex(record["custom_id"]), record.get("response")
         line = self._lines.get(key)
-        if response is None:
-            answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(
-                str(record.get("error"))
-            )
-        else:
+        answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(str(record.get("error")))
+        if response is not None:
             body = response["body"]
             answer = self._client.parse_http_answer(
                 response["status_code"],
@@ -273,10 +266,8 @@ class _Batches:
             answer = fail_cut_prompt(answer, least_tokens.get(key, 0))
         else:
             self._client.refused_params.add(answer.refused_params)
-        is_own = digest in self._own  # else another run has paid for it
-        run = self._client.budget.run if is_own else ""
-        self._client.settle(Send(key, run, batch=digest), answer, BATCH_DISCOUNT)
-        if line is not None and isinstance(answer, ServerAttemptFailure):
+        self._client.settle(Send(key, batch=digest), answer, BATCH_DISCOUNT)
+        if line is not None and isinstance(answer, ChatReply):
+            line.reply = answer
+        elif line is not None and isinstance(answer, ServerAttemptFailure):
             line.failure = answer.reason
-        elif line is not None and isinstance(answer, ChatReply):
-            line.reply = replace(answer, cached=answer.status in KEPT_STATUSES and not is_own)

@@ -187,7 +187,7 @@ class LLMClient:
             if n_failed > max_retries:
                 error = f"gave up after {n_failed} attempts: {answer.reason}"
                 return ChatReply("error", error=error)
-            await self._pacing.wait_after_failure(self._account, n_failed - 1, answer.retry_after)
+            await self._pacing.wait_after_failure(n_failed - 1, answer.retry_after)
 
     async def _begin_and_send(self, send: Send, body: dict[str, Any]) -> Answer:
         """Send a request, or give the reply that is kept. If another process has sent the same one,
@@ -283,10 +283,8 @@ class LLMClient:
         cost: float | None = 0.0
         if status != NOT_BILLED:
             cost = None if price is None else discount * price.cost(*tokens)
-            self.usage.calls += send.run == self.budget.run
-        origin = (self.cache_server, self.model, self.revision)
         kept = reply if is_kept else None
-        self.store.finish(send.key, status, tokens, cost, kept, origin, send.batch)
+        self.store.finish(send.key, status, tokens, cost, kept, send.batch)
 
     def make_over_limit_reply(self) -> ChatReply:
         """The reply to a request that the limit of money does not allow."""

@@ -41,12 +41,11 @@ class LLMCallUsage:
     """What one evaluator has asked so far, in this process. What it cost stands in the store, under
     ``caller``.
 
-    ``calls`` are sends that were, or may have been, paid for, repeats among them. ``served``: the
-    models, as the server named them, that replies came from (cached ones too). ``kept``: when the
-    cache got the first and the last of the replies that came from it (Unix seconds).
+    ``served``: the models, as the server named them, that replies came from (cached ones too).
+    ``kept``: when the cache got the first and the last of the replies that came from it (Unix
+    seconds).
     """
 
-    calls: int = 0
     cached_calls: int = 0
     kept: tuple[int, ...] = field(default=(), compare=False)
     caller: str = field(default="", compare=False)
@@ -62,11 +61,10 @@ class LLMCallUsage:
             self.kept = min(dates), max(dates)
 
     def row(self) -> dict[str, Any]:
-        """The counts, and from when the cached replies are (ISO dates, or None)."""
+        """How many replies came from the cache, and from when they are (ISO dates, or None)."""
         dates = [datetime.fromtimestamp(seconds, UTC).date().isoformat() for seconds in self.kept]
         first, last = dates or (None, None)
-        counts = {"calls": self.calls, "cached_calls": self.cached_calls}
-        return {**counts, "cached_from": first, "cached_until": last}
+        return {"cached_calls": self.cached_calls, "cached_from": first, "cached_until": last}
 
 
 class LLMCostBudget:

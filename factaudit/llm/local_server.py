@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from factaudit.errors import UsageError
+from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.signature import compute_file_checksum
 
 #: The ``base_url`` that asks for this.
@@ -91,7 +91,13 @@ class LocalModelServer:
             # A thread that waits for a core keeps all others waiting.
             params.cpuparams.n_threads = max(1, (os.cpu_count() or 1) // 2)
             params.verbosity = -1
-            self._server = xllamacpp.Server(params)
+            try:
+                self._server = xllamacpp.Server(params)
+            except RuntimeError as error:
+                said = format_error_first_line(error)
+                raise FactauditError(
+                    f"base_url: local: {self.path} cannot be loaded: {said}"
+                ) from error
         return f"{self._server.listening_address}/v1"
 
     def stop(self) -> None:

@@ -36,12 +36,10 @@ from pydantic import TypeAdapter
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 
-_SCHEMA_VERSION = 7
+_SCHEMA_VERSION = 8
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
-  key BLOB PRIMARY KEY, server TEXT NOT NULL, model TEXT NOT NULL, revision TEXT NOT NULL,
-  created INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
-  reply TEXT NOT NULL
+  key BLOB PRIMARY KEY, created INTEGER NOT NULL, reply TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS sends (
   key BLOB NOT NULL, batch TEXT NOT NULL, run TEXT NOT NULL, caller TEXT NOT NULL,
@@ -81,12 +79,6 @@ WITH calls AS (
 SELECT caller, SUM(calls * (status != 'not billed')), SUM(prompt_tokens), SUM(completion_tokens),
   CASE WHEN SUM(unpriced) THEN NULL ELSE SUM(cost) END, SUM(calls * possible), SUM(cost * possible),
   COALESCE(JSON_GROUP_ARRAY(served) FILTER (WHERE served != ''), '[]') FROM told GROUP BY caller
-"""
-_SUMMARISE_REPLIES = """
-SELECT model, revision, server, COUNT(*) AS replies, SUM(prompt_tokens) AS prompt_tokens,
-  SUM(completion_tokens) AS completion_tokens, date(MIN(created), 'unixepoch') AS oldest,
-  date(MAX(created), 'unixepoch') AS newest
-FROM replies GROUP BY model, revision, server ORDER BY model, revision, server
 """
 #: Only an answer is kept. An error, or a prompt that was never sent, is asked again.
 KEPT_STATUSES = ("ok", "refused")
@@ -212,23 +204,18 @@ class ReplyStore:
         tokens: tuple[int, int] = (0, 0),
         cost: float | None = 0.0,
         reply: ChatReply | None = None,
-        origin: tuple[str, str, str] = ("", "", ""),
         batch: str = "",
     ) -> None:
         """Write down how a send ended, and let others ask where no reply came.
 
-        tokens: of prompt and reply. reply, origin: what is to be kept, with its server, model and
-        revision; the first reply to a key stays.
+        tokens: of prompt and reply. reply: what is to be kept; the first reply to a key stays.
         """
         with self._write() as connection:
             served = "" if reply is None else name_serving_model(reply) or ""
             if reply is not None and self.is_cache:
                 text = _REPLY_ADAPTER.dump_json(reply, exclude={"cached", "created"}).decode()
-                counts = (reply.prompt_tokens, reply.completion_tokens)
-                connection.execute(
-                    "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (key, *origin, int(time.time()), *counts, text),
-                )
+                sql = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?)"
+                connection.execute(sql, (key, int(time.time()), text))
             self._settle(connection, key, batch, status, tokens, cost, served)
 
     def settle_abandoned_sends(self) -> None:
@@ -413,28 +400,20 @@ def name_serving_model(reply: ChatReply) -> str | None:
 
 
 def summarise_reply_store(path: str | Path) -> dict[str, Any]:
-    """What a file holds: ``{"path", "bytes", "replies", "open_batches", "models": [row]}``.
+    """What a file holds: ``{"path", "bytes", "replies", "open_batches"}``.
 
-    A row is ``{"model", "revision", "server", "replies", "prompt_tokens", "completion_tokens",
-    "oldest", "newest"}``: the last two are ISO dates. Raises `FactauditError` without a file.
+    Raises `FactauditError` without a file.
     """
     path = Path(path)
     if not path.is_file():
         raise FactauditError(f"cache {path}: there is no such file")
     store = ReplyStore(path)
+    sql = "SELECT (SELECT COUNT(*) FROM replies), (SELECT COUNT(*) FROM batches)"
     with store._connect() as connection:
-        found = connection.execute(_SUMMARISE_REPLIES)
-        names = [column[0] for column in found.description]
-        models = [dict(zip(names, row, strict=True)) for row in found]
-        (n_batches,) = connection.execute("SELECT COUNT(*) FROM batches").fetchone()
+        n_replies, n_batches = connection.execute(sql).fetchone()
     store.close()
-    return {
-        "path": str(path),
-        "bytes": path.stat().st_size,
-        "replies": sum(row["replies"] for row in models),
-        "open_batches": n_batches,
-        "models": models,
-    }
+    size = path.stat().st_size
+    return {"path": str(path), "bytes": size, "replies": n_replies, "open_batches": n_batches}
 
 
 # Which process has a send under way, and is it still running? ---------------------------------
