@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.datasets.aggrefact_subsets import find_dataset_task, find_whole_aggrefact_dataset
-from factaudit.datasets.conversion import Conversion, convert, reads
+from factaudit.datasets.conversion import Conversion, convert
 from factaudit.datasets.source_files import JoinsOption, parse_split_name
 from factaudit.errors import FactauditError, UsageError, suggest_known_name
 from factaudit.tables import CLAIM_COLUMNS, read_table
@@ -48,23 +48,6 @@ _MARKS = r"\[\^?\d+\^?\]|</s>"
 HUB_REPOSITORY = "lytang/LLM-AggreFact"
 
 
-@reads(
-    "aggrefact",
-    "LLM-AggreFact's files, or lytang/LLM-AggreFact from the Hugging Face hub (Tang et al. 2024)",
-    "factaudit convert aggrefact test.parquet --option join=tofueval:tofueval/ --out"
-    " claims.parquet",
-    ["*.parquet", "*.jsonl", "*.csv"],
-    options={
-        "join": (
-            "FORMAT:PATH (tofueval, lfqa, ragtruth, predicted (AggreFact), reveal, claimverify,"
-            " expertqa): recover system and response_id by claim text"
-        ),
-        "split": (
-            "hub: the split to load (default test); files: the split's name, where they don't say"
-        ),
-        "revision": "hub: a commit, tag or branch (default main); what it resolved to is recorded",
-    },
-)
 def convert_aggrefact(
     sources: Sequence[Path],
     *,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from factaudit.datasets.conversion import VERDICTS, Conversion, reads
+from factaudit.datasets.conversion import VERDICTS, Conversion
 from factaudit.datasets.source_files import (
     BinaryLabel,
     NamesOption,
@@ -34,14 +34,6 @@ class _Row(SourceRow):
     y_score: Probability
 
 
-@reads(
-    "aggrefact-scores",
-    "row-aligned JSON files {dataset: [[label, score], ...]}, one per evaluator",
-    "factaudit convert aggrefact-scores scores/ --out claims.parquet --verdicts verdicts.parquet",
-    ["*.json"],
-    options={"name": _NAMES},
-    marks=["{label-score-pairs}"],
-)
 def convert_aggrefact_scores(sources: Sequence[Path], *, name: NamesOption = ()) -> Conversion:
     """One claim per row and dataset, one verdict per file; the evaluators are named after the
     files, or ``name``."""
@@ -54,14 +46,6 @@ def convert_aggrefact_scores(sources: Sequence[Path], *, name: NamesOption = ())
     return _convert_aligned_scores(sources, files, name)
 
 
-@reads(
-    "score-csv",
-    "row-aligned CSV files with the columns y_true and y_score, one per evaluator",
-    "factaudit convert score-csv a.csv b.csv --option dataset=mine --out claims.parquet --verdicts"
-    " v.parquet",
-    ["*.csv"],
-    options={"dataset": "the dataset's name (required)", "name": _NAMES},
-)
 def convert_score_csv(
     sources: Sequence[Path], *, dataset: str, name: NamesOption = ()
 ) -> Conversion:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from factaudit.datasets.conversion import VERDICTS, Conversion, reads
+from factaudit.datasets.conversion import VERDICTS, Conversion
 from factaudit.datasets.merging_facts import convert_files_of_systems
 from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
@@ -42,14 +42,6 @@ class _File(BaseModel):
     autoais_log: list[_Judgement]
 
 
-@reads(
-    "alce-citations",
-    "ALCE's citation judgements: *.json.score files with autoais_log (Gao et al. 2023)",
-    "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts"
-    " verdicts.parquet",
-    ["*.score"],
-    marks=["citation_rec autoais_log"],
-)
 def convert_alce_citations(sources: Sequence[Path]) -> Conversion:
     """Claims with a row per sentence, for the audit `citations`: ``cited`` says whether it cites
     anything.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion, reads
+from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
 from factaudit.datasets.source_files import SourceRow, parse_rows, parse_split_name
 from factaudit.errors import InputError, Problem
 from factaudit.signature import hash_texts
@@ -44,18 +44,6 @@ class _Response(SourceRow):
     system_name: str
 
 
-@reads(
-    "claimverify",
-    "ClaimVerify: statements of generative search engines and the pages they cite (Liu et al."
-    " 2023)",
-    "factaudit convert claimverify verifiability_judgments/ human_evaluation_annotations.jsonl"
-    " --out c.parquet",
-    ["verifiability_judgments_*.jsonl*", "human_evaluation_annotations.jsonl*"],
-    marks=[
-        "statement source_text source_supports_statement",
-        "system_name statements_to_citation_texts",
-    ],
-)
 def convert_claimverify(sources: Sequence[Path]) -> Conversion:
     """A statement and one cited page are a claim: complete support is 1, partial and no support 0.
 

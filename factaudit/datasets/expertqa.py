@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion, reads
+from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
 from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.tables.vocabulary import normalise_vocabulary_words
 
@@ -39,13 +39,6 @@ class _Question(SourceRow):
     metadata: _Metadata | None = None
 
 
-@reads(
-    "expertqa",
-    "ExpertQA: answers of six systems, judged claim by claim by experts (Malaviya et al. 2024)",
-    "factaudit convert expertqa data/r2_compiled_anon.jsonl --out claims.parquet",
-    ["r2_compiled*.jsonl"],
-    marks=["question answers.*.claims[].claim_string"],
-)
 def convert_expertqa(sources: Sequence[Path]) -> Conversion:
     """A claim of an answer is a claim, its evidence (all pieces) the document, the answer its
     response.

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from factaudit.datasets.checked_facts import make_fact_claims
-from factaudit.datasets.conversion import Conversion, reads
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, read_json, read_rows
 from factaudit.errors import InputError, Problem
 
@@ -50,24 +50,6 @@ class _File(BaseModel):
         return "\n\n".join(filter(None, texts)) or None
 
 
-@reads(
-    "factscore-results",
-    "what FActScore, OpenFActScore or FActScore-turbo returned: decisions on the facts of each"
-    " response",
-    "factaudit convert factscore-results out.json --option responses=in.jsonl --out claims.parquet"
-    " --verdicts verdicts.parquet",
-    ["*.json"],
-    options={
-        "responses": (
-            "the JSONL that was scored, with topic and output, line by line as the decisions"
-        ),
-        "system": "whose responses they are (default: the file's name)",
-    },
-    marks=[
-        "decisions[][].is_supported decisions[][].span scores",
-        "decisions[][].is_supported num_facts_per_response",
-    ],
-)
 def convert_factscore_results(
     sources: Sequence[Path], *, responses: Path | None = None, system: str | None = None
 ) -> Conversion:

@@ -16,16 +16,14 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 
-from factaudit.datasets.conversion import FORMATS
+from factaudit.datasets.conversion import FORMATS, load_package_yaml
 from factaudit.datasets.logs import LOG_RECIPES, WANTED_TABLE
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
@@ -74,9 +72,8 @@ def check_is_readable(path: Path, has_claims: bool) -> None:
         command = suggest_score_command(path)
         message = f"FActScore's annotated responses, not claims yet: run `{command}`"
         raise InputError(str(path), [Problem(message)])
-    texts = files("factaudit.datasets").joinpath("unread.yaml").read_text(encoding="utf-8")
-    paths = _list_paths(path)
-    unread = [name for name, marks in yaml.safe_load(texts).items() if _has_mark(paths, marks)]
+    paths, tools = _list_paths(path), load_package_yaml("unread.yaml")
+    unread = [name for name, marks in tools.items() if _has_mark(paths, marks)]
     if unread and not has_claims:
         message = f"a file of {unread[0]}, which is not read: {WANTED_TABLE}"
         raise InputError(str(path), [Problem(message)])

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from factaudit.datasets.conversion import ANNOTATIONS, Conversion, reads
+from factaudit.datasets.conversion import ANNOTATIONS, Conversion
 from factaudit.datasets.source_files import SourceRow, read_json, read_rows
 from factaudit.errors import InputError, Problem
 from factaudit.tables.unreadable_rows import leave_out_unreadable_row
@@ -65,14 +65,6 @@ class _Evidence(SourceRow):
         return "\n\n".join(parts)
 
 
-@reads(
-    "lfqa",
-    "LFQA-Verification: long-form answers by sentence, three annotators (Chen et al. 2023)",
-    "factaudit convert lfqa LFQA-Verification/data --out claims.parquet",
-    ["annotations-*.json"],
-    options={"docs": "the folder of docs-*.json (default: docs beside the annotations' folder)"},
-    marks=["question_id annotations[].answer annotations[].labels"],
-)
 def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
     """Answer sentences as claims; 1 where most annotators say "supported" (so three different
     labels are 0; the authors leave them out).

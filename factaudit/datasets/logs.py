@@ -12,14 +12,12 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
-from factaudit.datasets.conversion import expand_folders
+from factaudit.datasets.conversion import expand_folders, load_package_yaml
 from factaudit.datasets.inspect_log import read_inspect_log
 from factaudit.datasets.lm_eval_log import read_lm_eval_log
 from factaudit.datasets.source_files import read_json
@@ -54,8 +52,7 @@ WANTED_TABLE = (
 
 
 def _load_recipes() -> dict[str, Recipe]:
-    text = files("factaudit.datasets").joinpath("logs.yaml").read_text(encoding="utf-8")
-    recipes: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    recipes: dict[str, dict[str, Any]] = load_package_yaml("logs.yaml")
     usual = recipes.pop("usual")
     return {name: usual | own for name, own in recipes.items()}
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from factaudit.datasets.conversion import VERDICTS, Conversion, reads
+from factaudit.datasets.conversion import VERDICTS, Conversion
 from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
 from factaudit.signature import hash_texts
@@ -55,14 +55,6 @@ class _File(BaseModel):
     global_decisions: list[list[_Decision] | None]
 
 
-@reads(
-    "merging-facts",
-    "the published decisions of Merging Facts: *_factscore_output.json (Chiang & Lee 2024)",
-    "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts"
-    " verdicts.parquet",
-    ["*_factscore_output.json"],
-    marks=["init_global_score decisions global_decisions"],
-)
 def convert_merging_facts(sources: Sequence[Path]) -> Conversion:
     """Claims with a row per fact and page that was decided on, for the audits `dfactscore` (with
     ``link: given``).

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from factaudit.datasets.conversion import VERDICTS, Conversion, reads
+from factaudit.datasets.conversion import VERDICTS, Conversion
 from factaudit.errors import InputError, Problem
 from factaudit.tables import CLAIM_COLUMNS, list_plain_rows
 from factaudit.tables.column_profiles import find_judged_columns
@@ -27,20 +27,6 @@ _EXPECTED = "the columns dataset, doc, claim, label, and NAME_score or NAME_labe
 _METRIC = re.compile("(.+)_(score|label|pred|prediction)", re.IGNORECASE)
 
 
-@reads(
-    "predicted",
-    "AggreFact's aggre_fact_*.csv, or LLM-AggreFact's columns, with NAME_score and NAME_label of"
-    " metrics",
-    "factaudit convert predicted aggre_fact_sota.csv --out claims.parquet --verdicts"
-    " verdicts.parquet",
-    ["aggre_fact_*.csv", "*.csv", "*.parquet", "*.jsonl"],
-    options={
-        "datasets": (
-            "source (default: FRANK, CLIFF, ...), or origin: AggreFact-CNN and AggreFact-XSum"
-        )
-    },
-    marks=["summary model_name cut *_score", "summary model_name cut *_label"],
-)
 def convert_predicted(
     sources: Sequence[Path], *, datasets: Literal["source", "origin"] = "source"
 ) -> Conversion:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import AliasChoices, Field
 
 from factaudit.datasets.aggrefact_subsets import find_aggrefact_subset, find_dataset_task
-from factaudit.datasets.conversion import VERDICTS, Conversion, expand_folders, reads
+from factaudit.datasets.conversion import VERDICTS, Conversion, expand_folders
 from factaudit.datasets.source_files import (
     BinaryLabel,
     PathsOption,
@@ -70,23 +70,6 @@ class _ScoredResponse(SourceRow):
     scores: dict[str, Probability | None]
 
 
-@reads(
-    "ragtruth",
-    "RAGTruth's response.jsonl and source_info.jsonl (Niu et al. 2024)",
-    "factaudit convert ragtruth response.jsonl source_info.jsonl --option level=sentence --out"
-    " claims.parquet",
-    FILES,
-    options={
-        "level": "response (default), or sentence: a sentence is unattributable where it overlaps a"
-        " span",
-        "split": "only the responses of this split (train or test)",
-    },
-    marks=[
-        "source_id labels quality response",
-        "source_id task_type source_info",
-        "source_id labels passages response",
-    ],
-)
 def convert_ragtruth(
     sources: Sequence[Path],
     *,
@@ -200,15 +183,6 @@ def _label_sentences(
     return labels
 
 
-@reads(
-    "ragtruth-scores",
-    "RAGTruth responses with detectors' P(hallucinated): claims, and verdicts with score = 1 - P",
-    "factaudit convert ragtruth-scores scores.jsonl --out claims.parquet --verdicts"
-    " verdicts.parquet",
-    ["*.jsonl", "*.jsonl.gz"],
-    options={"text": "files in RAGTruth's format that have the responses' text and documents"},
-    marks=["response_id task_type hallucinated scores"],
-)
 def convert_ragtruth_scores(sources: Sequence[Path], *, text: PathsOption = ()) -> Conversion:
     """Responses as claims (1 where not hallucinated), and one verdict per detector and response.
 

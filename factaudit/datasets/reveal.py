@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion, reads
+from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
 from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.tables.vocabulary import normalise_vocabulary_words
 
@@ -36,13 +36,6 @@ class _Step(SourceRow):
         )
 
 
-@reads(
-    "reveal",
-    "REVEAL: steps of chains of thought with evidence, three systems (Jacovi et al. 2024)",
-    "factaudit convert reveal eval/reveal_eval.csv --out claims.parquet",
-    ["reveal_*.csv"],
-    marks=["answer_id answer_model step_idx step evidence"],
-)
 def convert_reveal(sources: Sequence[Path]) -> Conversion:
     """A step and one passage are a claim, a chain its response; the claim is the step that stands
     alone where told.

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from factaudit.datasets.checked_facts import make_fact_claims
-from factaudit.datasets.conversion import Conversion, reads
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import read_json
 from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
@@ -61,14 +61,6 @@ class _File(BaseModel):
     side_2: str = "side 2"
 
 
-@reads(
-    "safe-results",
-    "SAFE's *-SAFE.json of long-form-factuality: facts, search results and verdicts (Wei et al."
-    " 2024)",
-    "factaudit convert safe-results results/ --out claims.parquet --verdicts verdicts.parquet",
-    ["*-SAFE.json"],
-    marks=["per_prompt_data[].side*_posthoc_eval_data.checked_statements[]"],
-)
 def convert_safe_results(sources: Sequence[Path]) -> Conversion:
     """A fact in its self-contained form is a claim, a side is a system, search results are the
     document.

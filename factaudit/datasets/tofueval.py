@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from factaudit.datasets.conversion import Conversion, reads
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import PathsOption, SourceRow, parse_split_name, read_rows
 from factaudit.errors import InputError, Problem
 from factaudit.text.display_text import format_count
@@ -37,17 +37,6 @@ class _Document(SourceRow):
     source: str
 
 
-@reads(
-    "tofueval",
-    "TofuEval's factual-consistency CSVs for MediaSum and MeetingBank (Tang et al. 2024)",
-    "factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet",
-    ["*_factual_eval_*.csv"],
-    options={
-        "docs": "CSVs with the columns doc_id (or meeting_id) and source: the dialogues",
-        "dataset": "the dataset's name, where a file's name says neither mediasum nor meetingbank",
-    },
-    marks=["doc_id annotation_id topic model_name summ_sent sent_label"],
-)
 def convert_tofueval(
     sources: Sequence[Path], *, docs: PathsOption = (), dataset: str | None = None
 ) -> Conversion:

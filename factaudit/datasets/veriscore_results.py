@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.datasets.checked_facts import make_fact_claims
-from factaudit.datasets.conversion import Conversion, reads
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.signature import hash_texts
 
@@ -33,15 +33,6 @@ class _Response(SourceRow):
     claim_verification_result: list[_Verdict] | None = None
 
 
-@reads(
-    "veriscore-results",
-    "VeriScore's model_output/verification_*.jsonl: claims, search results and verdicts (Song et"
-    " al. 2024)",
-    "factaudit convert veriscore-results model_output/ --out claims.parquet --verdicts"
-    " verdicts.parquet",
-    ["verification_*.jsonl"],
-    marks=["all_claims claim_list response claim_verification_result"],
-)
 def convert_veriscore_results(sources: Sequence[Path]) -> Conversion:
     """A claim is a claim, ``prompt_source`` the data set, ``model`` the system, the search results
     the document.

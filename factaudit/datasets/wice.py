@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion, reads
+from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
 from factaudit.datasets.source_files import SourceRow, parse_split_name, read_rows
 
 
@@ -28,14 +28,6 @@ class _Claim(SourceRow):
     meta: _Metadata
 
 
-@reads(
-    "wice",
-    "WiCE: claims in Wikipedia with the pages they cite (Kamoi et al. 2023)",
-    "factaudit convert wice entailment_retrieval/claim/dev.jsonl --out claims.parquet",
-    ["*.jsonl"],
-    options={"level": "claim (default), or subclaim for the files of decomposed claims"},
-    marks=["claim evidence label meta.id"],
-)
 def convert_wice(
     sources: Sequence[Path], *, level: Literal["claim", "subclaim"] = "claim"
 ) -> Conversion:
