@@ -30,7 +30,6 @@ _SYSTEM_COLUMN = Column(
     "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
 )
 _POSTERIOR = "from the posterior"
-_WITH_ALL_WIDTHS = "over the systems that have all three widths"
 _ESTIMATE_INTERVAL = f"{_POSTERIOR} where a rate is hierarchical, else by the design of the sample"
 _RATE_COLUMN = Column(
     "error rate",
@@ -79,10 +78,6 @@ def list_estimation_remarks(rows: Sequence[Row]) -> list[str]:
     return remarks
 
 
-_EXTREME = f"{_POSTERIOR}, with an allowance for choosing among systems"
-_HEADROOM_COLUMN = Column(
-    "lowest rate", "percent", "the lowest error rate among the systems", interval=_EXTREME
-)
 _DIFFERENCE_COLUMN = Column(
     "difference", "points", "rate of system_a − rate of system_b", interval=_POSTERIOR
 )
@@ -146,15 +141,6 @@ AUDITS = (
             "main": Column(
                 "main evaluator", "text", "the main evaluator of the sample and the model"
             ),
-            "covariates": Column(
-                "covariates", "text", "other evaluators whose scores the model uses", shown=False
-            ),
-            "target": Column(
-                "target",
-                "text",
-                "`corpus`: the rate of these claims; `population`: the rate of the "
-                "population that they were drawn from",
-            ),
             "n": Column(
                 "n", "count", "number of claims (or responses), of labelled ones, and of systems"
             ),
@@ -167,33 +153,6 @@ AUDITS = (
                 "systems",
                 "count",
                 "number of claims (or responses), of labelled ones, and of systems",
-            ),
-            "n_pairs": Column("pairs", "count", "pairs of systems", shown=False),
-            "headroom": _HEADROOM_COLUMN,
-            "resolved": Column(
-                "pairs that differ",
-                "percent",
-                "share of pairs of systems that differ significantly",
-            ),
-            "width": Column(
-                "width",
-                "points",
-                "mean width of the hierarchical intervals, " + _WITH_ALL_WIDTHS,
-                signed=False,
-            ),
-            "width_labels": Column(
-                "width by labels only",
-                "points",
-                "mean width of the intervals from labels alone, " + _WITH_ALL_WIDTHS,
-                signed=False,
-            ),
-            "worth": Column(
-                "squared ratio of widths",
-                "number",
-                "(`width_labels` / `width`)²: labels alone would need so many times as many labels"
-                " for equally narrow intervals; part of that gain comes from pooling the systems,"
-                " not from the scores",
-                digits=1,
             ),
             "n_undecided": Column(
                 "without label", "count", "claims that annotators could not decide", shown="any"

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     ),
 )
 @options.MAIN_EVALUATOR_OPTION
-@options.COVARIATES_OPTION
 @options.STRATA_OPTION
 @options.LABEL_RULE_OPTION
 @click.option(
@@ -58,16 +57,6 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Choice(["claim", "response"]),
     help="Estimate only the rates of claims, or only those of responses.  [default: both]",
-)
-@click.option(
-    "--target",
-    type=click.Choice(["corpus", "population"]),
-    default="corpus",
-    show_default=True,
-    help=(
-        "What the rates are about: the claims in your files (corpus), or all claims that the"
-        " systems would make about such documents (population)."
-    ),
 )
 @click.option(
     "--confidence",

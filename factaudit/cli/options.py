@@ -118,18 +118,6 @@ MAIN_EVALUATOR_OPTION = click.option(
         " first in the file]"
     ),
 )
-COVARIATES_OPTION = click.option(
-    "--covariate",
-    "covariates",
-    multiple=True,
-    callback=lambda context, parameter, names: (
-        [name for name in names if name != "none"] if names else None
-    ),
-    help=(
-        "A further evaluator whose scores improve the estimate; 'none' uses only --main. Can be"
-        " repeated.  [default: all]"
-    ),
-)
 STRATA_OPTION = click.option(
     "--strata",
     multiple=True,

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 @options.add_mapping_options
 @options.LABEL_RULE_OPTION
 @options.MAIN_EVALUATOR_OPTION
-@options.COVARIATES_OPTION
 @options.STRATA_OPTION
 @options.LEVEL_OPTION
 @click.option("--one-phase", is_flag=True, help="Draw the whole sample now, in one phase.")
@@ -89,7 +88,6 @@ def sample_command(
     label_files: Sequence[Path],
     rule: str,
     main: str | None,
-    covariates: Sequence[str] | None,
     one_phase: bool,
     at_random: bool,
     page: Path | None,
@@ -131,7 +129,7 @@ def sample_command(
         order = list(map(str, loaded.verdicts["evaluator"].unique()))
         drawn = draw_sample(
             judged,
-            order_evaluators(judged, order, main, covariates),
+            order_evaluators(judged, order, main),
             budget,
             seed=seed,
             phases=1 if one_phase else 2,

@@ -27,7 +27,7 @@ class Corpus:
 
     system: int (N,); score (E, N), support (the prediction where an evaluator gives no score), NaN
     where missing; prediction (E, N), -1 where missing (the first evaluator is the main one);
-    document (N,) and response (N,): codes from 0; stratum (N,): codes of the user's columns, or
+    response (N,): codes from 0; stratum (N,): codes of the user's columns, or
     None; unit_of_claim: int (n,), of every claim of the `Judgements` its place among the N, -1
     where it has none (empty where there is no `Judgements`). n_left_out: claims without a system or
     (among responses) without a response_id. n_partial: responses with labels for only some of their
@@ -43,7 +43,6 @@ class Corpus:
     score: np.ndarray
     prediction: np.ndarray
     error: np.ndarray
-    document: np.ndarray
     response: np.ndarray
     unit_of_claim: np.ndarray
     stratum: np.ndarray | None
@@ -127,7 +126,6 @@ def build_corpora(
             score=np.where(np.isnan(score) & (prediction >= 0), prediction, score),
             prediction=prediction,
             error=np.where(label[rows] >= 0, 1.0 - label[rows], np.nan),
-            document=pd.factorize(units.cluster_codes[rows])[0],
             response=_number_responses(pd.factorize(claims["response_id"])[0], system),
             unit_of_claim=unit_of[:-1] if level == "claim" else unit_of[judgements.response_index],
             stratum=None if stratum is None else pd.factorize(stratum[rows], sort=True)[0],

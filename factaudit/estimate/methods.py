@@ -50,13 +50,10 @@ class Estimation:
     once.
 
     ``draw`` may hold claims that got no label. All arrays are over the corpus's rows, in its order.
-    target: ``corpus`` (the claims at hand) or ``population`` (what they were drawn from, documents
-    at random).
     """
 
     corpus: Corpus
     draw: StratifiedDraw
-    target: str = "corpus"
     confidence: float = 0.95
     seed: int = 0
 
@@ -122,9 +119,8 @@ class Estimation:
     def rate_draws(self) -> np.ndarray:
         """float64 (D, S): draws of each system's error rate."""
         corpus, random = self.corpus, self.random_generator("rates")
-        documents = corpus.document if self.target == "population" else None
         return regression.poststratify(
-            self.posterior, self.covariates, corpus.system, corpus.error, random, documents
+            self.posterior, self.covariates, corpus.system, corpus.error, random
         )
 
     @cached_property
@@ -132,18 +128,6 @@ class Estimation:
         """The draw within each system that it reached."""
         system = self.corpus.system[self.draw.rows]
         return {int(name): self.draw.select(system == name) for name in np.unique(system)}
-
-    @cached_property
-    def population_variance(self) -> np.ndarray:
-        """float64 (S,): how much a system's rate varies from one set of documents to the next; 0
-        for the corpus."""
-        corpus = self.corpus
-        if self.target == "corpus":
-            return np.zeros(len(corpus.systems))
-        p = self.model.error_probabilities(self.model.find_mode(self.effect_scale))
-        return regression.superpopulation_variance(
-            p, corpus.system, corpus.document, len(corpus.systems)
-        )
 
     def fill_undecided(self, error: float) -> Estimation:
         """The same in which all undecided claims are errors (1), or none is (0)."""
@@ -253,8 +237,7 @@ def _estimate_by_design(
 ) -> list[RateEstimate]:
     """Rate, low and high of each system with labels, by the design that its labels were drawn by.
 
-    estimate: of a system's place and draw, its labels, number of claims, clusters, confidence,
-    population variance.
+    estimate: of a system's place and draw, its labels, number of claims, clusters and confidence.
     """
     found, corpus = _refuse_all(estimation), estimation.corpus
     for at, draw in estimation.system_draws.items():
@@ -268,7 +251,6 @@ def _estimate_by_design(
             int(corpus.system_sizes[at]),
             corpus.response[draw.rows],
             estimation.confidence,
-            float(estimation.population_variance[at]),
         )
         found[at] = RateEstimate(rate, low, high)
         if n < MIN_INTERVAL_LABELS:

@@ -47,7 +47,6 @@ from factaudit.tables.annotations import (
 from factaudit.tables.table_loading import LoadedTables
 from factaudit.text.display_text import format_count, join_reasons
 
-ESTIMATION_TARGETS = ("corpus", "population")
 #: Hierarchical and regression-PPI further apart than so many standard errors are flagged.
 CONTRADICTION_Z = 2.0
 #: Where more than this share of the systems is flagged so, the model is not the one to quote.
@@ -66,8 +65,8 @@ class EstimationResults:
     rates: dataset, level, system, method, n, n_unpredicted, n_labels, n_undecided, rate, rate_low,
     rate_high, rate_min and rate_max (the rate were none of the undecided claims an error, and were
     all; of predicted rates of the unscored ones), reason; differences, ranks: of the systems by the
-    hierarchical model; summary: per dataset and level headroom, the share of pairs resolved, the
-    widths with and without scores, which method to quote and why.
+    hierarchical model; summary: per dataset and level the numbers of labels, which method to quote
+    and why.
     """
 
     rates: list[Row]
@@ -101,11 +100,9 @@ def estimate_rates(
     grades: Mapping[str, int | None] | None = None,
     mapping: MappingSource | None = None,
     main: str | None = None,
-    covariates: Sequence[str] | None = None,
     methods: Sequence[str] = tuple(ESTIMATION_METHODS),
     levels: Sequence[str] = LEVELS,
     strata: Sequence[str] = ("task",),
-    target: str = "corpus",
     confidence: float = 0.95,
     seed: int = 0,
     evaluators: Sequence[str] | None = None,
@@ -125,14 +122,14 @@ def estimate_rates(
         in each system.
         main: the evaluator that leads (by default the one that drew the sample, else the first in
         ``verdicts``).
-        covariates: the other evaluators to use (by default all).
         methods: of `factaudit.estimate.methods.ESTIMATION_METHODS`.
         strata: columns of the claims that the model may use.
-        target: ``corpus``, these claims, or ``population``, what their documents were drawn from.
+
+    Rates are those of these claims. The other evaluators are covariates of the model.
 
     Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
     """
-    check_names(methods, levels, target)
+    check_names(methods, levels)
     if not 0 < confidence < 1:
         raise UsageError(f"expected a confidence between 0 and 1, found {confidence}")
     judgements, order, annotations = load_labelled_judgements(
@@ -145,7 +142,7 @@ def estimate_rates(
     )
     if sample is not None and main is None and sample.plan.evaluators[0] in order:
         main = sample.plan.evaluators[0]
-    names = order_evaluators(judgements, order, main, covariates)
+    names = order_evaluators(judgements, order, main)
     present = [column for column in strata if column in judgements.claims]
     undecided = np.zeros(len(judgements.label), dtype=bool)
     if annotations is not None:
@@ -161,7 +158,7 @@ def estimate_rates(
             # again.
             if n and (level == "claim" or n_claims.get(corpus.dataset) != n):
                 estimation, refused = _make_estimation(corpus, judgements, sample, methods)
-                estimation = replace(estimation, target=target, confidence=confidence, seed=seed)
+                estimation = replace(estimation, confidence=confidence, seed=seed)
                 _append_estimates(results, estimation, refused, methods, sample is not None)
             if level == "claim":
                 n_claims[corpus.dataset] = n
@@ -169,12 +166,11 @@ def estimate_rates(
     return results
 
 
-def check_names(methods: Sequence[str], levels: Sequence[str], target: str) -> None:
-    """Raise `UsageError` for a name that is none of the methods, levels or targets."""
+def check_names(methods: Sequence[str], levels: Sequence[str]) -> None:
+    """Raise `UsageError` for a name that is none of the methods or levels."""
     for what, names, known in (
         ("method", methods, list(ESTIMATION_METHODS)),
         ("level", levels, LEVELS),
-        ("target", [target], ESTIMATION_TARGETS),
     ):
         for name in names:
             if name not in known:
@@ -231,13 +227,10 @@ def join_claims(
     return Judgements.join(relabel_claims_by_annotations(bare, judged, rule), verdicts)
 
 
-def order_evaluators(
-    judgements: Judgements, order: Sequence[str], main: str | None, covariates: Sequence[str] | None
-) -> list[str]:
-    """The main evaluator and its covariates, in the ``order`` of the verdicts."""
-    main = order[0] if main is None else main
-    others = [name for name in order if name != main] if covariates is None else list(covariates)
-    names = list(dict.fromkeys([main, *others]))
+def order_evaluators(judgements: Judgements, order: Sequence[str], main: str | None) -> list[str]:
+    """The main evaluator (by default the first), then the others in the ``order`` of the
+    verdicts."""
+    names = list(order) if main is None else [main, *(name for name in order if name != main)]
     check_evaluators(names, judgements.evaluators)
     return names
 
@@ -311,20 +304,13 @@ def _append_estimates(
             results.rates.append(
                 row | name_ends("rate", ends, ("min", "max")) | {"reason": join_reasons(flags)}
             )
-    pairs = compare_pairs(estimation)
-    results.differences.extend(about | row for row in pairs)
+    results.differences.extend(about | row for row in compare_pairs(estimation))
     results.ranks.extend(about | row for row in rank_systems(estimation))
     summary: Row = {
         "main": corpus.evaluators[0],
-        "covariates": ", ".join(corpus.evaluators[1:]) or None,
-        "target": estimation.target,
         "n": len(corpus.error),
         "n_labels": len(estimation.labelled_rows),
         "n_systems": 0 if corpus.systems == (ALL_TOGETHER,) else len(corpus.systems),
-        "n_pairs": len(pairs),
-        "resolved": float(np.mean([row["order"] != "?" for row in pairs])) if pairs else None,
-        **find_lowest_rate(estimation),
-        **_compare_widths(estimated),
         **_recommend_method(estimation, len(contradicting), refused, methods),
         "n_undecided": int(estimation.n_undecided.sum()),
     }
@@ -394,18 +380,6 @@ def rank_systems(estimation: Estimation) -> list[Row]:
     ]
 
 
-def find_lowest_rate(estimation: Estimation) -> Row:
-    """The lowest error rate among the systems (headroom), with its interval; null without
-    labels."""
-    members = _list_compared_systems(estimation)
-    point, low, high = (np.nan,) * 3
-    if members:
-        point, low, high = posterior.lowest_rate_interval(
-            estimation.rate_draws[:, members], estimation.confidence
-        )
-    return {"headroom": none_if_undefined(point), **name_ends("headroom", (low, high))}
-
-
 # ---- what to make of them
 
 
@@ -422,25 +396,6 @@ def find_contradictions(estimates_by_method: EstimatesByMethod, confidence: floa
         if abs(model.rate - design.rate) > CONTRADICTION_Z * error:  # false where one is NaN
             found.append(at)
     return found
-
-
-def _compare_widths(estimates_by_method: EstimatesByMethod) -> Row:
-    """Mean widths of the intervals with the scores and by labels alone, over the systems that have
-    both.
-
-    worth: the squared ratio of widths, labels alone to with scores, which is how many labels one
-    label is worth.
-    """
-    widths = np.array(
-        [
-            [one.high - one.low for one in estimates_by_method(name)]
-            for name in ("hierarchical", "labels")
-        ]
-    )
-    widths = widths[:, (widths > 0).all(0)]
-    width, alone = widths.mean(1) if widths.size else (np.nan, np.nan)
-    figures = {"width": width, "width_labels": alone, "worth": (alone / width) ** 2}
-    return {key: none_if_undefined(value) for key, value in figures.items()}
 
 
 def _recommend_method(
@@ -464,7 +419,7 @@ def _choose_method(
         return None, "no rate can be quoted: the labels that there are cannot be used"
     if not len(labelled):
         return None, "no rate can be quoted: there is no label to correct the predictions by"
-    if estimation.corpus.is_labelled.all() and estimation.target == "corpus":
+    if estimation.corpus.is_labelled.all():
         return (
             "labels",
             (

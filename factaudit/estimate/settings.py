@@ -30,7 +30,6 @@ class EstimateSettings(BaseModel):
     rule: str = "majority"
     grades: dict[str, int | None] | None = None
     main: str | None = None
-    covariates: list[str] | None = None
     methods: list[Literal["hierarchical", "regression-ppi", "labels", "raw"]] = [
         "hierarchical",
         "regression-ppi",
@@ -39,7 +38,6 @@ class EstimateSettings(BaseModel):
     ]
     levels: list[Literal["claim", "response"]] = ["claim", "response"]
     strata: list[str] = ["task"]
-    target: Literal["corpus", "population"] = "corpus"
 
     def files(self) -> Sequence[str]:
         """The files that it names."""

@@ -43,38 +43,6 @@ def rank_posterior_draws(
     return (best / best.sum(1, keepdims=True)).mean(0), posterior_interval(ranks, confidence)
 
 
-#: The share of the error of an interval of the lowest rate that its low end gets.
-_LOWEST_LOW_SHARE = 0.05
-#: The high end gets half the logarithm of the number of systems, but within these.
-_LOWEST_HIGH_SHARES = (0.5, 1.5)
-
-
-def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, float, float]:
-    """Mean, low and high of the lowest of S rates, from (D, S) draws.
-
-    The lowest of noisy draws is too low where systems are alike, so the quantiles of the minimum
-    over systems hold the lowest rate in 75 to 90 % there. No rate is under the lowest, so each
-    system's upper limit is one of the lowest
-    rate, too: the high end is the least of them. The more systems there are, the more the prior
-    draws them together
-    and the less that end errs: its share of the error grows with their number, as simulated where
-    they are alike. The low end, which hardly errs there, errs more than it says where one system is
-    far below the others and the prior draws it to them.
-
-    >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
-    >>> mean, low, high = lowest_rate_interval(draws, 0.95)
-    >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
-    '0.193 (0.142 to 0.239)'
-    """
-    n_systems = draws.shape[1]
-    error, lowest = 1 - confidence, draws.min(1)
-    low_share = _LOWEST_LOW_SHARE if n_systems > 1 else 0.5
-    high_share = np.clip(np.log(n_systems) / 2, *_LOWEST_HIGH_SHARES)
-    low = float(np.quantile(lowest, low_share * error))
-    high = float(np.quantile(draws, 1 - high_share * error, axis=0).min())
-    return float(np.clip(lowest.mean(), low, high)), low, high
-
-
 def wrong_direction_probabilities(differences: np.ndarray) -> np.ndarray:
     """P(the difference has the other sign than the mean of its draws), to call pairs by: (n,).
 

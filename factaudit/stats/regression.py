@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import scipy
+
+from factaudit.stats.undefined_values import divide_or_undefined
 
 #: Scores are kept this far from 0 and 1 before their logit is taken.
 _LOGIT_MARGIN = 0.001
@@ -433,15 +434,11 @@ def poststratify(
     system: np.ndarray,
     error: np.ndarray,
     random: np.random.Generator,
-    documents: np.ndarray | None = None,
 ) -> np.ndarray:
     """Draws of the error rate of each system: float64 (D, S), NaN for a system without claims.
 
-    system: int (N,), codes from 0; error: float64 (N,), 1, 0 or NaN where not labelled. Without
-    ``documents`` the rates are of the *corpus*: the labelled errors plus N(Σp, Σp(1 − p)) over the
-    other claims. With ``documents``, int (N,), they are of the *population* that the documents were
-    drawn from: each document weighs Exp(1), the same for all systems (the Bayesian bootstrap, Rubin
-    1981), or more unevenly where documents are few.
+    system: int (N,), codes from 0; error: float64 (N,), 1, 0 or NaN where not labelled. The rate is
+    that of these claims: the labelled errors plus N(Σp, Σp(1 − p)) over the other claims.
 
     Two labelled claims and 98 others with P(error) = 1/2:
 
@@ -455,62 +452,23 @@ def poststratify(
     '0.51 ± 0.05'
     """
     n_draws, n_systems = posterior.system_effects.shape
-    total, errors, variance = np.zeros((3, n_draws, n_systems))
+    errors, variance = np.zeros((2, n_draws, n_systems))
     slopes = posterior.slopes.T.astype(np.float32)
     base = (posterior.intercept[:, None] + posterior.system_effects).T.astype(np.float32)  # (S, D)
-    order = np.argsort(system if documents is None else documents, kind="stable")
-    last, carried = -1, np.empty(0)
-    shape = 1.0 if documents is None else _document_gamma_shape(documents, system)
+    order = np.argsort(system, kind="stable")
     for start in range(0, len(order), _BLOCK_SIZE):
         rows = order[start : start + _BLOCK_SIZE]
-        rows = rows[np.argsort(system[rows], kind="stable")]
         here = system[rows]
         starts = np.flatnonzero(np.diff(here, prepend=-1))
         at = here[starts]
         known = ~np.isnan(error[rows])
         p = 1 / (1 + np.exp(-(covariates.values[rows].astype(np.float32) @ slopes + base[here])))
         p[known] = error[rows[known], None]
-        noise = p * (1 - p)
-        if documents is None:
-            total[:, at] += np.diff(np.append(starts, len(rows)))
-        else:
-            found, place = np.unique(documents[rows], return_inverse=True)
-            drawn = random.standard_gamma(shape, (len(found), n_draws), dtype=np.float32)
-            if found[0] == last:  # a document that began in the block before
-                drawn[0] = carried
-            last, carried = found[-1], drawn[-1]
-            weights = drawn[place]
-            total[:, at] += np.add.reduceat(weights, starts, axis=0).T
-            p *= weights
-            noise = noise * weights * weights
         errors[:, at] += np.add.reduceat(p, starts, axis=0).T
-        variance[:, at] += np.add.reduceat(noise, starts, axis=0).T
+        variance[:, at] += np.add.reduceat(p * (1 - p), starts, axis=0).T
     errors += random.standard_normal(errors.shape) * np.sqrt(variance)
-    with np.errstate(invalid="ignore"):
-        return np.clip(errors, 0, total) / np.where(total > 0, total, np.nan)
-
-
-def _document_gamma_shape(documents: np.ndarray, system: np.ndarray) -> float:
-    """The shape of the documents' gamma weights: near 1 (exponential) for many documents, less for
-    few.
-
-    documents, system: int (N,), codes from 0. Exponential weights spread a mean over D documents as
-    if its variance were known, and by (D − 1)/(D + 1) too little. The shape makes up for both, so
-    that the 95 % interval is as wide as Student's: 0.2 for 5 documents, 0.91 for 50. D is the
-    number of documents of the system that has the fewest.
-    """
-    size = int(documents.max(initial=0)) + 1
-    counts = np.bincount(np.unique(system * size + documents) // size)
-    n = int(counts[counts > 0].min(initial=2**31))
-    if n < 3:
-        return 0.1
-    return max(
-        0.1,
-        float(
-            ((n - 1) * (scipy.special.ndtri(0.975) / scipy.special.stdtrit(n - 1, 0.975)) ** 2 - 1)
-            / n
-        ),
-    )
+    total = np.bincount(system, minlength=n_systems)
+    return divide_or_undefined(np.clip(errors, 0, total), total)
 
 
 def posterior_error_probabilities(
@@ -525,30 +483,3 @@ def posterior_error_probabilities(
             covariates.values[rows] @ posterior.slopes.T + base[system[rows]]
         ).mean(1)
     return found
-
-
-def superpopulation_variance(
-    p: np.ndarray, system: np.ndarray, document: np.ndarray, n_systems: int
-) -> np.ndarray:
-    """The variance of the mean label of each system over documents drawn at random: float64 (S,).
-
-    p: float64 (N,), P(error) of each claim; system, document: int (N,), codes from 0. The variance
-    of the sum of p over documents plus that of the labels given p, over the squared number of
-    claims. It is added to the sampling variance where the rate of the population is estimated and
-    not that of these claims (Särndal, Swensson & Wretman 1992).
-
-    Four documents of one claim, each an error with probability 1/2: the binomial variance of a
-    share of four.
-
-    >>> superpopulation_variance(np.full(4, 0.5), np.zeros(4, int), np.arange(4), 1).tolist()
-    [0.0625]
-    """
-    sizes = np.maximum(np.bincount(system, minlength=n_systems), 1)
-    residual = p - (np.bincount(system, p, minlength=n_systems) / sizes)[system]
-    size = int(document.max()) + 1
-    pairs, code = np.unique(system * size + document, return_inverse=True)
-    between = np.bincount(pairs // size, np.bincount(code, residual) ** 2, minlength=n_systems)
-    variance: np.ndarray = (
-        between + np.bincount(system, p * (1 - p), minlength=n_systems)
-    ) / sizes**2
-    return variance

@@ -364,7 +364,6 @@ def difference_estimate(
     n_claims: int,
     cluster: np.ndarray,
     confidence: float,
-    population_variance: float,
     *,
     guess: np.ndarray,
     mean_guess: float,
@@ -377,7 +376,7 @@ def difference_estimate(
     of the draw. draw: of that system alone; error: float64 (n,), 1, 0 or NaN where a drawn claim
     got no label; guess: float64 (n,), P(error) of the drawn claims, predicted without their labels;
     mean_guess: over all ``n_claims`` claims of the system; cluster: (n,), equal where labels may be
-    alike; population_variance: of the rate itself, 0 for this corpus.
+    alike.
 
     Predictions of 0.2 for all claims, and labels that hold 30 % errors:
 
@@ -385,7 +384,7 @@ def difference_estimate(
     >>> draw = StratifiedDraw(np.arange(50), np.zeros(50, int), strata, sizes)
     >>> error = np.repeat([1.0, 0.0], [15, 35])
     >>> rate, low, high = difference_estimate(
-    ...     draw, error, 1000, np.arange(50), 0.95, 0.0, guess=np.full(50, 0.2), mean_guess=0.2
+    ...     draw, error, 1000, np.arange(50), 0.95, guess=np.full(50, 0.2), mean_guess=0.2
     ... )
     >>> f"{rate:.2f} ({low:.2f} to {high:.2f})"
     '0.30 (0.18 to 0.42)'
@@ -396,9 +395,7 @@ def difference_estimate(
     spread = cluster_design_effect((residual - mean)[known], cluster[known])
     # Where all is labelled the rate is a count: the predictions play no part.
     middle = float(error.mean()) if known.sum() == n_claims else mean_guess + mean
-    half = scipy.special.ndtri((1 + confidence) / 2) * np.sqrt(
-        variance * spread + population_variance
-    )
+    half = scipy.special.ndtri((1 + confidence) / 2) * np.sqrt(variance * spread)
     rate, low, high = np.clip(middle + half * np.array([0, -1, 1]), 0, 1)
     return float(rate), float(low), float(high)
 
@@ -409,7 +406,6 @@ def stratified_wilson_interval(
     n_claims: int,
     cluster: np.ndarray,
     confidence: float,
-    population_variance: float = 0.0,
 ) -> tuple[float, float, float]:
     """Rate, low and high of one system from its labels alone: Wilson's interval on the effective
     number of labels.
@@ -443,9 +439,8 @@ def stratified_wilson_interval(
         draw, np.where(known, p, np.nan), p * (1 - p), n_claims, prior_labels=np.inf
     )
     effect = cluster_design_effect((error - error[known].mean())[known], cluster[known])
-    variance = (0.0 if n == n_claims else variance * effect) + population_variance
-    if variance == 0:
+    if n == n_claims or variance == 0:
         return share, share, share
-    effective = smooth * (1 - smooth) / variance
+    effective = smooth * (1 - smooth) / (variance * effect)
     low, high = wilson_interval(np.array(share), np.array(effective), np.array(np.inf), confidence)
     return share, float(low), float(high)
