@@ -9,10 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
-from factaudit.audit.audit_options import read_audit_names_and_options
+from factaudit.audit.audit_options import choose_supported_audits
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.dfactscore_people import (
     compare_human_and_machine_dfactscores,
@@ -34,7 +33,7 @@ from factaudit.engines.pipeline import (
 )
 from factaudit.engines.responses import Response, read_responses
 from factaudit.engines.score_rows import (
-    format_score,
+    format_scores,
     format_variant,
     list_factscore_rows,
     make_merged_section,
@@ -73,32 +72,46 @@ class _ScoreExperiment(RunSettings):
     @property
     def block(self) -> Any:
         """The settings of the score."""
-        return getattr(self, "factscore", None) or getattr(self, "dfactscore", None)
+        raise NotImplementedError
+
+    @property
+    def own_audits(self) -> dict[str, Row]:
+        """The audits of the score, with their options."""
+        raise NotImplementedError
+
+    def describe_scores(
+        self, results: Results, judged: Judgements, verifier: str, out: Path
+    ) -> list[str]:
+        """Write ``responses.jsonl``, the scores of each response. Add to the results what the
+        report shows besides audits. Return a line about each system for the terminal.
+
+        verifier: the name of the one whose score is *the* score.
+        """
+        raise NotImplementedError
 
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
         block = self.block
-        self._list_audits()  # a misspelt audit is found before an hour of judging, not after
+        self._read_audits()  # a misspelt audit is found before an hour of judging, not after
         inputs = block.list_inputs()
         fetch_missing_published_files(inputs, say)
-        check_run_spares_inputs(out, inputs)
         # A knowledge source may have gigabytes: the signature names it.
         if not str(block.knowledge).endswith((".jsonl", ".jsonl.gz")):
             inputs = [path for path in inputs if path != block.knowledge]
+        check_run_spares_inputs(out, inputs)
         responses = read_block_responses(block)
         systems = format_count(len({one.system for one in responses}), "system")
         say(f"responses {len(responses):>9,} of {systems}")
         settings = {BASE_VARIANT: block, **list_score_variants(block)}
         pipelines = {name: Pipeline.open(one, out) for name, one in settings.items()}
-        sources = [one.knowledge for one in pipelines.values() if one.knowledge is not None]
-        if sources and sources[0].wikipedia is not None and not is_offline():
-            wikipedia = sources[0].wikipedia
+        models = pipelines[BASE_VARIANT]
+        wikipedia = models.knowledge.wikipedia if models.knowledge else None
+        if wikipedia is not None and not is_offline():
             say(
                 "wikipedia pages that the knowledge source lacks are fetched from"
                 f" {wikipedia.api}, two requests a topic, text under CC BY-SA, and kept in"
                 f" {wikipedia.path}"
             )
-        models = pipelines[BASE_VARIANT]
         judge = None if block.citation_judge is None else make_named_evaluator(block.citation_judge)
         callers = _list_callers(pipelines, judge)
         with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
@@ -108,32 +121,31 @@ class _ScoreExperiment(RunSettings):
                 scored = {name: score(responses, one, **asked) for name, one in pipelines.items()}
                 cited = None if judge is None else judge_citations(responses, judge, **asked)
             claims, verdicts, notes = scored[BASE_VARIANT]
-            n_facts = claims["claim"].notna().sum()
-            unscored = format_unscored_verdicts(verdicts, models.names, notes)
-            for line in (f"claims    {n_facts:>9,}", *unscored, *notes):
+            say(f"claims    {claims['claim'].notna().sum():>9,}")
+            for line in (*format_unscored_verdicts(verdicts, models.names, notes), *notes):
                 say(line)
             write_table(claims, out / "claims.parquet")
             write_table(verdicts, out / "verdicts.parquet")
             judged = Judgements.join(claims, verdicts)
+            given = self.compare_arguments | {"audits": self._choose_audits(judged)}
             results = compare(
                 claims,
                 verdicts,
-                audits=self._choose_audits(judged),
                 inputs=list_file_checksums(inputs),
                 signatures=models.signatures,
-                title=self.title,
-                **self._interval_options,
+                **given,
             )
             if notes:
                 results.about["reading"] = notes
-            for line in self._describe_scores(results, judged, models.names[0], out):
+            for line in self.describe_scores(results, judged, models.names[0], out):
                 say(line)
             if cited is not None:
-                told = cited[0].drop(columns="doc").merge(cited[1], on="claim_id", how="left")
-                write_jsonl(out / "citations.jsonl", list_plain_rows(told))
+                table = cited[0].drop(columns="doc").merge(cited[1], on="claim_id", how="left")
+                write_jsonl(out / "citations.jsonl", list_plain_rows(table))
                 self._add_audits(results, cited, ["citations"])
-            for line in self._compare_variants(results, pipelines, scored, out):
-                say(line)
+            if len(pipelines) > 1:
+                for line in self._compare_variants(results, pipelines, scored, out):
+                    say(line)
             results.calls.extend(calls)
             return run.finish(self, results)
 
@@ -141,76 +153,38 @@ class _ScoreExperiment(RunSettings):
         """See `RunSettings.estimate_cost`."""
         return count_scoring_calls(self.block)
 
-    @property
-    def _interval_options(self) -> dict[str, Any]:
-        return self.model_dump(include={"replicates", "seed", "confidence"})
-
-    def _list_audits(self) -> dict[str, Row]:
-        """The score's own audits with their options, then those of ``audits``, by default all.
-        D-FActScore has its own alone: others would take each fact and person for a claim."""
-        own, named = _list_own_audits(self.block), read_audit_names_and_options(self.audits)
-        others = {name: given for name, given in named.items() if name not in own}
+    def _read_audits(self) -> dict[str, Row]:
+        """The audits that ``audits`` names with their options, by default all that may be
+        computed. Of D-FActScore these are its own: others would take each fact and person for a
+        claim."""
+        able = list(list_computable_audits())
         if isinstance(self.block, DFactScoreSettings):
-            if others and self.audits is not None:
-                raise UsageError(
-                    f"audits: D-FActScore has its own ({', '.join(own)}), and {min(others)!r} is"
-                    " none of them; leave it out"
-                )
-            others = {}
-        return {name: given | named.get(name, {}) for name, given in own.items()} | others
+            able = list(self.own_audits)
+        return choose_supported_audits(self.audits, able, "is none of D-FActScore's: with it")
 
     def _choose_audits(self, judged: Judgements) -> list[dict[str, Row]]:
-        """The audits that apply: without labels, of the others only those that need none."""
-        known, own = list_computable_audits(), _list_own_audits(self.block)
-        named = [] if self.audits is None else read_audit_names_and_options(self.audits)
+        """The score's own audits, those that ``audits`` names, and, if it names none, all others
+        that apply. Without human labels, only those that need none apply."""
+        known, own, named = list_computable_audits(), self.own_audits, self._read_audits()
         has_labels = bool((judged.label >= 0).any())
         chosen = []
-        for name, given in self._list_audits().items():
-            one = known[name]
-            has_facts = name in own or len(judged.claims) > 0
-            applies = has_facts and (one.applies is None or one.applies(judged))
-            if name in named or (applies and (name in own or has_labels or one.without_labels)):
-                chosen.append({name: given})
+        for name in dict.fromkeys([*own, *named]):
+            applies = known[name].applies
+            is_wanted = name in own or (
+                len(judged.claims) > 0 and (has_labels or known[name].without_labels)
+            )
+            if (self.audits is not None and name in named) or (
+                is_wanted and (applies is None or applies(judged))
+            ):
+                chosen.append({name: own.get(name, {}) | named.get(name, {})})
         return chosen
-
-    def _describe_scores(
-        self, results: Results, judged: Judgements, first: str, out: Path
-    ) -> list[str]:
-        """Write the scores of each response, add what the report shows besides audits, and return
-        what the command prints: a line for each system.
-
-        first: the name of the verifier whose score is *the* score.
-        """
-        block, audit = self.block, "factscore"
-        figures = {"FActScore": "score", "without the length penalty": "init_score"}
-        if isinstance(block, FactScoreSettings):
-            write_jsonl(out / "responses.jsonl", list_factscore_rows(judged, block.gamma))
-        else:
-            audit = "dfactscore"
-            figures = {"FActScore": "init_factscore", "D-FActScore": "init_dfactscore"}
-            scored = score_biographies(judged, block.rule, block.gamma)
-            write_jsonl(out / "responses.jsonl", [one.row for one in scored])
-            own = [one for one in scored if one.row["evaluator"] == first]
-            if section := make_merged_section(own):
-                results.sections.append(section)
-            if block.annotations is not None:
-                people = read_biography_fact_annotations(block.annotations)
-                results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
-                    compute_human_dfactscores(people),
-                    [one.row for one in own],
-                    intervals=ClusterBootstrap(**self._interval_options)
-                    if self.replicates
-                    else None,
-                )
-        rows = [row for row in results.audits.get(audit, []) if row["system"] != ALL_TOGETHER]
-        lines = [format_score(row, figures) for row in rows]
-        return lines or ["no score: no response states a fact"]
 
     def _add_audits(
         self, results: Results, tables: tuple[pd.DataFrame, pd.DataFrame], audits: list[Any]
     ) -> None:
         """Add audits of other tables than the facts'."""
-        more = compare(*tables, audits=audits, **self._interval_options)
+        drawn = self.model_dump(include={"replicates", "seed", "confidence"})
+        more = compare(*tables, audits=audits, **drawn)
         results.audits.update({name: rows for name, rows in more.audits.items() if rows})
         results.finding_rows.extend(more.finding_rows)
 
@@ -222,8 +196,6 @@ class _ScoreExperiment(RunSettings):
         out: Path,
     ) -> list[str]:
         """Add the audits that compare the variants with the base; a line for each."""
-        if len(pipelines) == 1:
-            return []
         tables = stack_variants({name: (pipelines[name].names[0], scored[name]) for name in scored})
         write_table(tables[0], out / "variant_claims.parquet")
         write_table(tables[1], out / "variant_verdicts.parquet")
@@ -234,8 +206,9 @@ class _ScoreExperiment(RunSettings):
             name: pipelines[name].signatures[pipelines[name].names[0]] for name in gammas
         }
         # The first row of a variant is of all systems.
-        rows = results.audits.get("sensitivity", [])
-        first = {row["variant"]: row for row in reversed(rows)}
+        first: dict[str, Row] = {}
+        for row in results.audits.get("sensitivity", []):
+            first.setdefault(row["variant"], row)
         return [format_variant(first[name]) for name in scored if name in first]
 
 
@@ -245,6 +218,27 @@ class FactScoreExperiment(_ScoreExperiment):
     title: str = "FActScore"
     factscore: FactScoreSettings
 
+    @property
+    def block(self) -> FactScoreSettings:
+        return self.factscore
+
+    @property
+    def own_audits(self) -> dict[str, Row]:
+        gamma = {"gamma": self.factscore.gamma}
+        return {
+            "factscore": gamma,
+            "discrimination": {},
+            "factscore_agreement": gamma,
+            "decomposition": _name_demonstrations(self.factscore),
+        }
+
+    def describe_scores(
+        self, results: Results, judged: Judgements, verifier: str, out: Path
+    ) -> list[str]:
+        write_jsonl(out / "responses.jsonl", list_factscore_rows(judged, self.factscore.gamma))
+        figures = {"FActScore": "score", "without the length penalty": "init_score"}
+        return format_scores(results.audits.get("factscore", []), figures)
+
 
 class DFactScoreExperiment(_ScoreExperiment):
     """An experiment YAML with a ``dfactscore:`` block."""
@@ -252,26 +246,44 @@ class DFactScoreExperiment(_ScoreExperiment):
     title: str = "D-FActScore"
     dfactscore: DFactScoreSettings
 
+    @property
+    def block(self) -> DFactScoreSettings:
+        return self.dfactscore
 
-def _list_own_audits(block: ScoreSettings) -> dict[str, Row]:
-    """The audits of a score, with their options."""
-    gamma = {"gamma": block.gamma}
-    shown = {"demonstrations": block.demos} if block.demos else {}
-    if isinstance(block, DFactScoreSettings):
-        link = {"link": block.rule}
+    @property
+    def own_audits(self) -> dict[str, Row]:
+        gamma, link = {"gamma": self.dfactscore.gamma}, {"link": self.dfactscore.rule}
         return {
             "dfactscore": link | gamma,
             "dfactscore_gap": link,
             "dfactscore_linking": gamma,
             "dfactscore_elsewhere": link,
-            "decomposition": shown,
+            "decomposition": _name_demonstrations(self.dfactscore),
         }
-    return {
-        "factscore": gamma,
-        "discrimination": {},
-        "factscore_agreement": gamma,
-        "decomposition": shown,
-    }
+
+    def describe_scores(
+        self, results: Results, judged: Judgements, verifier: str, out: Path
+    ) -> list[str]:
+        block = self.dfactscore
+        scored = score_biographies(judged, block.rule, block.gamma)
+        write_jsonl(out / "responses.jsonl", [one.row for one in scored])
+        own = [one for one in scored if one.row["evaluator"] == verifier]
+        if section := make_merged_section(own):
+            results.sections.append(section)
+        if block.annotations is not None:
+            people = compute_human_dfactscores(read_biography_fact_annotations(block.annotations))
+            drawn = ClusterBootstrap(self.replicates, self.seed, self.confidence)
+            results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
+                people,
+                [one.row for one in own],
+                intervals=drawn if self.replicates else None,
+            )
+        figures = {"FActScore": "init_factscore", "D-FActScore": "init_dfactscore"}
+        return format_scores(results.audits.get("dfactscore", []), figures)
+
+
+def _name_demonstrations(block: ScoreSettings) -> Row:
+    return {"demonstrations": block.demos} if block.demos else {}
 
 
 def _list_callers(
@@ -300,30 +312,32 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
 
     Raises `InputError` naming the line of everything that is wrong.
     """
-    model: Any = FactScoreExperiment if "factscore" in file.data else DFactScoreExperiment
+    name = "factscore" if "factscore" in file.data else "dfactscore"
+    model: Any = FactScoreExperiment if name == "factscore" else DFactScoreExperiment
     experiment = check_yaml_settings(model, file.data, file)
-    paths = YamlPaths(file, experiment.data)
-    block = experiment.block
-    name = "factscore" if isinstance(block, FactScoreSettings) else "dfactscore"
+    paths, block = YamlPaths(file, experiment.data), experiment.block
 
     def resolve(key: str, value: Any, place: YamlPlace) -> Any:
-        """The value of a key, or of its variant, with absolute paths."""
+        """The value of a setting, or of its variants, with absolute paths."""
         if isinstance(value, list):
             return [resolve(key, one, (*place, at)) for at, one in enumerate(value)]
-        if key in block.PATHS:
+        if key in block.PATHS and value is not None:
             return paths.resolve_path(value, place)
-        if key in ("verifier", "verifiers", "citation_judge") and value not in OWN_VERIFIERS:
+        if key in ("verifier", "verifiers") and value not in OWN_VERIFIERS:
             return resolve_evaluator_paths(paths, value, *place)
         return value
 
     responses = paths.expand_patterns(block.responses, name, "responses")
     changed: dict[str, Any] = {"responses": [paths.resolve_path(*one) for one in responses]}
-    for key in (*block.PATHS[1:], "verifiers", "citation_judge"):
-        if (value := getattr(block, key)) is not None:
-            changed[key] = resolve(key, value, (name, key))
-    if varied := getattr(block, "variants", None):
+    for key in (*block.PATHS[1:], "verifiers"):
+        changed[key] = resolve(key, getattr(block, key), (name, key))
+    if block.citation_judge is not None:
+        place = (name, "citation_judge")
+        changed["citation_judge"] = resolve_evaluator_paths(paths, block.citation_judge, *place)
+    if isinstance(block, FactScoreSettings):
         changed["variants"] = {
-            key: resolve(key, values, (name, "variants", key)) for key, values in varied.items()
+            key: resolve(key, values, (name, "variants", key))
+            for key, values in block.variants.items()
         }
     check_audit_specs(paths, experiment.audits)
     paths.check_problems()
@@ -338,27 +352,30 @@ def read_block_responses(block: ScoreSettings) -> list[Response]:
 
 
 def count_scoring_calls(block: ScoreSettings) -> list[Row]:
-    """A row per step that asks a language model: ``evaluator`` (the step), ``model``, ``calls`` (at
-    most; None: not known before the facts are) and ``reason``; what a row of
-    `factaudit.llm.cost.estimate_llm_judging_cost` has besides is None. Each variant is counted as
-    if it asked everything anew."""
+    """A row for each step that asks a language model: ``evaluator`` (the step), ``calls`` (how many
+    at most; None for what depends on the facts) and ``reason``. The other keys of a row of
+    `factaudit.llm.cost.estimate_llm_judging_cost` are None. Each variant is counted as if it asked
+    everything anew."""
     responses = read_block_responses(block)
-    limit = "the cost is not known before the facts are; max_cost limits it"
-    rows: list[Row] = []
-
-    def add(step: str, llm: Any, n_calls: int | None, reason: str = limit) -> None:
-        unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
-        model = llm and llm.client_key()[0]
-        told = {"evaluator": step, "model": model, "calls": n_calls, "reason": reason}
-        rows.append(unknown | told)
-
-    texts = [one.output for one in responses if one.facts is None]
-    if texts and (decomposer := block.decomposer or block.llm):
-        n_sentences = sum(len(split_response(text)[0]) for text in texts)
-        add("decompose", decomposer, (1 + len(list_score_variants(block))) * n_sentences)
+    n_sentences = sum(len(split_response(one.output)[0]) for one in responses if one.facts is None)
+    n_variants = len(list_score_variants(block))
+    steps: dict[str, int | None] = {}
+    if n_sentences and (block.decomposer or block.llm):
+        steps["decompose"] = (1 + n_variants) * n_sentences
     if block.llm and isinstance(block, DFactScoreSettings) and block.grouper == "llm":
-        add("group", block.llm, len(responses))
+        steps["group"] = len(responses)
     if block.llm and any(spec in OWN_VERIFIERS for spec in block.verifiers):
-        reason = f"one call for each fact and each page that it is put to; {limit}"
-        add("verify", block.llm, None, reason)
-    return rows
+        steps["verify"] = None
+    unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
+    limit = "the cost is not known before the facts are; max_cost limits it"
+    return [
+        unknown
+        | {
+            "evaluator": step,
+            "calls": n_calls,
+            "reason": limit
+            if n_calls is not None
+            else f"one call for each fact and each page that it is put to; {limit}",
+        }
+        for step, n_calls in steps.items()
+    ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import score_biography
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
 from factaudit.arrays.support_matrix import SupportMatrix
@@ -110,28 +111,33 @@ def _colour_paragraph(row: Row, matrix: SupportMatrix, told_of: np.ndarray) -> R
 # ------------------------------------------------------------------------------- what is printed
 
 
-def format_score(row: Row, figures: Mapping[str, str]) -> str:
-    """The scores of a system by a verifier, each with its interval, and with what unscored or
-    guessed facts leave possible; and of how many responses they are.
+def format_scores(rows: Sequence[Row], figures: Mapping[str, str]) -> list[str]:
+    """A line for each system and verifier: the scores with their intervals and with what facts
+    without a verdict, or with a guessed one, leave possible; and how many responses have a score.
 
-    figures: by how each is called its key in the row.
+    rows: of the audit of the score. figures: the key in the row of each figure, by its name.
     """
-    told = []
-    for name, key in figures.items():
-        # Unscored facts count as not supported: where all are, that is no score of 0.
-        n_unscored = row["n_unscored_linked" if key == "init_dfactscore" else "n_unscored"]
-        if row[key] is None or n_unscored == row["n_facts"]:
-            told.append(f"no {name}")
+    lines = []
+    for row in rows:
+        if row["system"] == ALL_TOGETHER:
             continue
-        score, (low, high) = _format_figure(row, key), (row[f"{key}_min"], row[f"{key}_max"])
-        if low < high:
-            score += f", at worst {format_percent(low)}, at best {format_percent(high)}"
-        told.append(f"{name} {score}")
-    n_scored = row.get("n_scored", row.get("n_answered"))
-    told.append(f"{n_scored:,} of {format_count(row['n_responses'], 'response')} scored")
-    if row.get("n_abstained"):
-        told.append(f"{row['n_abstained']:,} abstained")
-    return f"{row['system'] or 'all'}, by {row['evaluator']}: {'; '.join(told)}"
+        parts = []
+        for name, key in figures.items():
+            # Facts without a verdict count as not supported: if all are, that is no score of 0.
+            n_unscored = row["n_unscored_linked" if key == "init_dfactscore" else "n_unscored"]
+            if row[key] is None or n_unscored == row["n_facts"]:
+                parts.append(f"no {name}")
+                continue
+            low, high = row[f"{key}_min"], row[f"{key}_max"]
+            parts.append(f"{name} {_format_figure(row, key)}")
+            if low < high:
+                parts[-1] += f", at worst {format_percent(low)}, at best {format_percent(high)}"
+        n_scored = row.get("n_scored", row.get("n_answered"))
+        parts.append(f"{n_scored:,} of {format_count(row['n_responses'], 'response')} scored")
+        if row.get("n_abstained"):
+            parts.append(f"{row['n_abstained']:,} abstained")
+        lines.append(f"{row['system'] or 'all'}, by {row['evaluator']}: {'; '.join(parts)}")
+    return lines or ["no score: no response states a fact"]
 
 
 def _format_figure(row: Row, key: str, column: Column = PERCENT_COLUMN) -> str:

@@ -1,13 +1,39 @@
-"""What rules share: where a claim may be changed, and what its document holds."""
+"""What is a rule, and what do rules share? How a rule is declared, where a claim may be changed,
+and what its document holds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
+from random import Random
+from typing import Literal
 
-from factaudit.text.content_words import STOP_WORDS
 from factaudit.text.sentences import split_sentences
+
+#: All texts that a rule can make of a claim and its document, with a source of chance.
+ListEdits = Callable[[str, str, Random], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class PerturbationRule:
+    """A rule that changes one thing: a function, an example, and what should follow.
+
+    expected: what the verdict should do. It should stay the ``same``, or be ``changed`` to
+    unattributable if the claim is attributable. list_edits: gives every text that the rule is sure
+    to make rightly, and none if the rule may not fit. example: a text before and after. changes:
+    whether the claim is changed, or its document. document: the document that the example needs.
+    """
+
+    kind: str
+    expected: Literal["same", "changed"]
+    says: str
+    example: tuple[str, str]
+    list_edits: ListEdits
+    changes: Literal["claim", "doc"] = "claim"
+    document: str = ""
+
 
 _QUOTED = re.compile(r"[\"“][^\"”]*[\"”]|(?<!\w)['‘][^'’\n]+['’](?!\w)")
 _SOURCE_MENTION = re.compile(
@@ -86,36 +112,3 @@ def has_phrase_in_document(document: str, phrase: str) -> bool:
     False
     """
     return re.search(rf"(?<![\w,.]){re.escape(phrase)}(?!\w|[.,]\d)", document, re.I) is not None
-
-
-def is_plural_noun(word: str) -> bool:
-    """Whether a lower-case word looks like a plural: what a number counts."""
-    if word in ("people", "men", "women", "children", "feet", "teeth", "mice"):
-        return True
-    return (
-        len(word) > 3
-        and word.islower()
-        and word.endswith("s")
-        and not word.endswith(("ss", "us", "is"))
-        and (word not in STOP_WORDS)
-    )
-
-
-def parse_word_replacement_pairs(text: str) -> dict[str, str]:
-    """A table of words and what stands for them: pairs parted by commas.
-
-    >>> parse_word_replacement_pairs("higher lower, the_most the_least")
-    {'higher': 'lower', 'the most': 'the least'}
-    """
-    pairs = [pair.split() for pair in text.split(",")]
-    return {word.replace("_", " "): other.replace("_", " ") for word, other in pairs}
-
-
-def read_words(text: str) -> frozenset[str]:
-    """A list of words."""
-    return frozenset(text.split())
-
-
-def join_alternatives(words: Iterable[str]) -> str:
-    """Words as alternatives of a pattern, the longest first."""
-    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.perturb import date_rules, document_rules, meaning_rules, number_rules, wording_rules
-from factaudit.perturb.rule_declaration import PerturbationRule
+from factaudit.perturb import changed_rules, same_rules
+from factaudit.perturb.claim_text import PerturbationRule
 
-_FILES = (number_rules, date_rules, wording_rules, document_rules, meaning_rules)
 PERTURBATION_RULES: dict[str, PerturbationRule] = {
-    rule.kind: rule
-    for expected in ("same", "changed")
-    for file in _FILES
-    for rule in file.RULES
-    if rule.expected == expected
+    rule.kind: rule for rule in (*same_rules.RULES, *changed_rules.RULES)
 }
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from factaudit.errors import UsageError
-from factaudit.perturb.rule_declaration import PerturbationRule
+from factaudit.perturb.claim_text import PerturbationRule
 from factaudit.perturb.rule_list import choose_perturbation_rules
 from factaudit.signature import hash_texts
 from factaudit.tables.schema import VARIANT_COLUMNS, is_text_placeholder
@@ -40,14 +40,16 @@ class ClaimVariantSettings(BaseModel):
 def add_claim_variants(
     claims: pd.DataFrame, kinds: Sequence[str] = (), per_kind: int | None = None, seed: int = 0
 ) -> pd.DataFrame:
-    """The claims with their variants: at most one of each kind, and ``per_kind`` of them in each
-    data set.
+    """The claims with their variants: at most one variant of each kind for a claim, and at most
+    ``per_kind`` of each kind in a data set.
 
-    A variant has the columns of its claim, an id of its own, no label, and `VARIANT_COLUMNS`, which
-    are null on claims. The variants of a claim stand behind it, those with another document behind
-    all that share one. What is drawn follows from the seed, the kind and the claim alone: another
-    kind, or another claim, changes nothing. Raises `UsageError` for an unknown kind, for claims
-    that have variants already, and where there is no variant.
+    A variant has the columns of its claim, an id of its own and no label. `VARIANT_COLUMNS` say
+    whose variant it is; they are null for claims. The variants of a claim stand behind it. What is
+    drawn depends on the seed, the kind and the claim alone: other kinds, or other claims, change
+    nothing.
+
+    Raises `UsageError` for an unknown kind, for claims that have variants already, and if no rule
+    can change any of the claims.
     """
     rules = choose_perturbation_rules(kinds)
     if set(VARIANT_COLUMNS) & set(claims.columns):
@@ -68,14 +70,9 @@ def add_claim_variants(
             " numbers, dates, negations or comparisons"
         )
     table = validate_claims(pd.DataFrame([*plain, *rows]))
-    # Behind its claim; with another document, behind all claims that share the claim's.
-    places = pd.Series(range(len(plain)), index=[claim["claim_id"] for claim in plain])
-    owner = table["variant_of"].fillna(table["claim_id"]).map(places).to_numpy()
-    first_of_document = (
-        places.groupby(claims["doc"].to_numpy(), dropna=False).transform("min").to_numpy()
-    )
-    has_other_document = table["kind"].isin([rule.kind for rule in rules if rule.changes == "doc"])
-    order = np.lexsort((owner, has_other_document, first_of_document[owner]))
+    owner = table["variant_of"].fillna(table["claim_id"])
+    places = dict(zip(claims["claim_id"], range(len(claims)), strict=True))
+    order = np.argsort(owner.map(places), kind="stable")
     return table.iloc[order].reset_index(drop=True)
 
 

@@ -1,4 +1,4 @@
-"""The rule on numbers: another number."""
+"""The rules that change the meaning: another number, another year, a negation."""
 
 from __future__ import annotations
 
@@ -7,46 +7,21 @@ from collections.abc import Iterator
 from random import Random
 
 from factaudit.perturb.claim_text import (
+    PerturbationRule,
     find_pattern_outside_quotes,
     has_phrase_in_document,
     is_plain_assertion,
-    is_plural_noun,
-    join_alternatives,
-    read_words,
     replace_claim_text_span,
 )
-from factaudit.perturb.rule_declaration import PerturbationRule
+from factaudit.text.content_words import STOP_WORDS
 
-_WORDS = (
-    *(
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "twenty",
-    ),
-    *(
-        "thirty",
-        "forty",
-        "fifty",
-        "sixty",
-        "seventy",
-        "eighty",
-        "ninety",
-        "hundred",
-        "thousand",
-        "dozen",
-        "half",
-    ),
-)
+# ---- numbers
+
+_NUMBER_WORDS = """
+one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
+seventy eighty ninety hundred thousand dozen half
+"""
+_WORDS = _NUMBER_WORDS.split()
 _ANY_NUMBER = rf"(?:\d|(?:{'|'.join(_WORDS)})s?\b)"
 #: A number in digits that stands alone: no part of a range, date, ratio, name or decimal, and no
 #: ordinal.
@@ -73,7 +48,7 @@ volume act category group round game age aged
 #: Words before a number that make of it a bound, a guess or a name: another number might then be
 #: true as well.
 _BOUNDS = re.compile(
-    rf"\b(?:{join_alternatives(read_words(_BOUND_WORDS))})(?:\s+(?:the|a|an|of|its|his|her"
+    rf"\b(?:{'|'.join(_BOUND_WORDS.split())})(?:\s+(?:the|a|an|of|its|his|her"
     r"|their))?\s*[$€£]?$",
     re.I,
 )
@@ -83,7 +58,10 @@ _OPEN_END = re.compile(
     r"|and (?:over|up|older|above)|after|before|from)\b|\+",
     re.I,
 )
-_SCALES = ("percent", "per", "million", "billion", "thousand", "hundred")
+#: Words that a number counts, besides plurals with an s.
+_COUNTED_WORDS = """
+percent per million billion thousand hundred people men women children feet teeth mice
+"""
 
 
 def _find_counting_numbers(claim: str) -> Iterator[re.Match[str]]:
@@ -105,7 +83,10 @@ def _find_counting_numbers(claim: str) -> Iterator[re.Match[str]]:
 
 
 def _is_counted(word: str) -> bool:
-    return word in _SCALES or is_plural_noun(word)
+    """Whether a lower-case word may be what a number counts: a scale, or a plural."""
+    if word in _COUNTED_WORDS.split():
+        return True
+    return len(word) > 3 and re.search(r"[^sui]s$", word) is not None and word not in STOP_WORDS
 
 
 def read_number(text: str) -> float:
@@ -156,6 +137,95 @@ def _draw_greater_number(text: str, value: float, most: float, random: Random) -
     return f"{new:,.{decimals}f}" if "," in text else f"{new:.{decimals}f}"
 
 
+# ---- dates
+
+_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
+#: Behind these a later or earlier date may hold as well.
+_OPEN_DATE = re.compile(
+    r"\b(?:after|around|before|between|by|circa|early|from|late|later|mid|on or"
+    r" about|since|through|till|to|until|and"
+    r"|or|about|as of|following|prior"
+    r" to|during|throughout|over|past|than|starting|beginning|onwards?)"
+    r"(?:\s+(?:the|a))?(?:\s+(?:spring|summer|autumn|fall|winter|end of|beginning of|start"
+    r" of))?[\s-]*$",
+    re.I,
+)
+_YEAR = re.compile(
+    r"\b(?P<before>in|of|In|On [A-Z]\w+ \d+,|on [A-Z]\w+ \d+,|(?:in|In|on|On|of)(?: \d+)? (?:"
+    + _MONTH
+    + r"))(?: late| early)? (?P<year>1[5-9]\d\d|20\d\d)\b(?![\w–/-]|['’]s| (?:and|or|to)\b)"
+)
+
+
+def _list_claims_with_other_date(claim: str, doc: str, random: Random) -> Iterator[str]:
+    if not is_plain_assertion(claim):
+        return
+    for found in find_pattern_outside_quotes(_YEAR, claim):
+        year, left = found["year"], claim[: found.start("year")]
+        if (
+            _OPEN_DATE.search(claim[: found.start()])
+            or re.search(r"\b(?:early|late|mid)[\s-]$", left)
+            or not has_phrase_in_document(doc, year)
+        ):
+            continue
+        others = [
+            str(int(year) + step)
+            for step in (-9, -7, -6, -4, 4, 6, 7, 9)
+            if int(year) + step < 2040
+        ]
+        others = [other for other in others if other not in doc and other not in claim]
+        if others:
+            yield replace_claim_text_span(claim, found.span("year"), random.choice(others))
+
+
+# ---- negation
+
+_AUXILIARY = re.compile(
+    r"(?<![-'’\w])(?P<verb>is|are|was|were|can|will|must|should"
+    r"|(?:has|have|had)(?= (?:been|become|won|made|\w{3,}ed)\b))"
+    r"\s(?P<next>[\w$€£\"“-]+)"
+)
+#: Behind "is not" these leave a statement that the old one does not exclude, or no English.
+_NEVER_NEGATED = """
+    only just merely simply also always often usually generally typically commonly sometimes
+    necessarily probably possibly perhaps likely mainly mostly primarily largely partly
+    especially particularly some any several few little no not never yet still already even too
+    very quite rather both either about around approximately nearly almost roughly said reported
+    known believed thought considered called named referred due because where when what why how
+    that which who there then now thus therefore however so more most less least up over one
+    currently essentially supposed meant
+"""
+#: A negation of a part of what holds leaves open whether the rest does.
+_PARTIAL = re.compile(
+    r"\b(?:some|any|several|certain|both|may|might|could|would|often|usually|sometimes|generally"
+    r"|typically|only|all|every|each"
+    r"|most|many)\b",
+    re.I,
+)
+_SUBORDINATE = re.compile(
+    r"\b(?:that|which|who|whom|whose|when|while|where|because|although|though|as|after|before|once"
+    r"|since|what|how|why)\b",
+    re.I,
+)
+
+
+def _list_negated_claims(claim: str, doc: str, random: Random) -> Iterator[str]:
+    """With "not" behind the first auxiliary verb of the sentence, which must be that of its main
+    clause."""
+    found = next(find_pattern_outside_quotes(_AUXILIARY, claim), None)
+    if found is None or not is_plain_assertion(claim) or _PARTIAL.search(claim):
+        return
+    before = claim[: found.start()]
+    if (
+        found["next"].lower().strip('"“') in _NEVER_NEGATED.split()
+        or _SUBORDINATE.search(before)
+        or len(before.split()) > 12
+    ):
+        return
+    end = found.end("verb")
+    yield f"{claim[:end]}{'not' if found['verb'] == 'can' else ' not'}{claim[end:]}"
+
+
 RULES = (
     PerturbationRule(
         "number_changed",
@@ -165,5 +235,21 @@ RULES = (
         ("The trial lasted 9 weeks.", "The trial lasted 12 weeks."),
         _list_claims_with_other_number,
         document="The trial lasted nine weeks.",
+    ),
+    PerturbationRule(
+        "date_changed",
+        "changed",
+        "A year becomes another one that the document does not have. Open dates (before, since, by)"
+        " are left alone.",
+        ("The mill closed in 1911.", "The mill closed in 1918."),
+        _list_claims_with_other_date,
+        document="The mill closed in 1911.",
+    ),
+    PerturbationRule(
+        "negation_added",
+        "changed",
+        '"not" stands behind the first auxiliary verb of a plain statement.',
+        ("The bridge is open.", "The bridge is not open."),
+        _list_negated_claims,
     ),
 )
