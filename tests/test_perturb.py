@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import factaudit as fa
 from factaudit import InputError
-from factaudit.perturb.same_rules import split_document_into_passages
 from factaudit.perturb.rule_list import PERTURBATION_RULES
+from factaudit.perturb.same_rules import split_document_into_passages
 from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
 
 ROOT = Path(__file__).parents[1]

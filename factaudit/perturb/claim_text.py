@@ -1,5 +1,5 @@
-"""What is a rule, and what do rules share? How a rule is declared, where a claim may be changed,
-and what its document holds."""
+"""What is a rule, and what do the rules share? How a rule is declared, where a claim may be
+changed, and what its document holds."""
 
 from __future__ import annotations
 
