@@ -22,8 +22,8 @@ def bounded_mean_interval(
     cluster: int (n,), equal for values that may be alike; None: all are independent. Clopper and
     Pearson's interval of a share, of as many independent units as the variance between clusters
     leaves, with Student's t at one degree of freedom less than clusters. (None, None) of fewer than
-    two clusters, and where all values are equal: nothing says
-    how others would vary. Source: Korn & Graubard 1998.
+    two clusters, and where all values are equal: nothing says how others would vary. Source: Korn &
+    Graubard 1998.
 
     >>> low, high = bounded_mean_interval(np.array([1.0, 0.9, 1.0, 0.6, 1.0]))
     >>> round(low, 2), round(high, 2)

@@ -137,12 +137,11 @@ class ClusteredProportions:
     """J proportions of each of G groups, from `estimate_clustered_proportions`.
 
     point (in [0, 1]), n (units), n_clusters, variance (linearised): float64 (G, J), point and
-    variance NaN where
-    undefined. correlation: float64 (G, J, J), of the proportions' errors over clusters;
-    rests_on_one: bool (G, J, J), whether a single cluster makes most of it. size_moments: float64
-    (G, J, 3), the sums over clusters of the squares, cubes and fourth powers of their units.
-    concentration: float64 (G, J), the sum of the fourth powers of the clusters' influences over the
-    square of their variance: 1 where one cluster makes it all, NaN without variance.
+    variance NaN where undefined. correlation: float64 (G, J, J), of the proportions' errors over
+    clusters; rests_on_one: bool (G, J, J), whether a single cluster makes most of it. size_moments:
+    float64 (G, J, 3), the sums over clusters of the squares, cubes and fourth powers of their
+    units. concentration: float64 (G, J), the sum of the fourth powers of the clusters' influences
+    over the square of their variance: 1 where one cluster makes it all, NaN without variance.
 
     >>> rows = np.array([[2, 5], [3, 5]])
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)

@@ -61,9 +61,9 @@ def mover_proportion_sum(
 ) -> tuple[np.ndarray, IntervalEnds]:
     """The weighted sum of the J proportions of each group, and its interval: (G,), ((G,), (G,)).
 
-    term_intervals: Wilson's of the proportions, (G, J) each, where they are known.
-    A correlation that would make the interval narrower is taken for 0 where it rests on a single
-    cluster: one document that has all mistakes on both classes shows no correlation of documents.
+    term_intervals: Wilson's of the proportions, (G, J) each, where they are known. A correlation
+    that would make the interval narrower is taken for 0 where it rests on a single cluster: one
+    document that has all mistakes on both classes shows no correlation of documents.
 
     >>> from factaudit.stats.clustered_proportions import (
     ...     ClusterCounts,

@@ -12,15 +12,14 @@ error would end the sequence for nothing.
 
 A labelled error does not pass. Of N claims up to a threshold let E be errors, e of them labelled:
 that at most a share a of the N − e that pass are errors means E ≤ aN + (1 − a)e. Tested is E > aN +
-(1 − a)k, where k is the least e with
-which the sequence can end there: the next threshold has more errors than it can bear, and only the
-labels between the two may be errors too. No label's value is looked at for k. So, as above, the
-sequence ends where such a hypothesis is true no more often than one test errs, and where it is
-false the promise holds, as k ≤ e. Only at the last threshold may e be below k, the most errors that
-the test bears there. If no hypothesis is true, a promise can only be broken there, by so few
-labelled errors that E > aN + (1 − a)e. The test with this e in place of k rejects then, as it does
-with k, so that this too is no more probable than that one test errs. Labels of unequal weights, and
-labels of documents, are tested with k = 0, which is strict.
+(1 − a)k, where k is the least e with which the sequence can end there: the next threshold has more
+errors than it can bear, and only the labels between the two may be errors too. No label's value is
+looked at for k. So, as above, the sequence ends where such a hypothesis is true no more often than
+one test errs, and where it is false the promise holds, as k ≤ e. Only at the last threshold may e
+be below k, the most errors that the test bears there. If no hypothesis is true, a promise can only
+be broken there, by so few labelled errors that E > aN + (1 − a)e. The test with this e in place of
+k rejects then, as it does with k, so that this too is no more probable than that one test errs.
+Labels of unequal weights, and labels of documents, are tested with k = 0, which is strict.
 
 Each test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for
 what they were drawn from. (Which thresholds are tested, and k, depend on where the labels lie; this
@@ -79,10 +78,9 @@ def combine_risks(
 
     Of one evaluator the risk is 1 − score. Of several it is the weighted mean of their logits of 1
     − score, standardised (`risk_scale`). An evaluator weighs as much as its risk varies together
-    with the labelled errors, and
-    never less than 0: a claim that one evaluator supports more is never riskier for it. Weights sum
-    up to 1, so that risks by other labels are on the same scale; those of a claim rest on labels of
-    other clusters than its own.
+    with the labelled errors, and never less than 0: a claim that one evaluator supports more is
+    never riskier for it. Weights sum up to 1, so that risks by other labels are on the same scale;
+    those of a claim rest on labels of other clusters than its own.
 
     score: as in `risk_scale` (the risk is NaN where one is); labelled_rows: int (n,); error: (n,);
     cluster: int (N,).

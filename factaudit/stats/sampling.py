@@ -372,11 +372,10 @@ def difference_estimate(
     (Särndal et al. 1992).
 
     With predictions of a regression this is prediction-powered inference (Angelopoulos et al.
-    2023), with the variance
-    of the draw. draw: of that system alone; error: float64 (n,), 1, 0 or NaN where a drawn claim
-    got no label; guess: float64 (n,), P(error) of the drawn claims, predicted without their labels;
-    mean_guess: over all ``n_claims`` claims of the system; cluster: (n,), equal where labels may be
-    alike.
+    2023), with the variance of the draw. draw: of that system alone; error: float64 (n,), 1, 0 or
+    NaN where a drawn claim got no label; guess: float64 (n,), P(error) of the drawn claims,
+    predicted without their labels; mean_guess: over all ``n_claims`` claims of the system; cluster:
+    (n,), equal where labels may be alike.
 
     Predictions of 0.2 for all claims, and labels that hold 30 % errors:
 
@@ -411,9 +410,8 @@ def stratified_wilson_interval(
     number of labels.
 
     Arguments as of `difference_estimate`. The effective number is that of a simple random draw with
-    replacement of the
-    same variance: strata and a finite corpus raise it, clusters lower it (Korn & Graubard 1998).
-    NaN without a label.
+    replacement of the same variance: strata and a finite corpus raise it, clusters lower it (Korn &
+    Graubard 1998). NaN without a label.
 
     >>> draw = StratifiedDraw(np.arange(20), np.zeros(20, int), np.zeros(20, int), np.full(20, 400))
     >>> error = np.repeat([1.0, 0.0], [5, 15])
