@@ -116,4 +116,4 @@ def test_what_is_not_scored_cannot_be_told_of_and_floors_are_no_candidates() -> 
         [row | {"e": None, "always-yes": 1.0} for row in claims(SYSTEMS, n=50)], "e", "always-yes"
     )
     assert {row["evaluator"] for row in found} == {"e"}
-    assert (found[0]["may"], found[0]["figure"]) == (CANNOT, "0 scored claims")
+    assert (found[0]["may"], found[0]["figure"]) == (CANNOT, "has 0 scored claims")

@@ -40,6 +40,6 @@ def test_no_sentence_of_a_run_without_intervals_says_what_only_an_interval_could
     texts += [text for one in without_intervals.decisions for text in (one["figure"], one["why"])]
     texts += [one.sentence for one in compose_screen(without_intervals.to_dict()).advice]
     assert {one["may"] for one in without_intervals.decisions} == {"cannot tell"}
-    assert any("no interval was computed" in text.lower() for text in texts)
+    assert any("no intervals were computed" in text.lower() for text in texts)
     for text in texts:
         assert not re.search("|".join(CONCLUSIONS), text), text

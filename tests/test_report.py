@@ -252,7 +252,7 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     results["audits"]["ranking_pairs"] = []
     folder = run(tmp_path, results)
     text = " ".join(Page((folder / "report.html").read_text(encoding="utf-8")).text)
-    assert "none of them labelled" in text
+    assert "none labelled" in text
     assert "These figures do not exist for these claims: no labelled claim." in text
     assert not (folder / "figures" / "rates.svg").exists()
 

@@ -148,7 +148,7 @@ def test_what_an_evaluator_was_trained_on_stands_beside_the_recommendation() -> 
     tables = make_tables(
         {"a": (0.95, 0.95), "b": (0.7, 0.7)}, datasets=("RAGTruth-QA", "RAGTruth-Summary")
     )
-    told = "was trained on this benchmark, so expect lower accuracy on your data."
+    told = "learned from this benchmark, so expect lower accuracy on your data."
     (use,) = advice_of(compose(tables, trained_on={"a": ["ragtruth"]}), "Use")
     assert use.endswith(told)
     (use,) = advice_of(compose(tables, trained_on={"b": ["ragtruth"]}), "Use")
@@ -161,7 +161,7 @@ def test_many_evaluators_are_cut_and_counted() -> None:
     tables = make_tables({f"judge_{i:02}": (0.9 - 0.02 * i, 0.8) for i in range(12)})
     screen = compose(tables, audits=["rates", "differences"])
     assert len(screen.rows) == MAX_EVALUATORS
-    assert screen.describe_shown_rows() == "The best 8 of 12 evaluators"
+    assert screen.describe_shown_rows() == "The first 8 of 12"
     assert {row[0] for row in (*screen.rows, *screen.more_rows)} == {
         f"judge_{i:02}" for i in range(12)
     }
@@ -174,12 +174,9 @@ def test_a_run_of_estimates_shows_the_rates_to_report() -> None:
     results = compare(claims, verdicts, audits=["quantification"], replicates=50)
     results.audits.update(estimate_rates(few, verdicts, levels=["claim"]).audits())
     screen = compose_screen(results.to_dict())
-    heads = ["system", "estimated error rate, % (95 % CI)", "predicted by a", "by all labels"]
+    heads = ["system", "estimated error rate, % (95 % CI)", "predicted by a"]
     assert [" ".join(lines).strip() for lines in screen.columns] == heads
-    by_system = {row["system"]: row for row in results.audits["quantification"]}
-    assert {row[0]: row[3] for row in screen.rows} == {
-        system: f"{100 * by_system[system]['labelled_error_rate']:.1f}" for system in ("ada", "bea")
-    }
+    assert {row[0] for row in screen.rows} == {"ada", "bea"}
     (use,) = advice_of(screen, "Use")
     assert use.startswith("the estimated rates: 240 labels give 95 % CIs of ")
 
@@ -209,15 +206,6 @@ def test_advice_to_correct_rates_beats_what_it_replaces(demo_results: Results) -
     assert any(
         "they are expected to be off by" in one
         for one in advice_of(compose_screen(results), "Instead")
-    )
-    narrow = deepcopy(results)
-    for row in narrow["audits"]["estimates"]:
-        # Too few intervals contain the rate by all labels.
-        if row["method"] != "raw" and row["rate"] is not None:
-            row["rate_low"], row["rate_high"] = row["rate"] - 0.001, row["rate"] + 0.001
-    assert not any(
-        "they are expected to be off by" in one
-        for one in advice_of(compose_screen(narrow), "Instead")
     )
     for row in results["audits"]["quantification"]:
         row["bias"] /= (

@@ -1,22 +1,23 @@
 """What may an evaluator be used for? To find single errors, to report the error rate of a system,
 to rank systems.
 
-A decision asks whether figures are on the right side of a limit by their intervals, whatever the
-unscored claims are.
-All are: yes. One is significantly not: no. Else these labels cannot tell.
+A decision compares figures with a limit, by their intervals and whatever the unscored claims are:
+yes if all are on the right side of it, no if one is significantly on the wrong side; otherwise
+these labels cannot tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 import numpy as np
 
 from factaudit.arrays.system_rankings import count_ordered_system_rankings
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.decision_limits import is_within, widen_interval
+from factaudit.audit.core.decision_limits import has_interval, is_within, widen_interval
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.wording import fill
 from factaudit.audit.quantification import BIAS_CHECK, list_tested_biases
@@ -28,7 +29,8 @@ Permission = Literal["yes", "with a correction", "with review", "no", "cannot te
 
 @dataclass(frozen=True)
 class Answer:
-    """``figure`` is what it rests on, ``why`` what is required and whether that is met."""
+    """``figure`` says what the evaluator does, as a sentence without its subject; ``why`` what is
+    required."""
 
     task: str
     may: Permission
@@ -44,65 +46,80 @@ def list_decisions(run: AuditedRun, evaluator: str) -> list[Answer]:
     return [answer for answer in answers if answer is not None]
 
 
-def _decide(task: str, figure: str, required: str, is_met: bool, is_missed: bool) -> Answer:
-    """The answer by what is ``required``: whether that is significantly so, or significantly not
-    so."""
-    may: Permission = "cannot tell"
-    why = "Either is possible by the intervals, or no interval was computed."
+def _choose(is_met: bool, is_missed: bool) -> Permission:
     if is_met:
-        may, why = "yes", "This is significantly so."
-    elif is_missed:
-        may, why = "no", "This is significantly not so."
-    return Answer(task, may, figure, f"Required: {required}. {why}")
+        return "yes"
+    return "no" if is_missed else "cannot tell"
+
+
+def word_mistakes(run: AuditedRun, row: Row) -> str:
+    """Which claims an evaluator is wrong on, by its row of the rates."""
+    text = "misses {fpr:whole} of the errors and flags {fnr:whole} of the correct claims"
+    return run.fill(text, row)
 
 
 def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     """As it is, with a tuned threshold, or with review of a part."""
-    task, least, row = (
-        "find single errors",
-        run.limits.min_rate,
-        run.overall("rates").get(evaluator),
-    )
+    row, least = run.overall("rates").get(evaluator), run.limits.min_rate
     if row is None:
         return None
-    required = fill("TPR and TNR of at least {least:limit} %", {"least": least})
+    why = fill("Required: TPR and TNR of at least {least:limit} %.", {"least": least})
     if row["tpr"] is None or row["tnr"] is None:
-        figure = fill("{n:number scored claim}", row)
-        return _decide(
-            task, figure, f"{required}, of scored claims with either label", False, False
-        )
+        figure = fill("has {n:number scored claim}", row)
+        return Answer("find single errors", "cannot tell", figure, why)
     ends = [widen_interval(row, key) for key in ("tpr", "tnr")]
-    is_met, is_missed = all(low > least for low, _ in ends), any(high < least for _, high in ends)
-    figure = run.fill("TPR {tpr:percent}, TNR {tnr:percent}", row)
-    found = _decide(task, figure, required, is_met, is_missed)
-    tuned, review = run.overall("discrimination").get(evaluator, {}), run.overall("triage")
-    share = review.get(evaluator, {}).get("review_share", 1.0)
+    is_met = all(low > least for low, _ in ends)
+    may = _choose(is_met, any(high < least for _, high in ends))
+    tuned = run.overall("discrimination").get(evaluator, {})
+    review = run.overall("triage").get(evaluator, {})
     if is_met:
-        return found
-    if all(widen_interval(tuned, key)[0] > least for key in ("tuned_tpr", "tuned_tnr")):
+        pass
+    elif all(widen_interval(tuned, key)[0] > least for key in ("tuned_tpr", "tuned_tnr")):
+        may = "with a correction"
         why = "With a threshold tuned to each data set, TPR is {tuned_tpr:percent} and TNR "
-        return Answer(task, "with a correction", figure, fill(why + "{tuned_tnr:percent}.", tuned))
-    if 0 < share <= run.limits.max_review:  # of 0, errors are so rare that no evaluator is needed
+        why = fill(why + "{tuned_tnr:percent}.", tuned)
+    elif 0 < review.get("review_share", 1.0) <= run.limits.max_review:
+        # With a share of 0, errors are so rare that no evaluator is needed.
+        may = "with review"
         why = "If people review {review_share:percent} of the claims, at most {max_error:limit} % "
-        why += "of the others are errors ({confidence:limit} % confidence)."
-        return Answer(task, "with review", figure, fill(why, review[evaluator]))
-    return found
+        why = fill(why + "of the others are errors ({confidence:limit} % confidence).", review)
+    return Answer("find single errors", may, word_mistakes(run, row), why)
 
 
 def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
-    """Each rate of a system must be near the labelled one."""
+    """Each predicted error rate of a system must be near the labelled one."""
     rows, most = list_system_biases(run, evaluator), run.limits.max_bias
     if not rows:
         return None
-    text = "{n_rates:number rate}, on average wrong by {off:points} points"
     findings = [one for one in run.find(BIAS_CHECK) if one.evaluator == evaluator]
-    return _decide(
-        "report a system's error rate",
-        run.fill(text, average_absolute_bias(rows)),
-        fill("every error rate within {most:limit} points of the labelled one", {"most": most}),
-        is_met=all(is_within(row, "bias", most) for row in rows),
-        is_missed=any(one.verdict == "beyond" for one in findings),
+    may = _choose(
+        all(is_within(row, "bias", most) for row in rows),
+        any(one.verdict == "beyond" for one in findings),
     )
+    bias = average_absolute_bias(rows)
+    figure = run.fill("is off by {off:rough}", bias)
+    if len(rows) > 1:
+        figure += " on average"
+        if not run.is_open(bias):
+            worst = {"off": max(abs(row["bias"]) for row in rows), "n": len(rows)}
+            figure += fill(", and by {off:rough} at most ({n:number error rate})", worst)
+    if may == "cannot tell":
+        figure += _word_labels_needed(rows, most)
+    why = "Required: every error rate within {most:limit} points of the labelled one."
+    return Answer("report a system's error rate", may, figure, fill(why, {"most": most}))
+
+
+def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
+    """How many labels of a system would let the interval of a typical rate's bias end at the limit;
+    "" where there are as many, or no interval."""
+    known = [row for row in rows if has_interval(row, "bias") and row["n"]]
+    ratios = [(row["bias_high"] - row["bias_low"]) / (2 * limit) for row in known]
+    needed = median([row["n"] * r**2 for row, r in zip(known, ratios, strict=True)] or [0])
+    have = median([row["n"] for row in known] or [0])
+    # Rounded to two digits: 1,437 labels are about 1,400.
+    told = {"needed": int(float(f"{needed:.2g}")), "have": round(have)}
+    text = "; it takes about {needed} labels of each system to tell, and there are {have}"
+    return fill(text, told) if needed > have else ""
 
 
 def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:
@@ -118,7 +135,7 @@ def average_absolute_bias(rows: Sequence[Row]) -> Row:
     least, most = (
         np.array([row[f"bias{end}"] for row in rows], dtype=float) for end in ("_min", "_max")
     )
-    found: Row = {"n_rates": len(rows), "off": float(np.mean([abs(row["bias"]) for row in rows]))}
+    found: Row = {"off": float(np.mean([abs(row["bias"]) for row in rows]))}
     found |= {
         key: sum(row.get(key) or 0 for row in rows) for key in ("n", "n_unscored", "n_guessed")
     }
@@ -129,33 +146,40 @@ def average_absolute_bias(rows: Sequence[Row]) -> Row:
 
 
 def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
-    """That no pair is reversed is no merit of who orders hardly any."""
-    limits = run.limits
-    orders = list_orders_of(run, evaluator)
+    """That no pair is reversed is no merit of an evaluator that orders hardly any."""
+    limits, orders = run.limits, list_orders_of(run, evaluator)
     rows = [row for row in orders if row["n_systems"] >= MIN_CORRELATED_SYSTEMS]
     if not rows:
         return None
     counts = count_ordered_system_rankings(rows)
-    n_pairs, findings = counts["n_pairs"], run.find(ORDER_CHECK)
-    text = "of {n_pairs:number pair}, the labels order {n_ordered}, {n_ordered_alike} in the same"
-    figure = fill(text + " order, {n_reversed} reversed", counts)
-    required = (
-        "no pair in the wrong order, {least:limit} % of the pairs ordered by the labels, and "
+    n_pairs, n_ordered = counts["n_pairs"], counts["n_ordered"]
+    findings = [one for one in run.find(ORDER_CHECK) if one.evaluator == evaluator]
+    is_reversed = any(one.verdict == "beyond" for one in findings)
+    has_power = n_ordered >= limits.min_orderable * n_pairs
+    finds_none = has_power and not counts["n_ordered_alike"]
+    is_alike = has_power and counts["n_not_alike_max"] <= limits.max_misordered * n_pairs
+    may = _choose(is_alike and not (is_reversed or finds_none), is_reversed or finds_none)
+    figure = "agrees with the labels on {agreeing} pairs of systems (the labels order {n_ordered})"
+    figure += " and puts {n_reversed:number pair} in the wrong order"
+    figure = fill(figure, counts | {"agreeing": count_agreeing_pairs(rows)})
+    why = (
+        "Required: no pair in the wrong order, {least:limit} % of the pairs ordered by the labels,"
+        " and disagreement with them on at most {most:limit} % of the pairs."
     )
-    required += "an evaluator that disagrees with them on at most {most:limit} % of the pairs"
-    told = {"least": limits.min_orderable, "most": limits.max_misordered} | counts
-    may: Permission = "cannot tell"
-    why = "{n_not_alike_max:number pair} may be ordered differently; the labels order {n_ordered}."
-    if any(one.evaluator == evaluator and one.verdict == "beyond" for one in findings):
-        may, why = "no", "Some pairs significantly are in the wrong order."
-    elif counts["n_ordered"] >= limits.min_orderable * n_pairs:
-        if not counts["n_ordered_alike"]:
-            may, why = "no", "It finds none of the differences that the labels show."
-        elif counts["n_not_alike_max"] <= limits.max_misordered * n_pairs:
-            may, why = "yes", "This is so."
-    return Answer("rank systems", may, figure, fill(f"Required: {required}. {why}", told))
+    told = {"least": limits.min_orderable, "most": limits.max_misordered}
+    return Answer("rank systems", may, figure, fill(why, told))
 
 
 def list_orders_of(run: AuditedRun, evaluator: str) -> list[Row]:
     """Of each data set how the pairs of systems come out by it, at claim level."""
     return [row for row in list_compared_orders(run) if row["evaluator"] == evaluator]
+
+
+def count_agreeing_pairs(orders: Sequence[Row]) -> str:
+    """``26 of 30``, or ``24 to 26 of 30`` where unscored claims decide. Both agree on a pair that
+    neither orders."""
+    found = count_ordered_system_rankings(orders)
+    ends = dict.fromkeys(
+        f"{found['n_pairs'] - found[f'n_not_alike_{end}']:,}" for end in ("max", "min")
+    )
+    return f"{' to '.join(ends)} of {found['n_pairs']:,}"

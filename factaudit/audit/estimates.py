@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.wording import fill
@@ -43,26 +42,6 @@ _RATE_COLUMN = Column(
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
-
-
-def add_labelled_rates(run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
-    """The rows with the rate by all labels of the system's claims, where all are labelled and
-    estimates used a part."""
-    true_rates = {
-        _name_place(row): row["labelled_error_rate"]
-        for row in run.rows("quantification")
-        if row.get("n_labelled") == row["n"] + row["n_unscored"] and not row.get("n_unlabelled")
-    }
-    found = []
-    for row in rows:
-        rate = true_rates.get(_name_place(row))
-        is_known = rate is not None and row["n_labels"] < row["n"]
-        found.append(row | ({"labelled_error_rate": rate} if is_known else {}))
-    return found
-
-
-def _name_place(row: Row) -> tuple[str, str, str]:
-    return row["dataset"], row["level"], row["system"]
 
 
 def list_estimation_remarks(rows: Sequence[Row]) -> list[str]:
@@ -122,13 +101,11 @@ AUDITS = (
             **pick_shared_columns("reason"),
         },
         compute=None,
-        add_references=add_labelled_rates,
         plot=PlotSpec(
             what="Error rates",
             keys=("rate",),
             groups=("dataset", "system"),
             series="method",
-            reference="labelled_error_rate",
             per_page=28,
         ),
     ),

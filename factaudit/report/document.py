@@ -142,8 +142,6 @@ def _build_audit_section(
     rows = [row for row in results["audits"][audit.name] if not is_redundant_macro_row(row)]
     rows = sort_declared_rows(rows, list_declared_columns(audit.columns, rows), evaluators)
     shown, note = (rows, "") if audit.readable is None else audit.readable(rows)
-    if audit.add_references is not None:
-        shown = audit.add_references(run, shown)
     own = {check.id for check in audit.checks}
     found = [each for each in results.get("findings") or [] if each.get("id") in own]
     remarks = [] if audit.remarks is None else audit.remarks(rows)

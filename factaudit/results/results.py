@@ -187,8 +187,6 @@ class Results:
         run = make_audited_run(self.audits, self.about)
         if declared.readable is not None:
             rows = declared.readable(rows)[0]
-        if declared.add_references is not None:
-            rows = declared.add_references(run, rows)
         from factaudit.report.plots.drawing import draw_audit_plot
         from factaudit.report.plots.style import use_report_style
 

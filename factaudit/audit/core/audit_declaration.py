@@ -25,7 +25,6 @@ from factaudit.errors import UsageError
 if TYPE_CHECKING:
     from factaudit.arrays.judgements import Judgements
     from factaudit.audit.core import checks
-    from factaudit.audit.core.audited_run import AuditedRun
 
 #: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is
 #: (keys, yes and no).
@@ -211,8 +210,6 @@ class Audit:
     #: The rows that the report's table and figures show, and a note on where the others are; None:
     #: all.
     readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
-    #: These rows with figures of other audits that its figures and its table show beside them.
-    add_references: Callable[[AuditedRun, Sequence[Row]], list[Row]] | None = None
     #: Further paragraphs of its section, from its rows.
     remarks: Callable[[Sequence[Row]], list[str]] | None = None
 
