@@ -291,8 +291,8 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
         ({"concurrency": 0}, "concurrency"),
         ({"template": "defualt"}, "did you mean 'default'"),
         ({"template": "none.yaml"}, "no such file"),
-        ({"batch": True, "cache": "none"}, "needs the cache"),
-        ({"batch": True, "base_url": "local"}, "no Batch API"),
+        ({"batch": True, "cache": "none"}, "and a cache"),
+        ({"batch": True, "base_url": "local"}, "a server with a Batch API"),
     ],
 )
 def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], message: str) -> None:

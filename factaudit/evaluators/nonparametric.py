@@ -127,22 +127,11 @@ class NonparametricEvaluator(TransformersEvaluator):
 
     def _compute_states(self, sequences: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The last hidden states of each sequence, (length, width) float64 each."""
-        import torch
-
-        model, tokenizer = self.loaded.model, self.loaded.tokenizer
         found: list[np.ndarray] = []
         for start in range(0, len(sequences), self.batch_size):
             batch = sequences[start : start + self.batch_size]
-            padded = tokenizer.pad(
-                [{"input_ids": one.tolist()} for one in batch], return_tensors="pt"
-            ).to(model.device)
-            with torch.inference_mode():
-                states = (
-                    model(**padded, output_hidden_states=True)
-                    .hidden_states[-1]
-                    .double()
-                    .cpu()
-                    .numpy()
-                )
-            found += [own[: len(one)] for own, one in zip(states, batch, strict=True)]
+            inputs = [{"input_ids": one.tolist()} for one in batch]
+            states = self.loaded.run(inputs, output_hidden_states=True).hidden_states[-1]
+            arrays = states.double().cpu().numpy()
+            found += [own[: len(one)] for own, one in zip(arrays, batch, strict=True)]
         return found

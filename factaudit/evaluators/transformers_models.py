@@ -34,15 +34,17 @@ class TransformersModel:
     model: Any
     tokenizer: Any
 
-    def compute_logits(self, batch: Sequence[Encoding], **more: Any) -> Any:
-        """The model's logits (a float32 tensor on the CPU) for a padded batch."""
+    def run(self, batch: Sequence[Encoding], **more: Any) -> Any:
+        """The model's output for a padded batch."""
         import torch
 
-        inputs = self.tokenizer.pad([dict(encoding) for encoding in batch], return_tensors="pt").to(
-            self.model.device
-        )
+        padded = self.tokenizer.pad([dict(one) for one in batch], return_tensors="pt")
         with torch.inference_mode():
-            return self.model(**inputs, **more).logits.float().cpu()
+            return self.model(**padded.to(self.model.device), **more)
+
+    def compute_logits(self, batch: Sequence[Encoding], **more: Any) -> Any:
+        """The model's logits (a float32 tensor on the CPU) for a padded batch."""
+        return self.run(batch, **more).logits.float().cpu()
 
     def count_tokens(self, text: str) -> int:
         """How many tokens a text has, without special ones."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from factaudit.errors import UsageError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
-from factaudit.llm.store import EMPTY_CALLER_ROW, ReplyStore, Send, hash_request, name_serving_model
+from factaudit.llm.store import EMPTY_CALLER_ROW, ReplyStore, Send, name_serving_model
 
 #: OpenAI's Batch API costs half (OpenAI help centre, "Batch API FAQ").
 BATCH_DISCOUNT = 0.5
@@ -180,26 +180,27 @@ def estimate_llm_judging_cost(judge: Any, claims: Iterable[Any]) -> dict[str, An
     another call; tokens are counted approximately, one per four bytes; ``cost`` has replies of full
     length; None (with a reason) where no price or no limit on the length of replies is known.
     """
-    model, revision = judge.client_key()
-    requests = list(judge.requests(claims))
-    to_send = {hash_request(model, one, revision, judge.cache_server): one for one in requests}
+    from factaudit.llm.client import LLMClient
+
     path = judge.cache_path()
-    if path is not None and path.is_file():
-        store = ReplyStore(path)
-        to_send = {key: one for key, one in to_send.items() if store.get(key) is None}
-        store.close()
+    client = LLMClient(judge, cache=path if path and path.is_file() else None)
+    requests = list(judge.requests(claims))
+    to_send = {
+        client.request_key(one): one for one in requests if client.find_cached_reply(one) is None
+    }
+    client.budget.close()
     n_prompt = sum(map(count_prompt_tokens, to_send.values()))
     limits = [find_reply_token_limit(request.params) for request in to_send.values()]
     most = None if None in limits else sum(filter(None, limits))
     price, cost, reason = judge.price(), None, None
     if price is None:
-        reason = f"no price is known for {model!r} (prices: {{input: ..., output: ...}})"
+        reason = f"no price is known for {client.model!r} (prices: {{input: ..., output: ...}})"
     elif most is None:
         reason = "the length of replies is not limited (max_tokens)"
     else:
         cost = (BATCH_DISCOUNT if judge.batch else 1.0) * price.cost(n_prompt, most)
     return {
-        "model": model,
+        "model": client.model,
         "calls": len(to_send),
         "cached_calls": len(requests) - len(to_send),
         "prompt_tokens": n_prompt,

@@ -118,21 +118,10 @@ class LLMSettings:
         prices = self.prices or {"input": 0.0, "output": 0.0}
         if set(prices) != {"input", "output"} or not min(prices.values()) >= 0:
             raise UsageError("prices: expected {input, output} in US dollars per million tokens")
-        problems = {
-            "client: it has an address of its own, so base_url cannot be combined with it": (
-                self.client is not None and self.base_url is not None
-            ),
-            "client: the Batch API cannot be combined with it": (
-                self.client is not None and self.batch
-            ),
-            "option batch: the local server has no Batch API": self.batch and is_local,
-            "option batch: it needs the cache, to find its batches again": (
-                self.batch and self.cache == "none"
-            ),
-        }
-        for problem, is_there in problems.items():
-            if is_there:
-                raise UsageError(problem)
+        if self.client is not None and (self.base_url is not None or self.batch):
+            raise UsageError("client: base_url and the Batch API cannot be combined with it")
+        if self.batch and (is_local or self.cache == "none"):
+            raise UsageError("option batch: it needs a server with a Batch API, and a cache")
 
     @classmethod
     def from_value(cls, value: str | Mapping[str, Any] | LLMSettings) -> LLMSettings:
