@@ -11,7 +11,6 @@ import pytest
 from audit_tables import compute, find
 
 from factaudit import InputError, Judgements, convert, validate_claims, validate_verdicts
-from factaudit.audit.citations import AUDIT
 
 Row = dict[str, Any]
 
@@ -112,15 +111,3 @@ def test_empty_outputs_are_left_out_as_in_alce_and_told(tmp_path: Path) -> None:
         convert("alce-citations", [scores_file(tmp_path, 60.0)])
     claims = convert("alce-citations", [scores_file(tmp_path, 37.5)]).claims
     assert claims["cited"].fillna("").tolist() == ["1", "", "1,2", "", ""]
-
-
-def test_it_applies_where_claims_say_what_they_cite() -> None:
-    assert AUDIT.applies is not None
-    table = judged({"a": {"1": 1}})
-    assert AUDIT.applies(table)
-    plain = Judgements.join(
-        table.claims.drop(columns="cited"),
-        validate_verdicts(pd.DataFrame([{"claim_id": "a1", "evaluator": "e", "prediction": 1}])),
-    )
-    assert not AUDIT.applies(plain)
-    assert compute("citations", plain) == []

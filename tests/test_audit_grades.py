@@ -152,13 +152,3 @@ def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):
     assert loaded.verdicts["score"].tolist() == ((grades[::-1] - 1) / 4).tolist()
     results = compare(loaded.claims, loaded.verdicts, replicates=20)
     assert results.rows("grades")[0]["rho"] == pytest.approx(spearmanr(grades, grades[::-1])[0])
-    reversed_scale = ColumnMapping.from_source(
-        {
-            "columns": {"claim": "claim", "grade": "human"},
-            "evaluators": {"e": {"score": "geval", "scale": [5, 1]}},
-        }
-    )
-    turned = load_tables([tmp_path / "t.csv"], reversed_scale)
-    assert "grade" not in turned.verdicts  # more is less support: its score is turned, and is used
-    assert turned.claims["grade"].tolist() == grades.tolist()
-    assert turned.claims["label"].isna().all()

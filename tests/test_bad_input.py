@@ -15,8 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-
-from factaudit.cli import main
+from conftest import run_command
 
 DEEP = "[" * 100_000
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -116,11 +115,10 @@ def test_bad_input_is_said_and_changes_nothing(
     before = contents(folder)
     for short, whole in ABBREVIATIONS.items():
         command = command.replace(short, whole)
-    with pytest.raises(SystemExit) as stop:
-        main([part.replace("OUT", str(tmp_path / "out")) for part in command.split()])
+    ended = run_command(*command.replace("OUT", str(tmp_path / "out")).split())
     out, err = capsys.readouterr()
     err = err.replace(str(folder.resolve()), "HERE")
-    assert (stop.value.code, said in err) == (code, True), err
+    assert (ended, said in err) == (code, True), err
     for never in ("Traceback", "This is a bug", "stopped", "secretword", "verysecret"):
         assert never not in out + err
     assert not set(err) & {chr(number) for number in range(32) if number not in (9, 10)}

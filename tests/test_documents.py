@@ -67,17 +67,6 @@ def test_documents_that_are_numbers_are_text(kind):
         validate_claims(given.assign(doc=[1, 1.5, 2, 3]))
 
 
-def test_documents_are_given_in_blocks(monkeypatch):
-    monkeypatch.setattr(documents, "BLOCK_CHARACTERS", 50)
-    wanted = ["a" * 40, "a" * 40, None, "b", "c" * 40, None, ""]
-    found = dict.fromkeys(range(len(wanted)))
-    blocks = [*documents.iterate_document_blocks(pd.Series(wanted, dtype="str"))]
-    for rows, read in blocks:
-        found |= dict(zip(rows.tolist(), read, strict=True))
-    assert list(found.values()) == wanted
-    assert len(blocks) == 2
-
-
 def test_figures_and_verdicts_are_the_same(tmp_path, monkeypatch):
     path = tmp_path / "claims.parquet"
     write_table(table(), path)

@@ -81,25 +81,6 @@ def test_texts_stay_data() -> None:
     assert [data["docs"][claim["doc"]] for claim in data["claims"]] == HOSTILE[::-1]
 
 
-def test_each_annotator_has_an_order_of_their_own(tmp_path: Path) -> None:
-    claims, verdicts = tables(World())
-    sample = draw_sample(
-        join(without_labels(claims), verdicts), ["e0"], 60, annotators=2, overlap=0.5
-    )
-    paths = write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)
-    assert [path.name for path in paths] == ["label-1.html", "label-2.html"]
-    first, second = ([c["id"] for c in data_of(path.read_text())["claims"]] for path in paths)
-    assert len(set(first) & set(second)) == 30
-    assert len(set(first) | set(second)) == 60
-    shared = set(first) & set(second)
-    assert [c for c in first if c in shared] != [c for c in second if c in shared]
-    again = [
-        path.read_bytes()
-        for path in write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)
-    ]
-    assert again == [path.read_bytes() for path in paths]
-
-
 def test_claims_of_a_response_stay_together(tmp_path: Path) -> None:
     claims, verdicts = tables(World(size=60, documents=20))
     claims["response_id"] = claims["doc_id"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from conftest import run_command
 
 import factaudit
 from factaudit import InputError, Results, UsageError, Verdict, judge, read_claims, run, write_table
@@ -152,17 +153,14 @@ def test_a_changed_claim_is_judged_again_and_nothing_else(yaml_file, tmp_path, m
 
 def test_another_experiments_results_are_replaced_only_where_that_is_said(tmp_path, capsys):
     """`audit b.csv --out DIR` replaced the run of a.csv there without a word."""
-    from factaudit.cli import main
-
     for name, said_of in (("a", "0,1,1,0"), ("b", "1,1,0,0")):
         rows = zip("1010", said_of.split(","), strict=True)
         lines = [f"text,claim {at},{label},{said}" for at, (label, said) in enumerate(rows)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["doc,claim,human,judge_score", *lines]))
 
     def audit(name, *more):
-        with pytest.raises(SystemExit) as ended:
-            main(["audit", str(tmp_path / f"{name}.csv"), "--out", str(tmp_path / "run"), *more])
-        return ended.value.code, capsys.readouterr().err
+        path = tmp_path / f"{name}.csv"
+        return run_command("audit", path, "--out", tmp_path / "run", *more), capsys.readouterr().err
 
     assert audit("a")[0] == 0
     before = (tmp_path / "run" / "results.json").read_bytes()

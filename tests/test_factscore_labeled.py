@@ -40,17 +40,6 @@ def test_the_published_human_scores(
     assert {one.system for one in responses} == {system}
 
 
-@pytest.mark.parametrize(
-    ("system", "facts", "n"), [("ChatGPT", "human", 5426), ("ChatGPT", "model", 5622)]
-)
-def test_facts_are_taken_from_the_annotations(
-    shared: Path, system: str, facts: str, n: int
-) -> None:
-    responses = read_responses([shared / f"factscore/labeled/{system}.jsonl"], facts=facts)
-    assert sum(len(one.facts or ()) for one in responses) == n
-    assert [one.abstained for one in responses] == [one.human is None for one in responses]
-
-
 @pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
     build_knowledge_source(

@@ -351,22 +351,6 @@ def test_abstentions(output: str, abstains: bool) -> None:
     assert is_abstaining_response(output) is abstains
 
 
-def test_abstentions_of_the_labelled_responses(shared: Path) -> None:
-    files = [shared / f"factscore/labeled/{system}.jsonl" for system in ("ChatGPT", "InstructGPT")]
-    rows = [
-        json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()
-    ]
-    labelled = [row["annotations"] is None for row in rows]
-    assert (len(rows), sum(labelled)) == (366, 27)
-    assert [is_abstaining_response(row["output"]) for row in rows] == labelled
-    original = [is_abstaining_response(row["output"], "original") for row in rows]
-    assert [
-        row["output"]
-        for row, one, label in zip(rows, original, labelled, strict=True)
-        if one != label
-    ] == [""]
-
-
 # ---- Markdown
 
 MARKDOWN = yaml.safe_load(

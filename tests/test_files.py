@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from conftest import run_command
 
 from factaudit import FactauditError, UsageError, validate_claims, validate_verdicts, write_table
-from factaudit.cli import main
 from factaudit.files import (
     TEMPORARY_PREFIX,
     JsonLinesJournal,
@@ -99,10 +99,9 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, command):
     monkeypatch.chdir(folder)
     before = contents(folder)
-    with pytest.raises(SystemExit) as stop:
-        main(command.split())
+    code = run_command(*command.split())
     said = capsys.readouterr().err
-    assert stop.value.code == 2, said
+    assert code == 2, said
     assert "over what" in said or "would be written twice" in said or "same file" in said
     assert contents(folder) == before
 
@@ -136,16 +135,9 @@ def outside(tmp_path: Path) -> Path:
 def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     """Names that a changed manifest holds, and what other programs are writing, stay."""
     elsewhere, run = outside(folder), folder / "runs" / "one"
-    arguments = [
-        "audit",
-        str(folder / "claims.jsonl"),
-        str(folder / "verdicts.jsonl"),
-        "--out",
-        str(run),
-    ]
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--replicates", "0"])
-    assert stop.value.code == 0
+    arguments = ["audit", folder / "claims.jsonl", folder / "verdicts.jsonl", "--out", run]
+    arguments += ["--replicates", "0"]
+    assert run_command(*arguments) == 0
     names = [
         "../../elsewhere/notes.txt",
         "/etc/hostname",
@@ -159,9 +151,7 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     other.parent.mkdir()
     other.write_text("another program's")
     before = contents(elsewhere)
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--replicates", "0"])
-    assert stop.value.code == 0
+    assert run_command(*arguments) == 0
     assert contents(elsewhere) == before
     assert other.exists()
     assert not (run / "tables" / "gone.csv").exists()

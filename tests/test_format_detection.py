@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import run_command
 
 from factaudit import InputError, read_claims, read_verdicts
-from factaudit.cli import main
 from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
 
@@ -39,12 +39,6 @@ EVERYDAY_TABLES: dict[str, str] = {
     "broken.json": "{",
     "notes.txt": "testCases metricsData",
 }
-
-
-def run_command(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main([str(one) for one in arguments])
-    return int(stop.value.code or 0)
 
 
 @pytest.mark.parametrize(("file", "name"), LOG_FORMATS.items())

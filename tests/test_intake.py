@@ -36,7 +36,6 @@ SCORES = [
 ]
 SYSTEMS = ["gpt-4", "llama", "mistral"] * (N // 3)
 IDS = [f"c{i:02}" for i in range(N)]
-OURS = {"dataset": ["d"] * N, "doc": DOCS, "claim": CLAIMS, "label": LABELS}
 THEIRS = {"document": DOCS, "sentence": CLAIMS, "gold": LABELS}
 
 
@@ -204,19 +203,6 @@ def test_what_was_taken_is_said_before_anything_goes_wrong() -> None:
     with pytest.raises(InputError, match="'x'"):
         load_tables([table], {"evaluator": "judge", "scale": {"judge": [0, 10]}}, said.append)
     assert said
-
-
-def test_tables_of_ours_are_read_as_they_are() -> None:
-    claims = pd.DataFrame({"claim_id": IDS, **OURS})
-    verdicts = pd.DataFrame({"claim_id": IDS, "evaluator": "judge", "score": SCORES})
-    said: list[str] = []
-    loaded = load_tables([verdicts, claims], report_line=said.append)
-    assert (loaded.mapping, said) == (None, [])
-    assert list_judged(loaded) == {"judge": PREDICTIONS}
-    # Read as it is, one with models would leave out all audits of systems without a word.
-    modelled = load_tables([claims.assign(model=SYSTEMS)]).claims
-    assert modelled is not None
-    assert modelled["system"].tolist() == SYSTEMS
 
 
 #: Frames, options, and what is asked.

@@ -77,17 +77,6 @@ def test_tfidf_by_hand() -> None:
     assert score("tfidf", "The dog ran fast!", doc) == pytest.approx(1)
 
 
-def test_floors() -> None:
-    claims = [Claim(f"c{n}", "A claim.", None if n % 2 else DOC) for n in range(2000)]
-    assert {verdict.score for verdict in verdicts("always-yes", *claims).values()} == {1.0}
-    assert {verdict.score for verdict in verdicts("always-no", *claims).values()} == {0.0}
-    scores = [verdict.score for verdict in verdicts("random", *claims).values()]
-    heads = sum(value > 0.5 for value in scores if value is not None)
-    # Five standard deviations of 2,000 fair coins.
-    assert abs(heads - 1000) < 5 * math.sqrt(500)
-    assert all(value is not None and 0 <= value < 1 for value in scores)
-
-
 def test_a_random_score_depends_on_seed_and_claim_alone() -> None:
     claims = [Claim(f"c{n}", "A claim.", DOC) for n in range(50)]
     forward = verdicts("random", *claims, seed=1)

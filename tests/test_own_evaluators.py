@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from factaudit import (
     Verdict,
     evaluator,
     judge,
-    read_verdicts,
     validate_claims,
     write_table,
 )
@@ -75,34 +73,6 @@ def test_objects_and_functions_judge_beside_named_ones() -> None:
     own = verdicts[verdicts["evaluator"] == "contains"]
     assert own["prediction"].fillna(-1).tolist() == [1, 0, -1]
     assert own["status"].tolist() == ["ok", "ok", "skipped"]
-
-
-def test_the_command_line_takes_a_class_and_a_function_of_a_file(tmp_path: Path) -> None:
-    (tmp_path / "my_metric.py").write_text(MODULE, encoding="utf-8")
-    write_table(CLAIMS, tmp_path / "claims.jsonl")
-    command = [
-        sys.executable,
-        "-c",
-        "from factaudit.cli import main; main()",
-        "judge",
-        "claims.jsonl",
-    ]
-    for spec in ("my_metric:Words", "my_metric:Words:least=2", "my_metric:contains"):
-        command += ["--evaluator", spec]
-    done = subprocess.run(
-        [*command, "--out", "v.jsonl"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    verdicts = read_verdicts(tmp_path / "v.jsonl")
-    by_evaluator = {
-        str(name): part["prediction"].fillna(-1).tolist()
-        for name, part in verdicts.groupby("evaluator")
-    }
-    assert by_evaluator == {
-        "my_metric:Words": [1, 0, 0],
-        "my_metric:Words:least=2": [1, 0, 0],
-        "contains": [1, 0, -1],
-    }
 
 
 @pytest.mark.parametrize(

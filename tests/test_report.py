@@ -213,31 +213,6 @@ def test_no_text_of_the_input_can_act(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "<script" not in svg.read_text(encoding="utf-8")
 
 
-def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> None:
-    results = make_results(1, 2, 2)
-    results["audits"] = {
-        "rates": [
-            {
-                "dataset": f"d{i}",
-                "evaluator": "e",
-                "n": 5,
-                "n_unscored": 0,
-                "tpr": 0.5,
-                "tnr": 0.5,
-                "bacc": 0.5,
-                "reason": None,
-            }
-            for i in range(450)
-        ]
-    }
-    folder = run(tmp_path, results)
-    page = Page((folder / "report.html").read_text(encoding="utf-8"))
-    text = " ".join(" ".join(page.text).split())
-    assert "All rows: tables/rates.csv" in text
-    with (folder / "tables" / "rates.csv").open(encoding="utf-8") as file:
-        assert sum(1 for _ in file) == 451
-
-
 def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     results = make_results(2, 2, 2)
     results["findings"], results["calls"] = [], []

@@ -70,16 +70,6 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_claims_without_text_are_not_shown(tmp_path: Path) -> None:
-    claims, verdicts = tables(12)
-    results = compare(
-        claims.drop(columns=["claim", "doc"]), verdicts, audits=["rates"], replicates=0
-    )
-    results.save(tmp_path)
-    text = (tmp_path / "report.html").read_text()
-    assert 'id="claims"' not in text
-
-
 def test_a_report_holds_the_most_telling_claims_that_fit() -> None:
     claims, verdicts = tables()
     browser = ClaimBrowser(join(claims, verdicts), verdicts)

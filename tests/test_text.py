@@ -304,16 +304,6 @@ def test_claims_in_another_script_have_no_overlap() -> None:
     )
 
 
-def test_a_chunk_in_another_script_is_left_out() -> None:
-    evaluator = make_evaluator("chunked", {"evaluator": "rouge2", "size": 8})
-    quoted = Claim("a", "Beijing is the capital of China.", f"{ENGLISH} {CHINESE} {ENGLISH}")
-    a, b = evaluator.judge([quoted, Claim("b", "Beijing is the capital.", CHINESE)])
-    assert (a.status, a.score) == ("ok", 1)
-    assert a.chunk_scores is not None
-    assert None in a.chunk_scores
-    assert (b.status, b.score) == ("skipped", None)
-
-
 def test_unigrams_of_chinese_are_characters() -> None:
     (verdict,) = make_evaluator("unigram").judge([Claim("a", "北京在华南。", CHINESE)])
     # 在 and 南 are nowhere.

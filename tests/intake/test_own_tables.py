@@ -92,46 +92,6 @@ def test_a_further_column_changes_no_figure_of_frames(
     assert all(line.startswith("ignored   ") for line in told.splitlines())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".tsv"])
-def test_further_columns_change_no_cell_of_files(suffix: str, tmp_path: Path, plain: Any) -> None:
-    claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
-    alone = load_tables(write_tables(tmp_path, suffix, claims, verdicts))
-    assert alone.claims is not None
-    assert alone.claims["label"].tolist() == LABELS
-    assert alone.verdicts is not None
-    assert alone.verdicts["prediction"].tolist() == PREDICTIONS
-    assert compute_figures(alone.claims, alone.verdicts) == plain
-    for column, values in EVERYDAY_COLUMNS.items():
-        said: list[str] = []
-        paths = write_tables(tmp_path, suffix, claims.assign(**{column: values}), verdicts)
-        loaded = load_tables(paths, report_line=said.append)
-        assert all(line.startswith("ignored   ") for line in said)
-        assert loaded.annotations is None, column
-        assert loaded.claims is not None
-        assert column in loaded.claims
-        pd.testing.assert_frame_equal(loaded.claims[alone.claims.columns], alone.claims, obj=column)
-        pd.testing.assert_frame_equal(loaded.verdicts, alone.verdicts, obj=column)
-
-
-def test_an_option_makes_no_evaluator_of_a_further_column(tmp_path: Path) -> None:
-    verdicts = {
-        "claim_id": IDS,
-        "evaluator": ["judge"] * N,
-        "score": [0.4 if x else 0.2 for x in PREDICTIONS],
-    }
-    paths = write_tables(
-        tmp_path, ".csv", pd.DataFrame(CLAIMS | EVERYDAY_COLUMNS), pd.DataFrame(verdicts)
-    )
-    loaded = load_tables(paths, parse_column_mapping_options(threshold=("score=0.3",)))
-    assert loaded.claims is not None
-    assert loaded.claims["label"].tolist() == LABELS
-    assert loaded.claims["system"].tolist() == CLAIMS["system"]
-    assert loaded.verdicts is not None
-    assert loaded.verdicts["evaluator"].unique().tolist() == ["judge"]
-    assert loaded.verdicts["prediction"].tolist() == PREDICTIONS
-
-
 def test_rows_of_several_annotators_are_no_claims_each() -> None:
     one = pd.DataFrame(CLAIMS).drop(columns=["claim_id"])
     both = pd.concat([one.assign(annotator=name) for name in ("ann", "ben")], ignore_index=True)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from factaudit.cli import main
+from conftest import run_command
 
 CLAIMS = [f"The ferry {i} leaves at noon." for i in range(12)]
 
@@ -35,9 +34,7 @@ def run_on_terminal(
     shown = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
     monkeypatch.setattr(sys, "stdout", shown)
-    with pytest.raises(SystemExit) as stop:
-        main([str(one) for one in arguments])
-    return int(stop.value.code or 0), shown.getvalue()
+    return run_command(*arguments), shown.getvalue()
 
 
 @pytest.mark.parametrize(
