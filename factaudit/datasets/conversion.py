@@ -26,7 +26,7 @@ from factaudit.publications.fetching import (
     fetch_missing_published_files,
     resolve_published_data_paths,
 )
-from factaudit.publications.register import list_published_format_references
+from factaudit.publications.register import list_format_references
 from factaudit.settings.python_errors import raise_python_errors
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.annotations import validate_annotations
@@ -211,7 +211,7 @@ def convert(
     check_conversion_options(format, options)
     entry = FORMATS[format]
     # An empty glob fetches nothing.
-    sources = list_published_format_references(format) if sources is None else sources
+    sources = list_format_references(format) if sources is None else sources
     # Not the files "/", "d", "a", ...
     sources = [sources] if isinstance(sources, str | Path) else sources
     if not sources:

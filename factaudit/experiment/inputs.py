@@ -20,7 +20,7 @@ from factaudit.evaluators.registry import find_evaluator_path_options
 from factaudit.experiment.folder import RunSettings, list_file_checksums
 from factaudit.files import list_folder_files
 from factaudit.perturb.variants import ClaimVariantSettings, add_claim_variants
-from factaudit.publications.register import list_published_format_references
+from factaudit.publications.register import list_format_references
 from factaudit.results import Row
 from factaudit.settings.spec_string import parse_spec_string
 from factaudit.settings.yaml_file import YamlPlace
@@ -236,7 +236,7 @@ def resolve_experiment_source(
     )
     sources = [
         text if text == HUB_DATASET else paths.resolve_path(text, (*place, "source", number))
-        for number, text in enumerate(item.source or list_published_format_references(item.format))
+        for number, text in enumerate(item.source or list_format_references(item.format))
     ]
     if not sources:
         problem = (

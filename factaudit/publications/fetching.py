@@ -11,17 +11,15 @@ import hashlib
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from platformdirs import user_cache_dir
 
 from factaudit.errors import FactauditError
-from factaudit.files import delete_abandoned_temporaries, replace_file_atomically
+from factaudit.files import replace_file_atomically
 from factaudit.publications.register import (
     PublishedFile,
     find_published_files,
@@ -37,11 +35,9 @@ ADDRESS_VARIABLE = "FACTAUDIT_DATA_URL"
 DEFAULT_ADDRESS = "https://raw.githubusercontent.com"
 #: Nothing is fetched where this is set to anything but 0.
 OFFLINE_VARIABLE = "FACTAUDIT_OFFLINE"
-#: How often a server that fails is asked, how long it may say nothing, and how long it is left
-#: alone (times the number of the attempt), in seconds.
-_ATTEMPTS = 3
+#: How often a server that fails is asked again, and how long it may say nothing, in seconds.
+_RETRIES = 2
 _MAX_SILENCE = 60.0
-_PAUSE = 1.0
 
 
 def is_offline() -> bool:
@@ -122,7 +118,7 @@ def fetch_missing_published_files(
     if not missing:
         return
     if is_offline():
-        raise FactauditError("\n".join(_describe_unfetched_published_files(missing)))
+        raise FactauditError("\n".join(_list_offline_lines(missing)))
     publications = list(dict.fromkeys(file.publication for file in missing))
     for publication in publications:
         own = [file for file in missing if file.publication == publication]
@@ -152,10 +148,10 @@ def format_published_size(published_files: Sequence[PublishedFile]) -> str:
     )
 
 
-def _describe_unfetched_published_files(missing: list[PublishedFile]) -> Iterator[str]:
+def _list_offline_lines(missing: list[PublishedFile]) -> Iterator[str]:
     yield (
         f"{format_count(len(missing), 'published file')} missing, and nothing is fetched offline."
-        f" Bring {'it' if len(missing) == 1 else 'them'} from another machine:"
+        " Bring them from another machine:"
     )
     for file in missing:
         checksum = f"sha256 {file.sha256}" if file.sha256 else f"git blob {file.git_blob}"
@@ -216,29 +212,35 @@ def _fetch_published_file(file: PublishedFile) -> None:
     import requests
 
     address, path = _published_file_address(file), _stored_file_path(file)
-    with suppress(OSError):  # what a process that was killed left of an earlier attempt
-        delete_abandoned_temporaries(path.parent.iterdir())
-    with replace_file_atomically(path) as temporary:
-        for attempt in range(_ATTEMPTS):
-            time.sleep(attempt * _PAUSE)
-            try:
-                pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_MAX_SILENCE)(
-                    address, str(temporary), None
-                )
-            except requests.RequestException as error:
-                status = error.response.status_code if error.response is not None else None
-                if attempt + 1 < _ATTEMPTS and (status is None or status == 429 or status >= 500):
-                    continue
-                host = urlsplit(address).netloc
-                reason = (
-                    f"{host} answered {status}"
-                    if status
-                    else f"{host} could not be reached or broke off"
-                )
-                raise FactauditError(
-                    f"{address}: not fetched: {reason} ({type(error).__name__})"
-                ) from error
-            difference = find_published_file_difference(temporary, file)
-            if difference is None:
-                return
-        raise FactauditError(f"{address}: not what was published: {difference}; nothing was kept")
+    name = str(file.stored_path)
+
+    def download(url: str, temporary: str, owner: Any) -> None:
+        pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_MAX_SILENCE)(
+            url, temporary, owner
+        )
+        # Pooch knows neither sizes nor git's hashes.
+        difference = find_published_file_difference(Path(temporary), file)
+        if difference is not None:
+            raise ValueError(f"not what was published: {difference}; nothing was kept")
+
+    pooch.get_logger().setLevel("WARNING")
+    folder = pooch.create(
+        path=publication_folder(),
+        base_url=_base_address(),
+        registry={name: file.sha256},
+        urls={name: address},
+        retry_if_failed=_RETRIES,
+    )
+    try:
+        path.unlink(missing_ok=True)  # a damaged one
+        folder.fetch(name, downloader=download)
+    except requests.RequestException as error:
+        answer = error.response
+        reason = "could not be reached, or broke off"
+        if answer is not None:
+            reason = f"answered {answer.status_code}"
+        raise FactauditError(f"{address}: not fetched: {reason} ({type(error).__name__})") from None
+    except ValueError as error:
+        raise FactauditError(f"{address}: {error}") from None
+    except OSError as error:
+        raise FactauditError(f"{path}: cannot be written ({error})") from error

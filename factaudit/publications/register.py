@@ -137,7 +137,7 @@ def find_published_files(reference: str) -> list[PublishedFile]:
     return chosen
 
 
-def list_published_format_references(format_name: str) -> list[str]:
+def list_format_references(format_name: str) -> list[str]:
     """References to all published files that a format reads: what it converts where no source is
     named."""
     return [
