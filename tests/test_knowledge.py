@@ -90,12 +90,10 @@ OTHER_SPELLINGS = [
     ("topic", "title"),
     [
         ("Sinéad O'Connor", "Sinéad O’Connor"),
-        ("Sinéad_O´Connor", "Sinéad O’Connor"),
         ("sinéad o'connor", "Sinéad O’Connor"),
         ("Barack Obama", "Barack_Obama"),
         ("barack OBAMA", "Barack_Obama"),
         ("Beyonce\N{COMBINING ACUTE ACCENT}", "Beyoncé"),
-        ("Jean-Luc", "Jean–Luc"),
     ],
 )
 def test_a_topic_is_found_by_another_way_to_write_its_marks(
@@ -111,6 +109,8 @@ def test_a_topic_is_found_by_another_way_to_write_its_marks(
     ("topic", "title"),
     [
         ("Sinead O'Connor", "Sinéad O’Connor"),
+        ("Sinéad_O´Connor", "Sinéad O’Connor"),
+        ("Jean-Luc", "Jean–Luc"),
         ("Beyonce", "Beyoncé"),
         ("Lodz", "Łódź"),
         ("Thomas Müller", "Müller, Thomas"),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, parse_rows, parse_split_name
 from factaudit.errors import InputError, Problem
 from factaudit.signature import hash_texts
@@ -80,7 +80,6 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
                 "doc_id": one.source_url,
                 "label": int(one.source_supports_statement == "complete_support"),
                 "question": one.query,
-                SOURCE_GRADE: one.source_supports_statement,
             }
         )
     notes = []

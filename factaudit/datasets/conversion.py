@@ -8,7 +8,6 @@ annotators.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -33,11 +32,8 @@ from factaudit.tables.annotations import validate_annotations
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.text.display_text import format_count
 
-#: A note lists at most so many grades.
-_MAX_NOTED_GRADES = 8
-#: Further keys of a claim's row. The last is the grade of the source from which its label was made,
-#: for the notes.
-VERDICTS, ANNOTATIONS, SOURCE_GRADE = "verdicts", "annotations", "grade of the source"
+#: Further keys of a claim's row.
+VERDICTS, ANNOTATIONS = "verdicts", "annotations"
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Conversion:
         A claim's task is its data set's, where it has none.
         """
         rows = pd.DataFrame(list(claims))
-        table = rows.drop(columns=[VERDICTS, ANNOTATIONS, SOURCE_GRADE], errors="ignore")
+        table = rows.drop(columns=[VERDICTS, ANNOTATIONS], errors="ignore")
         if "task" not in table and "dataset" in table:
             table["task"] = table["dataset"].map(find_dataset_task)
         table = validate_claims(table, source=source)
@@ -88,12 +84,6 @@ class Conversion:
         if 0 < n_unlabelled < len(table):
             lead.append(f"{n_unlabelled:,} without a label")
         told = [*notes, *([", ".join(lead)] if len(lead) > 1 else [])]
-        if SOURCE_GRADE in rows:
-            told.append(
-                _describe_grades(
-                    (row[SOURCE_GRADE], row["label"]) for row in claims if SOURCE_GRADE in row
-                )
-            )
         return cls(table, verdicts, told, annotations=annotations)
 
 
@@ -105,21 +95,6 @@ def _list_nested_rows(
     return pd.DataFrame(
         [{"claim_id": claim_id, **one} for claim_id, row in pairs for one in row.get(key, ())]
     )
-
-
-def _describe_grades(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
-    """Which grade of a source was read as which label, of how many claims.
-
-    >>> _describe_grades([("full", 1), ("partial", 0), ("full", 1), (None, None)])
-    'labels: full = 1 (2 claims), partial = 0 (1 claim), none = no label (1 claim)'
-    """
-    counts = Counter(graded_labels)
-    read = [
-        f"{grade or 'none'} = {'no label' if label is None else label} ({format_count(n, 'claim')})"
-        for (grade, label), n in counts.most_common(_MAX_NOTED_GRADES)
-    ]
-    more = len(counts) - len(read)
-    return f"labels: {', '.join(read)}" + (f" and {more} more grades" if more else "")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.tables.vocabulary import normalise_vocabulary_words
 
@@ -66,7 +66,6 @@ def convert_expertqa(sources: Sequence[Path]) -> Conversion:
                         "doc": "\n\n".join(claim.evidence or []) or None,
                         "label": _SUPPORT.get(normalise_vocabulary_words(claim.support or "")),
                         "question": question.question,
-                        SOURCE_GRADE: claim.support,
                     }
                 )
     return Conversion.from_claims("expertqa", claims)

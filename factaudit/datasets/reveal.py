@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.tables.vocabulary import normalise_vocabulary_words
 
@@ -55,7 +55,6 @@ def convert_reveal(sources: Sequence[Path]) -> Conversion:
             "doc": one.evidence,
             "label": one.label,
             "question": one.question,
-            SOURCE_GRADE: one.attribution_label,
         }
         for path in sources
         for one in read_rows(path, _Step)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from factaudit.datasets.conversion import SOURCE_GRADE, Conversion
+from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, parse_split_name, read_rows
 
 
@@ -56,7 +56,6 @@ def convert_wice(
                     "claim": one.claim,
                     "doc": "\n".join(one.evidence),
                     "label": int(one.label == "supported"),
-                    SOURCE_GRADE: one.label,
                 }
             )
     return Conversion.from_claims("wice", claims)
