@@ -344,9 +344,25 @@ def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
     assert read_responses([path], system="mine", limit=1)[0].system == "mine"
 
 
+def test_each_answer_of_a_conversation_is_a_response(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "He wrote"}, {"type": "image"}, {"text": "verse."}]
+    turns = [("user", "A?"), ("assistant", "A sang."), ("user", "?"), ("assistant", parts)]
+    messages = [{"role": role, "content": content} for role, content in turns]
+    path = write(
+        tmp_path / "talks.jsonl",
+        {"topic": "A", "messages": messages, "response_id": 7},
+        {"topic": "B", "output": "x"},
+    )
+    read = [(one.topic, one.output, one.system) for one in read_responses([path])]
+    answers = [("A", "A sang.", "talks"), ("A", "He wrote\nverse.", "talks")]
+    assert read == [*answers, ("B", "x", "talks")]
+    assert [one.response_id for one in read_responses([path])[:2]] == ["7.1", "7.2"]
+
+
 WRONG_LINES: list[tuple[list[object], str | None, str]] = [
     ([{"output": "x"}], None, "line 1, column 'topic': the field is missing"),
-    ([{"messages": []}], None, "line 1: a conversation: write a line {topic, output} for each"),
+    ([{"messages": []}], None, "line 1, column 'topic': the field is missing"),
+    ([{"messages": [], "topic": "A"}], None, "line 1: no answer of the assistant"),
     (
         [{"topic": "A", "output": None}],
         None,

@@ -127,6 +127,47 @@ class _ResponseLine(BaseModel):
     docs: list[_Document] = Field(default_factory=list)
 
 
+class _Turn(BaseModel):
+    """content: a text, or as some chat APIs have it a list of parts, whose texts count."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    def text(self) -> str:
+        if not isinstance(self.content, list):
+            return self.content or ""
+        return "\n".join(str(part["text"]) for part in self.content if part.get("text"))
+
+
+class _Conversation(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    messages: list[_Turn]
+    topic: _Text
+    system: _Text | None = None
+    response_id: str | None = None
+
+    def lines(self) -> list[_ResponseLine]:
+        """A line for each answer of the assistant."""
+        answers = [turn.text() for turn in self.messages if turn.role == "assistant"]
+        return [
+            _ResponseLine(
+                topic=self.topic,
+                output=answer,
+                system=self.system,
+                response_id=self.response_id and f"{self.response_id}.{at}",
+            )
+            for at, answer in enumerate(answers, start=1)
+            if answer.strip()
+        ]
+
+
+def _read_lines(row: dict[str, Any]) -> list[_ResponseLine]:
+    if "messages" in row:
+        return _Conversation.model_validate(row).lines()
+    return [_ResponseLine.model_validate(row)]
+
+
 def read_responses(
     paths: Iterable[str | Path],
     *,
@@ -139,7 +180,8 @@ def read_responses(
     A line is ``{topic or name, output, [system], [response_id], [facts], [annotations],
     [candidates], [docs]}``. A fact is a text or ``{text, [label], [sentence], [group], [entity]}``;
     its label is S, NS, IR, 1 or 0. A document is ``{title, text}``. If a line has ``docs`` and no
-    ``candidates``, their titles are the candidates.
+    ``candidates``, their titles are the candidates. A line ``{topic, messages}`` is a conversation,
+    of which each answer of the assistant is a response.
 
     Args:
         facts: ``model`` or ``human``: take the facts from the ``annotations`` of the original's
@@ -158,21 +200,20 @@ def read_responses(
         n_before, problems = len(found), list[Problem]()
         for number, row in islice(read_json_lines(path), limit):
             try:
-                line = _ResponseLine.model_validate(row)
+                lines = _read_lines(row)
             except ValidationError as error:
-                if "messages" in row:
-                    message = "a conversation: write a line {topic, output} for each answer"
-                    problems.append(Problem(message, number, unit="line"))
-                    continue
                 for one in error.errors(include_url=False):
                     problems.append(describe_invalid_row(one, "line", number))
                 continue
-            if facts is not None and "annotations" not in line.model_fields_set:
-                message = f"expected annotations, to take the {facts} facts from"
-                problems.append(Problem(message, number, unit="line"))
-            key = line.system or name, line.topic, line.output
-            found.append(_make_response(line, facts, key[0], n_equal[key]))
-            n_equal[key] += 1
+            if not lines:
+                problems.append(Problem("no answer of the assistant", number, unit="line"))
+            for line in lines:
+                if facts is not None and "annotations" not in line.model_fields_set:
+                    message = f"expected annotations, to take the {facts} facts from"
+                    problems.append(Problem(message, number, unit="line"))
+                key = line.system or name, line.topic, line.output
+                found.append(_make_response(line, facts, key[0], n_equal[key]))
+                n_equal[key] += 1
         if len(found) == n_before and not problems:
             problems = [Problem("the file is empty")]
         if problems:
