@@ -140,7 +140,7 @@ def test_seeds_reproduce_what_is_drawn_and_change_nothing_else():
     )
     assert found == again
     changed = {name for name in found if found[name] != other[name]}
-    assert "adjusted_bias" in changed
+    assert "adjustment" in changed
     assert not changed & {"rates", "quantification", "headroom", "ranking"}, (
         "their intervals are not resampled"
     )

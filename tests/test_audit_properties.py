@@ -498,7 +498,7 @@ def test_a_missing_interval_is_told_by_its_own_cause():
     assert "all claims of one class are of one document" in lone[0]["reason"]
     same = [
         row
-        for row in run(judged(of(24, e=1), *EVALUATORS))["adjusted_bias"]
+        for row in run(judged(of(24, e=1), *EVALUATORS))["adjustment"]
         if row["evaluator"] == "e"
     ]
     still = [row for row in same if row["adjusted_error_rate"] == 0 and row["method"] == "none"]

@@ -220,7 +220,7 @@ def test_the_interval_of_the_bias_is_the_widest_where_the_joint_count_is_not_kno
 def test_nothing_is_concluded_from_numbers_of_claims_that_are_not_published() -> None:
     """Their rates, orders and corrections are shown; numbers of claims, tests, intervals and
     findings are not."""
-    systems = [("a", 10, 12), ("b", 12, 15), ("c", 20, 14), ("d", 25, 24)]
+    systems = [("a", 10, 34), ("b", 12, 15), ("c", 20, 14), ("d", 25, 24)]
     table = rows(
         *(
             {"system": s, "labelled_errors": x, "predicted_errors": y, "errors_found": x // 2}

@@ -22,9 +22,9 @@ from findings import (
     read_stored_rows,
 )
 
-#: Checks that test nothing: they count unscored claims, documents, labelled errors or faulty facts,
+#: Checks that test nothing: they count unscored claims, documents or faulty facts,
 #: or compare two scores of the same responses.
-COUNTING_CHECKS = {"unscored", "clusters", "calibration"}
+COUNTING_CHECKS = {"unscored", "clusters"}
 COUNTING_CHECKS |= {"faulty_facts", "uncovered_text", "merged_facts_unmeasured"}
 #: A check is simulated in so many worlds or more in which nothing is wrong.
 FEWEST_NULL_WORLDS = 4

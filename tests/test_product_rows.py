@@ -1,4 +1,4 @@
-"""Rows that are a product: pairs of systems, and calibrations × systems."""
+"""Rows that are a product: pairs of systems."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from audit_worlds import make_world
 
 from factaudit import compare
 
-PRODUCTS = ("adjusted_bias", "adjustment", "ranking_pairs")
+PRODUCTS = ("adjustment", "ranking_pairs")
 
 
 def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pytest.MonkeyPatch):
-    for module in ("calibration", "ranking"):
-        monkeypatch.setattr(f"factaudit.audit.{module}.MOST_PRODUCT_ROWS", 10)
+    monkeypatch.setattr("factaudit.audit.ranking.MOST_PRODUCT_ROWS", 10)
     short = compare(*make_world("whole"), replicates=50)
-    assert not short.rows("adjusted_bias")
     assert not short.rows("ranking_pairs")
-    assert short.rows("adjustment")
     assert short.rows("ranking")
-    assert not [each for each in short.finding_rows if each["id"] == "adjustment"], (
-        "nothing was tested"
-    )
 
 
 def test_products_are_the_same_whoever_stands_beside_an_evaluator():

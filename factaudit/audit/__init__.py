@@ -59,7 +59,6 @@ REPORT_ORDER = (
         "chunking",
         "chunking_rates",
         "adjustment",
-        "adjusted_bias",
     ),
     *("invariance", "stability", "ceiling", "grades"),
 )

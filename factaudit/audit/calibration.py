@@ -1,38 +1,34 @@
-"""Can the labels of one system correct the error rates of the others? Adjusted counts and
-thresholds (VC §5, A.7)
+"""Can the labels of one system correct the error rates of the others? Adjusted counts and tuned
+thresholds (VC §5, A.7).
 
-Each system of a data set calibrates in turn. `adjustment` has what bias is left on average in the
-error rates of the others, `adjusted_bias` each system's own.
+Each system of a data set calibrates in turn. A row of a system says what its labels make of the
+others' rates, and what the others' labels make of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from statistics import mean
 
 import numpy as np
 
 from factaudit.arrays.calibration import (
-    CORRECTED_FIGURES,
     THRESHOLD_METHODS,
     CalibrationClaims,
     CorrectedRates,
-    ResampledRates,
-    correct_rates,
+    average_calibrations,
     estimate_corrected_intervals,
-    resample_corrected_rates,
 )
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Check, Count
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row, group_rows
+from factaudit.audit.core.result_rows import Row, group_rows
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.audit.quantification import BIAS_CHECK
 from factaudit.errors import UsageError, suggest_known_name
@@ -44,11 +40,16 @@ MEAN_OVER_CALIBRATIONS = "__cv__"
 #: A corrected rate is drawn again no more often: more replicates move its interval by less than a
 #: tenth of its width.
 MOST_REPLICATES = 500
-_NO_INTERVAL = "fewer than two clusters, or its replicates are all alike or mostly undefined"
+#: Of more systems than this there are no intervals, and only the best method has a row for each.
+MOST_SYSTEMS = 20
 _NO_CALIBRATION = "no calibration could be made"
+_NO_INTERVAL = (
+    f"fewer than two clusters, more than {MOST_SYSTEMS} systems, or its replicates are all alike or"
+    " mostly undefined"
+)
 
 
-def compute_adjustment_effect(
+def compute_adjustment(
     judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
@@ -58,286 +59,152 @@ def compute_adjustment_effect(
     """Each system of a dataset calibrates in turn; what bias is left in the error rates of the
     others?
 
-    A row per dataset, level, evaluator, method and calibration_system: calibration_error_rate (its
-    labelled one) and calibration_errors (their number), n_calibration_labels (those that the method
-    uses), threshold (of the threshold methods), mean_abs_bias and worst_abs_bias over the n_systems
-    others, mean_abs_bias_before (that of method ``none``, of the same systems; in row ``__cv__`` by
-    the same calibrations), change (= mean_abs_bias - mean_abs_bias_before: negative where the
-    method helps), unidentifiable (1 where the calibration system cannot give what the method needs,
-    or the evaluator is not clear of chance on it; reason says why). Row ``__cv__``: the means over
-    the n_systems calibrations that could be made, and the number of those that could not. n,
-    n_unscored: labelled claims (or responses) of all systems that the method could use and could
-    not. Without scores there are no threshold rows.
+    A row per dataset, level, evaluator, method and calibration_system, with two kinds of figures.
+    What its labels make of the n_systems others: threshold (of the threshold methods),
+    mean_abs_bias and worst_abs_bias, change (mean_abs_bias less that of method ``none``, of the
+    same systems by the same calibrations: negative where the method helps), unidentifiable (1 where
+    it cannot give what the method needs, or the evaluator is not clear of chance on it; reason says
+    why). What the labels of the others make of its own rate, averaged over the calibrations that
+    could be made: adjusted_error_rate and bias (adjusted - labelled), with an interval from a
+    cluster bootstrap that calibrates again. calibration_error_rate (its labelled one) and
+    calibration_errors are of all its labels.
 
-    A mean of absolute values is pushed up by noise and never reaches 0: no interval of it, or of
-    its change, holds. `adjusted_bias` has each system's signed bias with an interval. There are no
-    bounds.
+    Row ``__cv__`` has the means over the n_systems calibrations that could be made, and the number
+    of those that could not. Of more than `MOST_SYSTEMS` systems the single rows are of the best
+    method alone, and without intervals. n, n_unscored: labelled claims (or responses) of all
+    systems that the method could use and could not. Without scores there are no threshold rows.
+
+    A mean of absolute values is pushed up by noise and never reaches 0, so no interval of it holds.
+    There are no bounds.
     """
-    del intervals
-    rows = [
-        row
-        for calibration in calibrate_on_each_system(judgements, levels)
-        for method in _choose_methods(calibration, methods)
-        for row in _tabulate_remaining_bias(calibration, method)
-    ]
-    return sorted(rows, key=lambda row: row["dataset"])
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """What the labels of each system say of one evaluator on a dataset at a level.
-
-    claims: the labelled ones. rates: by them as they are; refusals: per method why each system
-    cannot calibrate, "".
-    """
-
-    systems: Sequence[str]
-    keys: Row
-    claims: CalibrationClaims
-    rates: CorrectedRates
-    refusals: Mapping[str, Sequence[str]]
-
-
-def calibrate_on_each_system(
-    judgements: Judgements, levels: Sequence[str]
-) -> Iterator[Calibration]:
-    """The calibrations of each level, dataset and evaluator; they are computed once for both
-    audits."""
-    for level in dict.fromkeys(levels):
-        yield from judgements.compute_once(
-            ("calibrations", level), partial(_calibrate, judgements, level)
-        )
-
-
-def _calibrate(judgements: Judgements, level: str) -> list[Calibration]:
-    units, groups, found = (
-        judgements.at_level(level),
-        judgements.make_groups(level, systems=True),
-        [],
-    )
-    for dataset in judgements.dataset_names:
-        members = [at for at, key in enumerate(groups.keys) if key["dataset"] == dataset]
-        labelled = [rows[units.label[rows] >= 0] for rows in map(groups.rows, members)]
-        for place, evaluator in enumerate(judgements.evaluators):
-            claims = CalibrationClaims.select(units, place, labelled)
-            keys: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
-            refusals = {method: claims.explain_refusals(method) for method in claims.methods}
-            systems = [groups.keys[at]["system"] for at in members]
-            found.append(
-                Calibration(systems, keys, claims, correct_rates(claims, claims.methods), refusals)
-            )
-    return found
-
-
-def _choose_methods(calibration: Calibration, methods: Sequence[str]) -> list[str]:
-    """The methods asked for that can be used: an evaluator without scores has no thresholds."""
     for method in methods:
         if method not in CORRECTION_METHODS:
-            raise UsageError(
-                "adjustment: unknown method"
-                f" {method!r}{suggest_known_name(method, CORRECTION_METHODS)}"
-            )
-    return [method for method in calibration.claims.methods if method in methods]
-
-
-def _tabulate_remaining_bias(calibration: Calibration, method: str) -> list[Row]:
-    """A row for each calibration system, and one for all of them in turn."""
-    sizes, refusals, rates = (
-        calibration.claims.count_usable(method),
-        calibration.refusals[method],
-        calibration.rates,
-    )
-    labelled, has_claims = rates.labelled[:, 0], sizes[..., 1].sum(1) > 0
-    is_refused = np.array([bool(why) for why in refusals], dtype=bool)
-    before, _ = remaining_bias(rates.corrected["none"][..., 0], labelled, has_claims)
-    after, worst = remaining_bias(rates.corrected[method][..., 0], labelled, has_claims)
-    biases = {
-        "mean_abs_bias": after,
-        "worst_abs_bias": worst,
-        "mean_abs_bias_before": before,
-        "change": after - before,
-    }
-    biases = {key: np.where(is_refused, np.nan, values) for key, values in biases.items()}
-    made = ~np.isnan(biases["mean_abs_bias"])
-    figures = {
-        key: np.append(values, mean_of_calibrations(values[made])) for key, values in biases.items()
-    }
-    if made.any():
-        figures["worst_abs_bias"][-1] = biases["worst_abs_bias"][made].max()
-    figures["calibration_error_rate"] = np.append(labelled, np.nan)
-    figures["threshold"] = np.append(rates.thresholds[method][:, 0], np.nan)
-    unusable, usable = sizes.sum((0, 1))
-    n_others, n_rows = has_claims.sum() - has_claims, len(labelled) + 1
-    counts = {
-        "n": np.full(n_rows, usable),
-        "n_unscored": np.full(n_rows, unusable),
-        "n_systems": np.append(n_others, made.sum()),
-        "unidentifiable": np.append(is_refused, is_refused.sum()).astype(int),
-        "calibration_errors": [*sizes[:, 0].sum(1).tolist(), None],
-        "n_calibration_labels": [*sizes[:, :2, 1].sum(1).tolist(), None],
-    }
-    every = [
-        f"{name}: {why}" for name, why in zip(calibration.systems, refusals, strict=True) if why
-    ]
-    names = zip(
-        [*calibration.systems, MEAN_OVER_CALIBRATIONS], [*refusals, "; ".join(every)], strict=True
-    )
-    keys = [
-        calibration.keys | {"method": method, "calibration_system": name, "reason": why or None}
-        for name, why in names
-    ]
-    is_mean = np.arange(n_rows) == n_rows - 1
-    reasons = {
-        "there is no other system to correct": np.append(n_others == 0, n_rows < 3),
-        _NO_CALIBRATION: is_mean & (not made.any()),
-        "a mean over calibrations has no threshold and no error rate of its own": (
-            is_mean & made.any()
-        ),
-        "the method has no threshold": ~is_mean & (method not in THRESHOLD_METHODS),
-    }
-    return tabulate(keys, counts, {key: Figure(values) for key, values in figures.items()}, reasons)
-
-
-def compute_adjusted_bias(
-    judgements: Judgements,
-    *,
-    levels: Sequence[str] = LEVELS,
-    methods: Sequence[str] = CORRECTION_METHODS,
-    intervals: ClusterBootstrap | None = None,
-) -> list[Row]:
-    """The signed bias that is left of each system, by the calibration on each other one.
-
-    A row per dataset, level, evaluator, method, calibration_system and system, and one of
-    calibration_system ``__cv__``, the mean over the calibrations that could be made: n (the
-    system's labelled claims or responses that the method can use), n_unscored, labelled_error_rate
-    (of all labels), adjusted_error_rate and bias (= adjusted - labelled). With intervals ``_low``
-    and ``_high`` of the adjusted rate and of the bias, by a cluster bootstrap that calibrates
-    again, so that the errors of the calibration and of the rate are both in it. Approximated there,
-    and
-    there alone: with more than `MOST_RESAMPLED_SCORES` distinct scores a replicate's thresholds lie
-    between that many bins.
-
-    There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer
-    evaluators.
-    """
-    every = list(calibrate_on_each_system(judgements, levels))
-    if (
-        sum(len(each.systems) ** 2 * len(_choose_methods(each, methods)) for each in every)
-        > MOST_PRODUCT_ROWS
-    ):
-        return []
+            hint = suggest_known_name(method, CORRECTION_METHODS)
+            raise UsageError(f"adjustment: unknown method {method!r}{hint}")
     if intervals is not None:
         intervals = replace(intervals, replicates=min(intervals.replicates, MOST_REPLICATES))
     rows: list[Row] = []
-    draws: dict[tuple[str, str], ClusterDraws] = {}
-    for each in every:
-        resampled, chosen = None, _choose_methods(each, methods)
-        if intervals is not None:
-            place = each.keys["level"], each.keys["dataset"]
-            if place not in draws:
-                draws = {place: intervals.draw(each.claims.cluster, each.keys["dataset"])}
-            resampled = resample_corrected_rates(each.claims, chosen, draws[place])
-        for method in chosen:
-            rows += _tabulate_each_bias(each, method, resampled, intervals)
+    for level in dict.fromkeys(levels):
+        units = judgements.at_level(level)
+        groups = judgements.make_groups(level, systems=True)
+        for dataset in judgements.dataset_names:
+            members = [at for at, key in enumerate(groups.keys) if key["dataset"] == dataset]
+            systems = [groups.keys[at]["system"] for at in members]
+            labelled = [found[units.label[found] >= 0] for found in map(groups.rows, members)]
+            draws = None
+            for place, evaluator in enumerate(judgements.evaluators):
+                claims = CalibrationClaims.select(units, place, labelled)
+                if intervals is not None and draws is None and len(systems) <= MOST_SYSTEMS:
+                    draws = intervals.draw(claims.cluster, dataset)
+                key: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
+                rows += _tabulate_calibrations(key, systems, claims, methods, intervals, draws)
     return sorted(rows, key=lambda row: row["dataset"])
 
 
-def _tabulate_each_bias(
-    calibration: Calibration,
-    method: str,
-    resampled: ResampledRates | None,
-    bootstrap: ClusterBootstrap | None,
+def _tabulate_calibrations(
+    key: Row,
+    systems: Sequence[str],
+    claims: CalibrationClaims,
+    methods: Sequence[str],
+    intervals: ClusterBootstrap | None,
+    draws: ClusterDraws | None,
 ) -> list[Row]:
-    """The rows of each system, by each calibration on another one and by their mean."""
-    refusals, size, rates = (
-        calibration.refusals[method],
-        len(calibration.systems),
-        calibration.rates,
-    )
-    labelled, made = rates.labelled[:, 0], [at for at, why in enumerate(refusals) if not why]
-    adjusted = np.full((size + 1, size), np.nan)
-    adjusted[made] = rates.corrected[method][made, :, 0]
-    np.fill_diagonal(adjusted[:-1], np.nan)
-    adjusted[-1] = mean_of_calibrations(adjusted[:-1])
-    # A row for each system and calibration on another one, the mean last.
-    system, by = np.nonzero(
-        np.append(~np.eye(size, dtype=bool), np.ones((size, 1), dtype=bool), axis=1)
-    )
-    points = np.stack([adjusted, adjusted - labelled])
-    ends = (
-        None
-        if bootstrap is None
-        else estimate_corrected_intervals(bootstrap, resampled, method, made, points)
-    )
-    figures = {"labelled_error_rate": Figure(labelled[system])}
-    for at, key in enumerate(CORRECTED_FIGURES):
-        interval = None if ends is None else (ends[0, at, by, system], ends[1, at, by, system])
-        figures[key] = Figure(points[at, by, system], interval=interval)
-    unscored, n = calibration.claims.count_usable(method)[:, :2].sum(1)[system].T
-    counts = {"n": n, "n_unscored": unscored, "n_labelled": n + unscored}
-    names, whys = [*calibration.systems, MEAN_OVER_CALIBRATIONS], [*refusals, ""]
+    """What one evaluator's rates become by each method, with each of the systems in turn."""
+    chosen = [method for method in claims.methods if method in methods]
+    rates = claims.correct_rates(list(dict.fromkeys(["none", *chosen])))
+    refusals = {method: claims.explain_refusals(method) for method in chosen}
+    possible = {
+        method: np.array([not why for why in refusals[method]], dtype=bool) for method in chosen
+    }
+    ends: Mapping[str, np.ndarray] = {}
+    if intervals is not None and draws is not None and draws.n_units > 1 and systems:
+        ends = estimate_corrected_intervals(claims, possible, intervals, draws)
+    tables = {}
+    for method in chosen:
+        lacking = None if intervals is None else np.full((2, 2, len(systems)), np.nan)
+        tables[method] = _tabulate_method(
+            key | {"method": method},
+            systems,
+            claims,
+            rates,
+            refusals[method],
+            ends.get(method, lacking),
+        )
+    if len(systems) > MOST_SYSTEMS:
+        left = {method: table[-1]["mean_abs_bias"] for method, table in tables.items()}
+        known = {method: bias for method, bias in left.items() if bias is not None}
+        best = min(known, key=lambda method: known[method], default=None)
+        tables = {name: table if name == best else table[-1:] for name, table in tables.items()}
+    return [row for table in tables.values() for row in table]
+
+
+def _tabulate_method(
+    key: Row,
+    systems: Sequence[str],
+    claims: CalibrationClaims,
+    rates: CorrectedRates,
+    refusals: Sequence[str],
+    ends: np.ndarray | None,
+) -> list[Row]:
+    """A row for each system, and one for all of them in turn."""
+    method, size = key["method"], len(systems)
+    labelled, corrected = rates.labelled[:, 0], rates.corrected[method][..., 0]
+    n_labels, n_usable = claims.cells[:, :2].sum(2), claims.count_usable(method).sum(1)
+    possible = np.array([not why for why in refusals], dtype=bool)
+    before, _ = remaining_bias(rates.corrected["none"][..., 0], labelled, n_usable > 0)
+    after, worst = remaining_bias(corrected, labelled, n_usable > 0)
+    means = {"mean_abs_bias": after, "worst_abs_bias": worst, "change": after - before}
+    means = {name: np.where(possible, values, np.nan) for name, values in means.items()}
+    made = ~np.isnan(means["mean_abs_bias"])
+    figures = {
+        name: Figure(np.append(values, mean_of_calibrations(values[made])))
+        for name, values in means.items()
+    }
+    if made.any():
+        figures["worst_abs_bias"].point[-1] = worst[made].max()
+    adjusted = average_calibrations(corrected, possible)
+    of_one = {
+        "calibration_error_rate": labelled,
+        "threshold": rates.thresholds.get(method, np.full((size, 1), np.nan))[:, 0],
+        "adjusted_error_rate": adjusted,
+        "bias": adjusted - labelled,
+    }
+    figures |= {name: Figure(np.append(values, np.nan)) for name, values in of_one.items()}
+    if ends is not None:
+        for at, name in enumerate(("adjusted_error_rate", "bias")):
+            # The interval holds the point, and there is none without a point.
+            point = of_one[name]
+            low, high = np.minimum(ends[0, at], point), np.maximum(ends[1, at], point)
+            interval = np.append(low, np.nan), np.append(high, np.nan)
+            figures[name] = replace(figures[name], interval=interval)
+    n_others = (n_usable > 0).sum() - (n_usable > 0)
+    counts = {
+        "n": np.full(size + 1, n_usable.sum()),
+        "n_unscored": np.full(size + 1, n_labels.sum() - n_usable.sum()),
+        "n_systems": np.append(n_others, made.sum()),
+        "unidentifiable": np.append(~possible, (~possible).sum()).astype(int),
+        "calibration_errors": [*n_labels[:, 0].tolist(), None],
+    }
+    every = [f"{name}: {why}" for name, why in zip(systems, refusals, strict=True) if why]
+    names, whys = [*systems, MEAN_OVER_CALIBRATIONS], [*refusals, "; ".join(every)]
     keys = [
-        calibration.keys
-        | {"method": method, "calibration_system": names[calibrating], "system": names[at]}
-        | {"reason": whys[calibrating] or None}
-        for calibrating, at in zip(by.tolist(), system.tolist(), strict=True)
+        key | {"calibration_system": name, "reason": why}
+        for name, why in zip(names, whys, strict=True)
     ]
+    is_mean = np.arange(size + 1) == size
+    has_threshold = method in THRESHOLD_METHODS
     reasons = {
-        _NO_CALIBRATION: (by == size) & np.isnan(adjusted[-1])[system],
-        "no label": np.isnan(labelled[system]),
+        "there is no other system to correct": np.append(n_others == 0, size < 2),
+        _NO_CALIBRATION: is_mean & (not made.any()),
+        "a mean over calibrations has no figure of a single system": is_mean & made.any(),
+        "the method has no threshold": ~is_mean & (not has_threshold),
+        "no other system can calibrate": np.append(np.isnan(adjusted), False),
+        "no label": np.append(np.isnan(labelled), False),
     }
     return tabulate(keys, counts, figures, reasons, _NO_INTERVAL)
 
 
 # ---- checks
-
-#: A system with fewer labelled errors is too little to calibrate on.
-MIN_CALIBRATION_ERRORS = 10
-
-
-def _count_systems_with_few_errors(run: AuditedRun) -> Iterator[Row]:
-    """By data set the systems with too few labelled errors to calibrate on, and the one with the
-    most (VC §5)."""
-    rows = [row for row in run.rows("adjustment") if row["level"] == "claim"]
-    # Published rates come without counts of errors, and a system without labels has no rate.
-    known = [
-        row
-        for row in rows
-        if None not in (row.get("calibration_errors"), row.get("calibration_error_rate"))
-    ]
-    for (dataset,), mine in group_rows(known, "dataset").items():
-        errors = {row["calibration_system"]: row["calibration_errors"] for row in mine}
-        best = max(errors, key=lambda name: errors[name])
-        n_few = sum(n < MIN_CALIBRATION_ERRORS for n in errors.values())
-        if len(errors) > 1:
-            yield {
-                "dataset": dataset,
-                "n_few": n_few,
-                "n_systems": len(errors),
-                "min_errors": MIN_CALIBRATION_ERRORS,
-                "best": best,
-                "n_errors": errors[best],
-                "severity": "warn" if n_few < len(errors) else "fail",
-            }
-
-
-CALIBRATION_CHECK = Count(
-    id="calibration",
-    title="Too few labelled errors to correct rates with",
-    rows=_count_systems_with_few_errors,
-    figure="n_few",
-    by=(),
-    says="{n_few} of {n_systems:number system}{on} {verdict}. {best} has the most ({n_errors}).",
-    beyond=(
-        "have fewer than {min_errors} labelled errors, too few to correct the rates of other"
-        " systems with"
-    ),
-    within=(
-        "Each system has at least {min_errors} labelled errors, enough to correct the rates of"
-        " others with."
-    ),
-)
-
 
 _METHOD_WORDS = {
     "adjusted_counts": "adjusted counts",
@@ -347,59 +214,43 @@ _METHOD_WORDS = {
 
 
 def _list_corrected_biases(run: AuditedRun) -> Iterator[Row]:
-    """What the best method leaves of the biases of each evaluator whose rates are wrong, system by
-    system and
-    calibration by calibration: biases by several calibrations would cancel in their mean.
+    """What the best method leaves of the bias of each system, of evaluators whose rates are wrong.
 
-    The best method is the one that corrects most rates, and of those the one that leaves the least
-    mean |bias|. ``before`` and ``after`` are that mean over the rates that it corrects. A corrected
-    rate rests on its system's
-    documents as the predicted one does: of few, its test is no finer.
+    The best method is the one that corrects most rates, and of those the one that lowers the mean
+    |bias| most. A corrected rate rests on its system's documents as the predicted one does: of few,
+    its test is no finer.
     """
     wrong = {
         found.evaluator for found in run.find(BIAS_CHECK) if found.verdict in ("beyond", "slight")
     }
-    rows = [
-        row
-        for row in run.rows("adjusted_bias")
-        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS
-        and row["level"] == "claim"
-        and has_interval(row, "bias")
-    ]
+    rows = [row for row in run.rows("adjustment") if row["level"] == "claim"]
     clusters = {
         (row["dataset"], row["evaluator"], row["system"]): row.get("n_clusters")
         for row in run.rows("quantification")
         if row["level"] == "claim"
     }
-    for (evaluator,), mine in group_rows(rows, "evaluator").items():
-        before = {_place(row): abs(row["bias"]) for row in mine if row["method"] == "none"}
+    corrected = (row for row in rows if row["method"] != "none" and row["evaluator"] in wrong)
+    for (evaluator,), mine in group_rows(corrected, "evaluator").items():
         choices = []
         for (method,), some in group_rows(mine, "method").items():
-            some = [row for row in some if _place(row) in before]
-            if some and method != "none" and evaluator in wrong:
-                means = (
-                    mean(before[_place(row)] for row in some),
-                    mean(abs(row["bias"]) for row in some),
-                )
-                choices.append((len(some), means[0] - means[1], means, some))
+            known = [row for row in some if row["mean_abs_bias"] is not None]
+            means = [row for row in known if row["calibration_system"] == MEAN_OVER_CALIBRATIONS]
+            tested = [row for row in some if has_interval(row, "bias")]
+            if means and tested:
+                gain = -mean(row["change"] for row in means)
+                after = mean(row["mean_abs_bias"] for row in means)
+                choices.append((len(tested), gain, after, method, tested))
         if choices:
-            _, gain, means, corrected = max(choices, key=lambda one: one[:2])
-            told = {
-                "before": means[0],
-                "after": means[1],
-                "severity": "warn" if gain > 0 else "fail",
-                "p_bias": 0.0,
-            }
-            for row in corrected:
-                n = clusters.get((row["dataset"], evaluator, row["system"]))
-                yield row | told | {"by": _METHOD_WORDS[row["method"]], "n_clusters": n}
+            _, gain, after, method, tested = max(choices, key=lambda one: one[:2])
+            told = {"by": _METHOD_WORDS[method], "before": after + gain, "after": after}
+            told |= {"severity": "warn" if gain > 0 else "fail", "p_bias": 0.0}
+            for row in tested:
+                system = row["calibration_system"]
+                n_clusters = clusters.get((row["dataset"], evaluator, system))
+                yield row | told | {"system": system, "n_clusters": n_clusters}
 
 
-def _place(row: Row) -> tuple[str, str, str]:
-    return row["dataset"], row["calibration_system"], row["system"]
-
-
-ADJUSTMENT_CHECK = Check(
+CHECK = Check(
     id="adjustment",
     title="What a correction with one system does to the others",
     rows=_list_corrected_biases,
@@ -407,15 +258,15 @@ ADJUSTMENT_CHECK = Check(
     limit=lambda limits: limits.max_bias,
     side="off",
     says=(
-        "Corrected by {by} with the labels of {calibration_system}, {evaluator}'s error rate of"
-        " {system}{on} is {bias:signed} points from the labelled one, {verdict}. The mean |bias| of"
-        " the corrected rates is {after:points} points; it was {before:points}."
+        "Corrected by {by} with the labels of one other system, {evaluator}'s error rate of"
+        " {system}{on} is on average {bias:signed} points from the labelled one, {verdict}. The"
+        " mean |bias| of the corrected rates is {after:points} points; it was {before:points}."
     ),
     beyond="more than {limit:limit} points off",
     slight="off",
     advice="Do not rely on a correction with one system's labels.",
     within=(
-        "Corrected by {by} with the labels of one system, every error rate of {evaluator} is"
+        "Corrected by {by} with the labels of one other system, every error rate of {evaluator} is"
         " significantly within {limit:limit} points of the labelled one."
     ),
     unit="corrected rate",
@@ -429,107 +280,21 @@ ADJUSTMENT_CHECK = Check(
 # ---- the report
 
 
-def select_adjustment_means_over_calibrations(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """The means over calibrations, where there are any: they have no threshold, and no system, of
-    their own."""
-    means = [row for row in rows if row.get("calibration_system") == MEAN_OVER_CALIBRATIONS]
-    if not means:
-        return list(rows), ""
-    only_one = {"threshold", "n_calibration_labels"} | {
-        key for key in rows[0] if key.startswith("calibration_error")
-    }
-    return [
-        {k: v for k, v in row.items() if k not in only_one} for row in means
-    ], "Each calibration is in the CSV."
+def _select_means(rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """The means over calibrations: what single systems do is for the CSV."""
+    means = [row for row in rows if row["calibration_system"] == MEAN_OVER_CALIBRATIONS]
+    return means, "Each calibration, and each system's own bias, is in the CSV."
 
 
 # ---- declaration
 
-METHOD_COLUMN = Column(
-    "method",
-    "text",
-    ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
-    key=True,
-    values={
-        "none": "no adjustment",
-        "adjusted_counts": "adjusted counts",
-        "zero_bias_threshold": "threshold: zero bias",
-        "bacc_threshold": "threshold: best BAcc",
-    },
-)
-CALIBRATION_SYSTEM_COLUMN = Column(
-    "calibration system",
-    "text",
-    "the system whose labels are used, or `__cv__`: the mean over all systems that can be used",
-    key=True,
-    values={MEAN_OVER_CALIBRATIONS: "each in turn"},
-)
-CALIBRATION_OPTIONS = {
-    "levels": "`claim`, `response`",
-    "methods": "some of " + ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
-}
 _BIAS_DESCRIPTION = "|bias| of the other systems' error rates"
+_OWN_DESCRIPTION = (
+    "the system's own error rate, corrected with the labels of each other system in turn (their"
+    " mean), and its difference from the labelled one"
+)
 
-_COLUMNS = {
-    **pick_shared_columns("dataset", "level", "evaluator"),
-    "method": METHOD_COLUMN,
-    "calibration_system": CALIBRATION_SYSTEM_COLUMN,
-    **pick_shared_columns("n", "n_unscored", "reason"),
-    "n_systems": Column(
-        "calibrations",
-        "count",
-        f"number of corrected systems; in a `{MEAN_OVER_CALIBRATIONS}` row, of systems that could"
-        " calibrate",
-    ),
-    "unidentifiable": Column(
-        "unidentifiable",
-        "count",
-        "1 if the system lacks what the method needs; in a `__cv__` row, the number of such"
-        " systems",
-    ),
-    "calibration_errors": Column(
-        "calibration errors",
-        "count",
-        "labelled errors of the calibration system, whether or not the method can use them",
-    ),
-    "n_calibration_labels": Column(
-        "calibration labels", "count", "labels of the calibration system that the method uses"
-    ),
-    "calibration_error_rate": Column(
-        "calibration error rate",
-        "percent",
-        "share of errors among all labels of the calibration system",
-    ),
-    "threshold": Column(
-        "threshold",
-        "number",
-        "the tuned threshold; a prediction is 1 if the score is above it",
-        digits=3,
-    ),
-    "mean_abs_bias": Column(
-        "mean |bias|", "points", f"mean {_BIAS_DESCRIPTION}", signed=False, counted_in="n_systems"
-    ),
-    "worst_abs_bias": Column(
-        "worst |bias|",
-        "points",
-        f"the largest {_BIAS_DESCRIPTION}; in a `{MEAN_OVER_CALIBRATIONS}` row, over all"
-        " calibrations",
-        signed=False,
-        counted_in="n_systems",
-    ),
-    "mean_abs_bias_before": Column(
-        "mean |bias| before",
-        "points",
-        "mean |bias| of `none` over the same systems and calibrations",
-        signed=False,
-    ),
-    "change": Column(
-        "change", "points", "mean_abs_bias − mean_abs_bias_before: below 0, the method helps"
-    ),
-}
-
-
-ADJUSTMENT = Audit(
+AUDIT = Audit(
     name="adjustment",
     title="Correcting error rates with one system's labels",
     question="Can the labels of one system correct the predicted error rates of the others?",
@@ -544,7 +309,9 @@ ADJUSTMENT = Audit(
         "The labels of one system are used to correct the predicted error rates of the other"
         " systems (VC §5). Not every method can use every system, so each mean is over the systems"
         " that the method can use. To compare a method with “no adjustment”, read “change”, which"
-        " uses the same systems for both."
+        " uses the same systems for both. “Bias” says how far off each system's own rate is after"
+        " corrections with the others' labels, and in which direction; its interval includes the"
+        " error of the calibration."
     ),
     remedy=(
         "If no method leaves less bias than `none`, do not correct rates with the labels of one"
@@ -552,66 +319,91 @@ ADJUSTMENT = Audit(
         " correction assumes that the evaluator judges all systems alike; `covariates: {columns:"
         " [system]}` tests this."
     ),
-    columns=_COLUMNS,
-    options=CALIBRATION_OPTIONS,
-    compute=compute_adjustment_effect,
+    columns={
+        **pick_shared_columns("dataset", "level", "evaluator"),
+        "method": Column(
+            "method",
+            "text",
+            ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
+            key=True,
+            values={
+                "none": "no adjustment",
+                "adjusted_counts": "adjusted counts",
+                "zero_bias_threshold": "threshold: zero bias",
+                "bacc_threshold": "threshold: best BAcc",
+            },
+        ),
+        "calibration_system": Column(
+            "system",
+            "text",
+            "the system whose labels are used, and whose own bias the row has; or `__cv__`: the"
+            " mean over all systems that can be used",
+            key=True,
+            values={MEAN_OVER_CALIBRATIONS: "each in turn"},
+        ),
+        **pick_shared_columns("n", "n_unscored", "reason"),
+        "n_systems": Column(
+            "calibrations",
+            "count",
+            f"number of corrected systems; in a `{MEAN_OVER_CALIBRATIONS}` row, of systems that"
+            " could calibrate",
+        ),
+        "unidentifiable": Column(
+            "unidentifiable",
+            "count",
+            "1 if the system lacks what the method needs; in a `__cv__` row, the number of such"
+            " systems",
+        ),
+        "calibration_errors": Column(
+            "errors", "count", "labelled errors of the system, whether or not they can be used"
+        ),
+        "calibration_error_rate": Column(
+            "labelled error rate", "percent", "share of errors among all labels of the system"
+        ),
+        "threshold": Column(
+            "threshold",
+            "number",
+            "the tuned threshold; a prediction is 1 if the score is above it",
+            digits=3,
+        ),
+        "mean_abs_bias": Column(
+            "mean |bias|",
+            "points",
+            f"mean {_BIAS_DESCRIPTION}",
+            signed=False,
+            counted_in="n_systems",
+        ),
+        "worst_abs_bias": Column(
+            "worst |bias|",
+            "points",
+            f"the largest {_BIAS_DESCRIPTION}; in a `{MEAN_OVER_CALIBRATIONS}` row, over all"
+            " calibrations",
+            signed=False,
+            counted_in="n_systems",
+        ),
+        "change": Column(
+            "change",
+            "points",
+            "mean_abs_bias − that of `none` over the same systems and calibrations: below 0, the"
+            " method helps",
+        ),
+        "adjusted_error_rate": Column(
+            "corrected error rate", "percent", _OWN_DESCRIPTION, interval=CLUSTER_BOOTSTRAP
+        ),
+        "bias": Column("bias", "points", _OWN_DESCRIPTION, interval=CLUSTER_BOOTSTRAP),
+    },
+    options={
+        "levels": "`claim`, `response`",
+        "methods": "some of " + ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
+    },
+    compute=compute_adjustment,
     counts="joint",
-    readable=select_adjustment_means_over_calibrations,
+    readable=_select_means,
     plot=PlotSpec(
         what="|Bias| of the other systems after a correction, by method",
         keys=("mean_abs_bias", "worst_abs_bias"),
         groups=("dataset", "evaluator"),
         series="method",
     ),
-    checks=(CALIBRATION_CHECK,),
+    checks=(CHECK,),
 )
-
-ADJUSTED_BIAS = Audit(
-    name="adjusted_bias",
-    title="What is left of each system's bias",
-    question=(
-        "How far off is each system's error rate after a correction with another system's labels,"
-        " and in which direction?"
-    ),
-    source="VC §5, A.7",
-    formula=(
-        "Bias = corrected − labelled error rate. The interval includes the error of the calibration"
-        " and of the rate (cluster bootstrap). For an uncorrected bias, quote the paired interval"
-        " in the section on predicted error rates."
-    ),
-    text="The signed bias of each system, averaged over the systems that can calibrate it.",
-    remedy="As for `adjustment`. This table names the systems that become worse.",
-    columns={
-        **pick_shared_columns("dataset", "level", "evaluator"),
-        "method": METHOD_COLUMN,
-        "calibration_system": CALIBRATION_SYSTEM_COLUMN,
-        "system": Column("system", "text", "the system whose rate is corrected", key=True),
-        **pick_shared_columns("n", "n_unscored", "n_labelled", "reason"),
-        "labelled_error_rate": Column(
-            "labelled error rate", "percent", "share of errors among all its labels"
-        ),
-        "adjusted_error_rate": Column(
-            "corrected error rate",
-            "percent",
-            "error rate after the correction",
-            interval=CLUSTER_BOOTSTRAP,
-        ),
-        "bias": Column(
-            "bias", "points", "corrected − labelled error rate", interval=CLUSTER_BOOTSTRAP
-        ),
-    },
-    options=CALIBRATION_OPTIONS,
-    compute=compute_adjusted_bias,
-    readable=select_adjustment_means_over_calibrations,
-    plot=PlotSpec(
-        what="What is left of each system's bias, by method",
-        keys=("bias",),
-        groups=("dataset", "evaluator", "system"),
-        per_page=28,
-        series="method",
-        guides={"bias": 0},
-    ),
-    checks=(ADJUSTMENT_CHECK,),
-)
-
-AUDITS = (ADJUSTMENT, ADJUSTED_BIAS)

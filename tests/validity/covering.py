@@ -32,7 +32,7 @@ AUDITS = (
         "headroom",
         "ranking",
     ),
-    *("surface_bias", "covariates", "adjusted_bias", "factscore"),
+    *("surface_bias", "covariates", "adjustment", "factscore"),
 )
 #: Whose intervals are of something else than the figure of many documents: of the very threshold
 #: that was found; of systems that are themselves a sample (`influence.py` has Pearson's r).

@@ -105,7 +105,7 @@ def list_world_audits(family: Family, world: World) -> dict[str, Row]:
         wanted |= {_ALSO_READ[check] for check in world.made_for if check in _ALSO_READ}
     else:
         wanted = family.audits.keys() - (
-            {"adjusted_bias"} if world.systems > MAX_CALIBRATED_SYSTEMS else set()
+            {"adjustment"} if world.systems > MAX_CALIBRATED_SYSTEMS else set()
         )
     return {name: options for name, options in family.audits.items() if name in wanted}
 
