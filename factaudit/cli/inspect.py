@@ -103,32 +103,26 @@ def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
     from factaudit.tables.column_profiles import profile_column_for_mapping
     from factaudit.tables.nested_columns import flatten_columns
     from factaudit.tables.questions import AmbiguousReadingError
-    from factaudit.tables.table_files import read_tables
+    from factaudit.tables.table_files import read_table
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     if (name := detect_dataset_format(path)) is not None:
         return [{"path": path, "title": str(path), "format": name, "n_rows": None, "columns": []}]
-    held = []
+    held: list[dict[str, Any]] = []
     # The reader of the file asks for the sheet.
-    with (
-        collect_unreadable_rows(),
-        suppress(AmbiguousReadingError),
-    ):
-        for title, whole in read_tables(path, mapping.sheet):
-            table = flatten_columns(whole)
-            profiles = [
-                profile_column_for_mapping(str(name), table[name]) for name in table.columns
-            ]
-            columns = [{"name": one.name, "values": one.describe_values()} for one in profiles]
-            held.append(
-                {
-                    "path": path,
-                    "title": title,
-                    "format": None,
-                    "n_rows": len(table),
-                    "columns": columns,
-                }
-            )
+    with collect_unreadable_rows(), suppress(AmbiguousReadingError):
+        table = flatten_columns(read_table(path, sheet=mapping.sheet))
+        profiles = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
+        columns = [{"name": one.name, "values": one.describe_values()} for one in profiles]
+        held = [
+            {
+                "path": path,
+                "title": str(path),
+                "format": None,
+                "n_rows": len(table),
+                "columns": columns,
+            }
+        ]
     return held
 
 

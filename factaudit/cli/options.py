@@ -256,7 +256,7 @@ _MAPPING_OPTIONS = (
             " grades above this number mean supported.  [default: the middle of the scale]"
         ),
     ),
-    ("sheet", "TEXT", False, "The sheet of an Excel file; '*' reads all sheets."),
+    ("sheet", "TEXT", False, "The sheet of an Excel file."),
     (
         "columns",
         "FILE|FIELD=COLUMN",

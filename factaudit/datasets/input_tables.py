@@ -22,7 +22,7 @@ from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.questions import AmbiguousReadingError
-from factaudit.tables.table_files import ALL_SHEETS, read_table
+from factaudit.tables.table_files import read_table
 from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import (
@@ -86,7 +86,7 @@ def _load_known_formats(
             held = (converted.claims, converted.verdicts, converted.annotations)
             opened += [OpenedTable(name, table) for table in held if table is not None]
     for at, source in enumerate(tables, start=1):
-        opened += [one.rename(renamed) for one in OpenedTable.open(source, at, given)]
+        opened.append(OpenedTable.open(source, at, given).rename(renamed))
     return load_tables(opened, given, report_line, needs_verdicts and not by_format)
 
 
@@ -194,7 +194,7 @@ def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bo
     """Whether a file holds published error rates (a table of counts), not claims; by the mapping's
     sheet."""
     sheet = None if mapping is None else mapping.sheet
-    if detect_dataset_format(path) is not None or sheet == ALL_SHEETS:
+    if detect_dataset_format(path) is not None:
         return False
     # Whoever reads the file asks which sheet.
     with collect_unreadable_rows(), suppress(AmbiguousReadingError):

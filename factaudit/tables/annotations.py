@@ -245,26 +245,15 @@ def count_labels_by_grade(
     """How grades became labels, a row for each data set whose claims people graded.
 
     ``words``: the label that each grade was read as. ``rule``: the label rule by which the claims
-    have the labels that they have, null where no rule gives them all. ``counts``: rows of label,
-    grade (what most annotators of a claim gave; null: none has a majority) and n, the number of
-    such claims.
+    have the labels that they have, null where no rule gives them all.
     """
     if annotations is None or "grade" not in annotations or annotations["grade"].isna().all():
         return []
     graded = annotations.dropna(subset=["grade"])
     judged = list_annotator_judgements(graded)
-    votes = (
-        graded.drop_duplicates(["claim_id", "annotator"])
-        .value_counts(["claim_id", "grade"])
-        .reset_index(name="n")
-    )
-    most = votes[2 * votes["n"] > votes.groupby("claim_id")["n"].transform("sum")].set_index(
-        "claim_id"
-    )["grade"]
     known = claims.loc[
         claims["claim_id"].isin(graded["claim_id"]), ["claim_id", "dataset", "label"]
     ]
-    known = known.assign(grade=known["claim_id"].map(most))
     by_rule = {
         name: known["claim_id"].map(label_claims_by_annotations(name, judged))
         for name in LABEL_RULES[:3]
@@ -278,13 +267,11 @@ def count_labels_by_grade(
             for name, made in by_rule.items()
             if (made.loc[part.index].fillna(-1) == label).all()
         ]
-        counts = part.value_counts(["label", "grade"], dropna=False).reset_index(name="n")
         found.append(
             {
                 "dataset": str(dataset),
                 "rule": next(iter(fits), None),
                 "words": list_plain_rows(mine[["grade", "label"]]),
-                "counts": list_plain_rows(counts),
             }
         )
     return found

@@ -37,11 +37,12 @@ _PLAIN_WORDS = ("0", "1", "true", "false")
 
 @dataclass(frozen=True)
 class MappingProposal:
-    """The mapping of tables. ``questions``: what is open, the mapping holds the rest. ``notes``:
-    what the tables lack, and which columns are not read. ``own_names``: columns of users' tables
-    that have our names already."""
+    """The mapping of tables. ``placed``: of each table which column is what. ``questions``: what is
+    open, the mapping holds the rest. ``notes``: what the tables lack, and which columns are not
+    read. ``own_names``: columns of users' tables that have our names already."""
 
     mapping: ColumnMapping
+    placed: list[TableRoles]
     questions: list[OpenQuestion] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     own_names: list[str] = field(default_factory=list)
@@ -135,7 +136,7 @@ def propose_column_mapping(
     of_users = {ours for one in placed if one.kind is None for ours in one.roles}
     own_names = [ours for ours, names in columns.items() if names == [ours] and ours in of_users]
     return MappingProposal(
-        mapping, questions, _describe_what_is_missing(placed, columns), own_names
+        mapping, placed, questions, _describe_what_is_missing(placed, columns), own_names
     )
 
 
@@ -151,22 +152,23 @@ def _place_tables(
     has_labels = any(
         kind == "claims" and "label" in rows for (_, rows), kind in zip(tables, kinds, strict=True)
     )
-    placed: list[TableRoles] = []
-    for (name, rows), kind in sorted(
-        zip(tables, kinds, strict=True), key=lambda one: one[1] is None
-    ):
+    placed: dict[int, TableRoles] = {}
+    for at in sorted(range(len(tables)), key=lambda at: kinds[at] is None):
+        (name, rows), kind = tables[at], kinds[at]
         rows = rows.set_axis(rows.columns.map(str), axis=1)
         if kind is not None:
-            table = place_standard_columns(name, rows, kind, several)
+            table = place_standard_columns(name, rows, kind, several, given)
         else:
-            is_labelled = has_labels or any("label" in one.roles or one.people for one in placed)
+            is_labelled = has_labels or any(
+                "label" in one.roles or one.people for one in placed.values()
+            )
             table = place_columns(name, rows, given, several, is_labelled)
             ask_about_columns(table, several, is_labelled)
             if not (table.is_labelled or is_labelled) or not (table.is_judged or several):
                 refuse_lists_of_judgements(table)
         leave_out_other_evaluators(table, given.evaluator)
-        placed.append(table)
-    return placed
+        placed[at] = table
+    return [placed[at] for at in range(len(tables))]
 
 
 def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> dict[str, list[str]]:

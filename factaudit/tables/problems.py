@@ -86,7 +86,9 @@ class TableProblemCollector:
         if len(table) == 0:
             self.add("the file has no rows")
 
-    def add_duplicates(self, values: pd.Series, column: str, expected: str) -> None:
+    def add_duplicates(
+        self, values: pd.Series, column: str, expected: str, remedy: str = ""
+    ) -> None:
         again = values.duplicated() & values.notna()
         if not again.any():
             return
@@ -96,7 +98,7 @@ class TableProblemCollector:
             before = " ".join(map(str, self._name_row(int(first[values.iloc[row]]))))
             return (
                 f"expected {expected}, but {_format_found_value(values.iloc[row])} is also in"
-                f" {before}"
+                f" {before}{remedy}"
             )
 
         self.add_rows(np.flatnonzero(again), column, said)

@@ -30,10 +30,12 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
     return combine_claims([read_table(path) for path in paths], [str(path) for path in paths])
 
 
-def combine_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:
+def combine_claims(
+    tables: Sequence[pd.DataFrame], sources: Sequence[str], remedy: str = ""
+) -> pd.DataFrame:
     """Validate tables of claims and put them under each other, see `read_claims`."""
     validated = [
-        validate_claims(table, source=source, unit=name_row_unit(source))
+        validate_claims(table, source=source, unit=name_row_unit(source), remedy=remedy)
         for table, source in zip(tables, sources, strict=True)
     ]
     new = [

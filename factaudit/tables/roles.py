@@ -136,7 +136,7 @@ class TableRoles:
 
 
 def place_standard_columns(
-    name: str, rows: pd.DataFrame, kind: str, has_others: bool
+    name: str, rows: pd.DataFrame, kind: str, has_others: bool, given: ColumnMapping
 ) -> TableRoles:
     """The columns of a table with our own names: these alone play a role, and those that stand for
     one that it lacks.
@@ -145,11 +145,21 @@ def place_standard_columns(
     systems.
     """
     own = (*OWN_COLUMNS[kind], *(WANTED_CLAIM_COLUMNS if kind == "verdicts" and has_others else ()))
-    roles = {ours: ours for ours in own if ours in rows} | list_missing_standard_columns(
-        kind, rows.columns, has_others
-    )
+    named = _find_named_columns(given, rows)
+    left = {*named.values(), *match_column_patterns(map(str, rows.columns), given.ignore)}
+    roles = {ours: ours for ours in own if ours in rows and ours not in left}
+    roles |= list_missing_standard_columns(kind, rows.columns, has_others) | named
     columns = {one: profile_column_for_mapping(one, rows[one]) for one in roles.values()}
     return TableRoles(name, rows, columns, kind=kind, roles=roles)
+
+
+def _find_named_columns(given: ColumnMapping, rows: pd.DataFrame) -> dict[str, str]:
+    """Column of ours to the table's, as the user says."""
+    found: dict[str, str] = {}
+    for ours, theirs in given.columns.items():
+        present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in rows]
+        found |= {ours: present[0]} if present else {}
+    return found
 
 
 def place_columns(
@@ -210,9 +220,7 @@ def _place_what_the_user_named(
 ) -> None:
     """Place the columns that the mapping names, and the evaluators of a log that the user wants."""
     given, names = table.given, [*table.columns]
-    for ours, theirs in given.columns.items():
-        present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in names]
-        table.roles |= {ours: present[0]} if present else {}
+    table.roles |= _find_named_columns(given, table.rows)
     people = [*given.annotators.values(), *match_column_patterns(names, given.people)]
     table.people = [one for one in dict.fromkeys(people) if one in names]
     # `given` has them already.

@@ -64,8 +64,6 @@ FILE_SUFFIXES = (
     ".xls",
 )
 _WORKBOOK_SUFFIXES = (".xlsx", ".xls")
-#: In place of a sheet's name: each sheet that holds a table.
-ALL_SHEETS = "*"
 #: So many rows that are left out have their reasons kept.
 _MAX_LEFT_OUT = 10_000
 #: Rows of a text file that become columns at a time; characters of its head, which tells the
@@ -83,10 +81,6 @@ _WESTERN_CHARACTERS = {
     *"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"
 }
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-#: A cell as NumPy and PyTorch print a number: ``np.int64(1)``, ``tensor(0.62, device='cuda:0')``.
-_PRINTED_NUMBER = (
-    r"^(?:(?:np|numpy|torch)\.\w+|tensor|array)\(([-+]?[\d.]+(?:e[-+]?\d+)?)(?:, ?\w+=[^()]*)?\)$"
-)
 #: What a row beside a table may say: a comment, or what codes mean.
 _REMARK = re.compile(r"\s*#|.*(?<![\w.])-?\d+\s*[=:]|.*=\s*-?\d", re.DOTALL)
 #: A second row that names the columns, or says what their cells are to be, as survey tools write
@@ -109,6 +103,7 @@ _TEXT_LENGTH = 15
 #: Names under which JSON documents say what codes mean.
 _CODE_BOOK = re.compile(
     r"label.?(map|mapping|names|classes)|labels.?map|id2label|label2id|class(es|.?names)|code.?book"
+    r"|features"
 )
 
 
@@ -148,18 +143,6 @@ def read_table(
     raise InputError(
         str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")]
     )
-
-
-def read_tables(path: str | Path, sheet: str | None = None) -> list[tuple[str, pd.DataFrame]]:
-    """`read_table`, by the file's name in messages; or the tables of all sheets of a workbook
-    (`ALL_SHEETS`)."""
-    path = Path(path)
-    if sheet != ALL_SHEETS:
-        return [(str(path), read_table(path, sheet=sheet))]
-    sheets = _read_workbook(path).items()
-    return [
-        (f"{path}/{name}", _build_table_of_cells(path, iter(rows), False)) for name, rows in sheets
-    ]
 
 
 @contextmanager
@@ -447,8 +430,6 @@ def _make_block(rows: Sequence[Sequence[Any]], is_text: bool) -> pd.DataFrame:
 def _parse_texts(cells: Sequence[str]) -> pa.Array:
     texts = pa.array(cells, type=pa.large_string())
     texts = pc.replace_substring_regex(texts, ESCAPED_CELL_START, r"\1")
-    if pc.any(pc.match_substring_regex(texts, r"^(np|numpy|torch|tensor|array)[.(]")).as_py():
-        texts = pc.replace_substring_regex(texts, _PRINTED_NUMBER, r"\1")
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
 
 
@@ -577,11 +558,10 @@ def _read_sheet(path: Path, sheet: str | None) -> list[list[Any]]:
     if sheet is None and len(tables) > 1:
         from factaudit.tables.questions import AmbiguousReadingError, OpenQuestion
 
-        text = (
-            f"the sheets {', '.join(map(repr, tables))} hold tables: which one, or all of them (*)"
+        text = f"the sheets {', '.join(map(repr, tables))} hold tables: which one"
+        raise AmbiguousReadingError(
+            str(path), [OpenQuestion(text, [{"sheet": name} for name in tables])]
         )
-        answers = [{"sheet": name} for name in (*tables, ALL_SHEETS)]
-        raise AmbiguousReadingError(str(path), [OpenQuestion(text, answers)])
     return tables[sheet or next(iter(tables))]
 
 
@@ -688,9 +668,11 @@ def _read_json_table(path: Path) -> pd.DataFrame:
         ) from None
     rows = _find_rows(document, _MAX_DEPTH, str(path))
     if rows is None:
-        raise InputError(
-            str(path), [Problem("expected a list of objects, or an object that holds one")]
+        message = (
+            "expected a list of objects, or an object that holds one (pandas:"
+            " table.to_json(path, orient='records'))"
         )
+        raise InputError(str(path), [Problem(message)])
     parts = [document, *document.values()] if isinstance(document, dict) else []
     for name in (str(name) for part in parts if isinstance(part, dict) for name in part):
         if _CODE_BOOK.fullmatch(name.lower()):
@@ -699,11 +681,6 @@ def _read_json_table(path: Path) -> pd.DataFrame:
                 " and delete it"
             )
             raise InputError(str(path), [Problem(message)])
-    features = document.get("features") if isinstance(document, dict) else None
-    # What Hugging Face's viewer gives.
-    if isinstance(features, list) and all(isinstance(row.get("row"), dict) for row in rows):
-        types = {str(one.get("name")): one.get("type") for one in features if isinstance(one, dict)}
-        return _name_classes(pd.DataFrame([row["row"] for row in rows], dtype="object"), types)
     return pd.DataFrame(rows, dtype="object")
 
 
@@ -714,13 +691,15 @@ def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] |
         return document if document and all(isinstance(row, dict) for row in document) else None
     if not isinstance(document, dict) or not document or depth == 0:
         return None
-    if (rows := _find_rows_of_columns(document) or _find_rows_by_key(document)) is not None:
-        return rows
+    columns = [*document.values()]
+    if columns[0] and all(isinstance(one, list) for one in columns):
+        is_table = len({len(one) for one in columns}) == 1
+        if is_table and not all(isinstance(one, dict) for one in columns[0]):
+            return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
     found = {
         str(key): rows
         for key, value in document.items()
         if (rows := _find_rows(value, depth - 1, source)) is not None
-        and (key != "features" or "rows" not in document)
     }
     if not found:
         return None
@@ -744,43 +723,3 @@ def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] |
             source, [Problem(f"{listed} are lists of rows: {way} (system, annotator, dataset)")]
         )
     return found[longest]
-
-
-def _find_rows_of_columns(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Rows of pandas' orient="split" and W&B's tables (``columns``, ``data``), or of an object of
-    columns."""
-    names, rows = document.get("columns"), document.get("data")
-    if (
-        isinstance(names, list)
-        and names
-        and isinstance(rows, list)
-        and all(isinstance(row, list) for row in rows)
-    ):
-        names = [str(tuple(name)) if isinstance(name, list) else str(name) for name in names]
-        return [dict(zip(names, row, strict=False)) for row in rows] or None
-    columns = [*document.values()]
-    if (
-        not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns)
-        or not columns[0]
-    ):
-        return None
-    if all(isinstance(one, dict) for one in columns[0]):
-        return None
-    return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _find_rows_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Rows of an object of objects with equal keys: columns by row (pandas' default), or rows by
-    their id."""
-    objects = list(document.values())
-    if len(document) < 2 or not all(
-        isinstance(one, dict) and [*one] == [*objects[0]] for one in objects
-    ):
-        return None
-    keys = [*objects[0]]
-    if keys == [*map(str, range(len(keys)))] and keys:
-        return [{name: values[key] for name, values in document.items()} for key in keys]
-    is_flat = not any(isinstance(value, list | dict) for value in objects[0].values())
-    return (
-        [{"id": key, **row} for key, row in document.items()] if is_flat and len(keys) > 1 else None
-    )

@@ -16,7 +16,6 @@ from factaudit.tables.column_kinds import is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, find_judged_columns
 from factaudit.tables.direction_checks import ask_about_directions
-from factaudit.tables.document_tables import join_document_tables
 from factaudit.tables.mapped_tables import apply_mapping_to_tables
 from factaudit.tables.mapping_description import describe_mapping, list_placed_columns
 from factaudit.tables.mapping_proposal import propose_column_mapping
@@ -33,8 +32,12 @@ from factaudit.tables.standard_columns import (
     has_repeated_claims_in_standard_columns,
     list_missing_standard_columns,
 )
-from factaudit.tables.table_files import load_pandas_frame, read_tables
+from factaudit.tables.table_files import load_pandas_frame, read_table
+from factaudit.tables.validation import REPEATED_ID_REMEDY
+from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 
+#: Names of a text that may be a document as well as a claim.
+_MERE_TEXTS = {"text", "texts", "content", "output", "node output", "title"}
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
 Report = Callable[[str], None]
@@ -55,21 +58,15 @@ class OpenedTable:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, source: Any, number: int, mapping: ColumnMapping) -> list[OpenedTable]:
-        """The tables of a source: one, or those of a workbook's sheets; a table that was opened
-        before is itself."""
+    def open(cls, source: Any, number: int, mapping: ColumnMapping) -> OpenedTable:
+        """The table of a source; one that was opened before is itself."""
         if isinstance(source, cls):
-            return [source]
-        is_file = isinstance(source, str | Path)
-        tables = (
-            read_tables(source, mapping.sheet)
-            if is_file
-            else [(f"table {number}", load_pandas_frame(source))]
-        )
-        return [
-            cls(name, rows if cls(name, rows).is_ours else flatten_columns(rows))
-            for name, rows in tables
-        ]
+            return source
+        if isinstance(source, str | Path):
+            opened = cls(str(source), read_table(source, sheet=mapping.sheet))
+        else:
+            opened = cls(f"table {number}", load_pandas_frame(source))
+        return opened if opened.is_ours else replace(opened, rows=flatten_columns(opened.rows))
 
     @property
     def columns(self) -> list[str]:
@@ -146,11 +143,7 @@ def load_tables(
     Raises `InputError` and `UsageError`.
     """
     given = ColumnMapping.from_source(mapping)
-    inputs = [
-        one
-        for at, source in enumerate(sources, start=1)
-        for one in OpenedTable.open(source, at, given)
-    ]
+    inputs = [OpenedTable.open(source, at, given) for at, source in enumerate(sources, start=1)]
     kinds = classify_standard_tables([one.columns for one in inputs])
     if needs_verdicts and {*kinds} == {"claims"}:
         # What the evaluators say stands beside the claims, if anywhere.
@@ -171,10 +164,26 @@ def load_tables(
                 raise error from None
     else:
         tables = [one.make_plain() for one in inputs]
-    if len(tables) > 1 and not all(kinds) and "doc" not in given.columns:
-        tables, kinds, lines = join_document_tables(tables, kinds)
-        _report_all(lines, report_line)
+    _refuse_tables_of_documents(tables, kinds)
     return _load_by_names(tables, kinds, given, report_line)
+
+
+def _refuse_tables_of_documents(tables: Sequence[NamedTable], kinds: Sequence[str | None]) -> None:
+    """Raise `InputError` for a table that only holds documents by their ids, which another table
+    names: its texts might be taken for claims."""
+    for at, (name, rows) in enumerate(tables):
+        names = {normalise_vocabulary_words(column): str(column) for column in rows}
+        ids = [names[one] for one in COLUMN_NAMES["doc_id"] if one in names]
+        others = [table for place, (_, table) in enumerate(tables) if place != at]
+        roles = ("claim", "label", "score", "prediction", "evaluator", "annotator", "system")
+        known = {one for role in roles for one in COLUMN_NAMES[role]} - _MERE_TEXTS
+        is_named = any(column in table for column in ids for table in others)
+        if kinds[at] is None and is_named and not known & {*names}:
+            message = (
+                "it holds documents and no claims: join them to the claims (pandas:"
+                f" claims.merge(documents, on={ids[0]!r}))"
+            )
+            raise InputError(name, [Problem(message)])
 
 
 def _load_by_names(
@@ -196,7 +205,7 @@ def _load_by_names(
     _report_all(
         [*describe_mapping(proposal.mapping, proposal.own_names), *proposal.notes], report_line
     )
-    mapped = apply_mapping_to_tables(tables, proposal.mapping, own_kinds)
+    mapped = apply_mapping_to_tables(proposal.placed, proposal.mapping)
     _report_all(mapped.notes, report_line)
     if mapped.claims is not None and mapped.verdicts is not None:
         questions, lines = ask_about_directions(
@@ -271,7 +280,7 @@ def _load_standard_tables(
     (claims, claim_names), (verdicts, verdict_names), (people, people_names) = (
         ([one.rows for one in part], [one.name for one in part]) for part in by_kind.values()
     )
-    table = combine_claims(claims, claim_names) if claims else None
+    table = combine_claims(claims, claim_names, REPEATED_ID_REMEDY) if claims else None
     judged = combine_verdicts(verdicts, verdict_names, table) if verdicts else None
     if table is not None and judged is not None:
         own = {*OWN_COLUMNS["claims"], *OWN_COLUMNS["verdicts"]}

@@ -42,6 +42,11 @@ from factaudit.tables.schema import (
 )
 
 _REQUIRED_CLAIM_COLUMNS = ("dataset", "claim")
+#: What the owner of a table can do about ids that repeat.
+REPEATED_ID_REMEDY = (
+    ": if they are ids of documents, say --columns doc_id=COLUMN; to leave them out, say --ignore"
+    " COLUMN"
+)
 _CLAIM_TEXT_COLUMNS = tuple(
     column for column in CLAIM_COLUMNS if column not in ("label", "abstained")
 )
@@ -53,13 +58,17 @@ _EXPECTED_VALUES = {
 
 
 def validate_claims(
-    table: pd.DataFrame, source: str = "claims", unit: str = "row", has_own_dataset: bool = True
+    table: pd.DataFrame,
+    source: str = "claims",
+    unit: str = "row",
+    has_own_dataset: bool = True,
+    remedy: str = "",
 ) -> pd.DataFrame:
     """Check a table of claims and bring it into the standard form (a new DataFrame, index 0..n-1).
 
     Where ``claim_id`` is missing, ids are made by `make_claim_ids_from_content`; a data set that is
     only called by its file (not ``has_own_dataset``) is no part of them. LLM-AggreFact's own
-    columns load as they are.
+    columns load as they are. remedy: what to do where ids repeat.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = _reset_table_row_index(table)
@@ -108,7 +117,7 @@ def validate_claims(
     else:
         empty = claims["claim_id"].isna() | (claims["claim_id"] == "")
         problems.add_where(empty, "claim_id", "expected an id, found none")
-        problems.add_duplicates(claims["claim_id"], "claim_id", "unique ids")
+        problems.add_duplicates(claims["claim_id"], "claim_id", "unique ids", remedy)
     problems.raise_if_any()
     return claims
 
