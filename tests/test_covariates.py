@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from audit_tables import compute, find, judged
+from audit_tables import collect_findings, compute, find, judged
 
 from factaudit import UsageError
 
@@ -80,3 +80,14 @@ def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
 def test_options_that_cannot_be_are_refused(options: Row, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         compute("covariates", judged(draw_rows(5, 0.0), "e"), **options)
+
+
+def test_findings_are_of_what_matters_and_of_nothing_else() -> None:
+    def find_covariates(slope: float) -> set[str]:
+        table = judged(draw_rows(6, slope, 1600), "e")
+        rows = compute("covariates", table, replicates=20, columns=["number", "kind"])
+        found = collect_findings({"covariates": rows})
+        return {one["evidence"]["covariate"] for one in found if one["id"] == "covariate"}
+
+    assert find_covariates(0.5) == {"number", "kind"}
+    assert find_covariates(0.0) == set()
