@@ -16,7 +16,7 @@ import factaudit
 from factaudit import InputError, Judgements, Results, UsageError
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.dfactscore import dfactscore
-from factaudit.engines.passages import ScoredFacts
+from factaudit.engines.passages import VerifiedFacts
 from factaudit.engines.pipeline import DFactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import DFactScoreExperiment
@@ -70,7 +70,7 @@ def score(
     llm: Callable[[str], str | ChatReply],
     given: list[Response],
     **options: Any,
-) -> tuple[ScoredFacts, list[Row]]:
+) -> tuple[VerifiedFacts, list[Row]]:
     """The tables, and the rows of the responses."""
     scored = dfactscore(
         given, make_models(DFactScoreSettings, knowledge, ScriptedLLM(llm), **options)
@@ -78,12 +78,12 @@ def score(
     return scored, [one.row for one in responses_of(scored)]
 
 
-def responses_of(scored: ScoredFacts) -> list[ScoredBiography]:
+def responses_of(scored: VerifiedFacts) -> list[ScoredBiography]:
     judged = Judgements.join(scored.claims, scored.verdicts)
     return score_biographies(judged, "argmax", gamma=0)
 
 
-def audit(scored: ScoredFacts) -> Row:
+def audit(scored: VerifiedFacts) -> Row:
     """The audit's row of all responses."""
     options: dict[str, object] = {"dfactscore": {"gamma": 0}}
     return factaudit.compare(scored.claims, scored.verdicts, audits=[options], replicates=0).audits[

@@ -16,7 +16,7 @@ import factaudit
 from factaudit import Claim, FactauditError, InputError, UsageError, Verdict
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.factscore import factscore
-from factaudit.engines.passages import ScoredFacts
+from factaudit.engines.passages import VerifiedFacts
 from factaudit.engines.pipeline import FactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response, read_responses
 from factaudit.knowledge.topic_lookup import TopicLookup
@@ -45,18 +45,18 @@ def write(path: Path, *rows: object) -> Path:
 
 def score(
     knowledge: TopicLookup | None, llm: ScriptedLLM | None, *outputs: str, **options: Any
-) -> ScoredFacts:
+) -> VerifiedFacts:
     responses = [make_response("Ada Fenn", output, "s", at) for at, output in enumerate(outputs)]
     return factscore(responses, make_models(FactScoreSettings, knowledge, llm, **options))
 
 
 def score_given(
     knowledge: TopicLookup, given: list[Response], llm: ScriptedLLM | None = None, **options: Any
-) -> ScoredFacts:
+) -> VerifiedFacts:
     return factscore(given, make_models(FactScoreSettings, knowledge, llm, **options))
 
 
-def audit(scored: ScoredFacts, gamma: float = 0) -> Row:
+def audit(scored: VerifiedFacts, gamma: float = 0) -> Row:
     """The audit's row of all responses by the first verifier."""
     found = factaudit.compare(
         scored.claims, scored.verdicts, audits=[{"factscore": {"gamma": gamma}}], replicates=0

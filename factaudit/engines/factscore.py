@@ -1,26 +1,39 @@
 """FActScore: what share of a text's atomic facts does a knowledge source support? (Min et al. 2023)
 
-`factscore` goes through the steps of the paper:
+The steps of the paper, in the order in which `factscore` takes them:
 
-1. *Atomic facts* (§3.1, A.2). A response is split into sentences, and a model splits each into
-   short sentences that state one thing each; its prompt shows seven fixed demonstrations and the
-   one that BM25 finds nearest. Facts of up to three characters and repeated ones are left out,
-   those beyond 50 cut (`factaudit.engines.decompose`). A response that declines to answer has no
-   facts (`factaudit.engines.abstention`; §4.3).
-2. *Passages* (§4.1). Of the topic's page in the knowledge source, cut into passages of 256 tokens,
-   BM25 takes the k = 5 nearest to "TOPIC FACT" (`factaudit.engines.passages`,
-   `factaudit.knowledge.retrieval`). After this step there is an ordinary table of claims: a fact is
-   a claim, and its passages are the document.
-3. *Verification* (§4.1). Each fact is put to an evaluator LM: with its passages ("Retrieve→LM"),
-   alone ("No-context LM"), or to the nonparametric masked model ("NP", the evaluator `npm`), which
-   may also check what the LM finds true ("Retrieve→LM+NP", the verifier ``retrieval+npm``). Any
-   other evaluator may verify as well. The LM is asked "Answer the question about TOPIC based on the
-   given context", then its passages, then "Input: FACT True or False?"
-   (`factaudit.engines.verifier`).
-4. *Score* (§3.1). f(y) of a response is the share of its facts that are supported, times
-   exp(1 - γ/n) where it has fewer than γ = 10 facts (the paper's code). FActScore is the mean of
-   f(y) over the responses that did not abstain. This is arithmetic on the tables of claims and
-   verdicts: `factaudit.arrays.response_facts.score_response_facts` for a response, and the audit
+1. *Abstention* (§4.3). A response that declines to answer has no facts, and counts in the respond
+   ratio alone. If its file does not say whether it declines, rules decide, not a model
+   (`factaudit.engines.abstention`).
+2. *Atomic facts* (§3.1, A.2). A response is split into sentences by NLTK's Punkt, but for lines of
+   layout and talk to the user. A model splits each sentence into short sentences that state one
+   thing each; its prompt shows seven fixed demonstrations and the one that BM25 finds nearest to
+   the sentence. Facts of up to three characters and repeated ones are left out, and so are those of
+   a response beyond its 50th (`factaudit.engines.decompose`).
+3. *Passages* (§4.1). The topic's page was cut into passages of 256 tokens when the knowledge source
+   was built (of RoBERTa's tokens in the published source; `factaudit.knowledge.knowledge_builder`).
+   BM25 takes the k = 5 nearest to "TOPIC FACT". (The setting ``retrieval`` can choose GTR,
+   ``dense``, or the whole page, ``all``; `factaudit.knowledge.retrieval`.) After this step there is
+   an ordinary table of claims: a fact is a claim, and its passages are the document
+   (`factaudit.engines.passages`).
+4. *Verification* (§4.1). Each fact is put to one or several verifiers:
+
+   - ``retrieval``, "Retrieve→LM": the evaluator LM reads "Answer the question about TOPIC based on
+     the given context.", then the passages, the nearest last, then "Input: FACT True or False?";
+   - ``no-context``, "No-context LM": it reads "FACT True or False?" alone;
+   - ``npm``, "NP": the nonparametric masked model. A fact is supported if the mean probability of
+     its words in the passages is above 0.3 (`factaudit.evaluators.nonparametric`);
+   - ``retrieval+npm``, "Retrieve→LM+NP": a fact is supported if both find it so. NP is asked only
+     about what the LM finds true;
+   - or any other evaluator. The prompts and the reading of replies: `factaudit.engines.verifier`.
+
+5. *Score* (§3.1). f(y) of a response is the share of its facts that are supported
+   (``init_score``); a fact without a verdict counts as not supported. The length penalty of the
+   paper's code multiplies it by exp(1 - γ/n) where there are n < γ = 10 facts (``score``).
+   FActScore is the mean over the responses that have facts, except those of which no fact could be
+   put to the verifier (the topic has no page, say). The respond ratio is the share of the responses
+   that have facts. This is arithmetic on the tables of claims and verdicts:
+   `factaudit.arrays.response_facts.score_response_facts` for each response, and the audit
    `factscore` (`factaudit.audit.factscore`) over responses, with intervals.
 """
 
@@ -41,7 +54,7 @@ from factaudit.engines.decompose import (
 from factaudit.engines.passages import (
     Candidate,
     FactClaims,
-    ScoredFacts,
+    VerifiedFacts,
     build_claims,
     find_topic_page,
     validate_any_verdicts,
@@ -58,45 +71,53 @@ def factscore(
     *,
     journal: str | Path | None = None,
     progress: bool = False,
-) -> ScoredFacts:
-    """The facts of responses with the verifiers' verdicts, each step for all responses at once.
+) -> VerifiedFacts:
+    """The facts of responses with the verifiers' verdicts: steps 1 to 4, each for all responses at
+    once.
 
-    journal: a folder where verdicts are written down, so that a run that was killed and is started
-    again does not repeat them. (Replies of a language model are in its client's cache.) progress:
-    show progress bars (on a terminal only).
+    The scores, step 5, are then ``factaudit.compare(found.claims, found.verdicts,
+    audits=["factscore"])``.
+
+    models: the models and pages of the steps, with the settings. journal: a folder where verdicts
+    are written down, so that a run that was killed and is started again does not repeat them.
+    (Replies of a language model are in its client's cache.) progress: show progress bars (on a
+    terminal only).
 
     Raises `UsageError` where something is to be had from an LLM or a knowledge source that is not
     there, and `InputError` for topics without a page under the policy ``error``, both before any
     call.
     """
     models.check_can_decompose(responses)
+    # 1. Abstention
     responses = mark_abstentions(responses, models)
+
+    # The pages of step 3 cost nothing, and what is missing is said before anything is paid for.
     topics = dict.fromkeys(one.topic for one in responses if not one.abstained)
     if models.knowledge:
         models.knowledge.check_topics(topics)
-    pages = {topic: find_topic_page(topic, models.knowledge) for topic in topics}
-    page_of_topic = [pages.get(one.topic, Candidate(None)) for one in responses]
+    page_by_topic = {topic: find_topic_page(topic, models.knowledge) for topic in topics}
+    topic_pages = [page_by_topic.get(one.topic, Candidate(None)) for one in responses]
 
-    # 1. Atomic facts. Where there is no page, and all verifiers would read it, finding facts would
+    # 2. Atomic facts. Where there is no page, and all verifiers would read it, finding facts would
     # be paid for in vain: each sentence stands for its facts, unscored.
-    known = list(responses)
-    for at, (one, page) in enumerate(zip(responses, page_of_topic, strict=True)):
-        if one.facts is None and page.page is None and models.knowledge and models.needs_pages:
-            known[at] = leave_undecomposed(one, page.status, page.reason)
-    facts, left_out = find_facts(known, models, progress=progress)
-    # 2. Passages
-    claims = build_claims(
-        facts,
-        [[page] for page in page_of_topic],
-        models.retriever,
-        left_out,
-    )
-    # 3. Verification; the score (4.) is arithmetic on these tables
-    return ScoredFacts(claims.table, verify(claims, models, journal, progress), claims.notes)
+    to_decompose = list(responses)
+    if models.knowledge and models.needs_pages:
+        for at, (one, topic_page) in enumerate(zip(responses, topic_pages, strict=True)):
+            if one.facts is None and topic_page.page is None:
+                to_decompose[at] = leave_undecomposed(one, topic_page.status, topic_page.reason)
+    with_facts, left_out = find_facts(to_decompose, models, progress=progress)
+
+    # 3. Passages: a claim for each fact, with the passages of its topic's page that the retriever
+    # finds for it. (D-FActScore has several candidate pages for a fact.)
+    candidates = [[one] for one in topic_pages]
+    claims = build_claims(with_facts, candidates, models.retriever, left_out)
+
+    # 4. Verification
+    return VerifiedFacts(claims.table, verify(claims, models, journal, progress), claims.notes)
 
 
 def mark_abstentions(responses: Sequence[Response], models: Pipeline) -> list[Response]:
-    """The responses, without facts where they abstain."""
+    """The responses, without facts where they abstain (their sentences are still shown)."""
     found = []
     for one in responses:
         if models.abstains(one):
@@ -113,28 +134,33 @@ def find_facts(
     unique_by_sentence: bool = False,
     progress: bool = False,
 ) -> tuple[list[Response], Counter[str]]:
-    """The responses with their facts, given ones or a model's, and what was left out."""
+    """The responses with their facts and sentences, and how much of what was left out.
+
+    Facts that a response has already stay as they are; a model finds those of the others.
+    unique_by_sentence: leave out facts that are repeated in a sentence, not in a response.
+    """
     found = list(responses)
-    asked = {at: one for at, one in enumerate(responses) if one.facts is None}
     for at, one in enumerate(responses):
-        if at not in asked and one.sentences is None:
-            found[at] = _place_given_facts(one)
+        if one.facts is not None and one.sentences is None:
+            found[at] = _add_sentences(one)
     llm, left_out = models.decomposer or models.llm, Counter[str]()
-    if asked and llm is not None:
+    without_facts = [at for at, one in enumerate(responses) if one.facts is None]
+    if without_facts and llm is not None:
+        # Split into sentences, and ask about each.
         decomposed, left_out = decompose(
-            list(asked.values()),
+            [responses[at] for at in without_facts],
             llm,
             models.prompt,
             max_facts=models.settings.max_facts,
             unique_by_sentence=unique_by_sentence,
             progress=progress,
         )
-        for at, one in zip(asked, decomposed, strict=True):
+        for at, one in zip(without_facts, decomposed, strict=True):
             found[at] = one
     return found, left_out
 
 
-def _place_given_facts(response: Response) -> Response:
+def _add_sentences(response: Response) -> Response:
     """A response whose file has facts and no sentences: they are the text's, or, where no fact
     names one, the whole text is the sentence of all."""
     facts = response.facts or ()
@@ -151,21 +177,21 @@ def verify(
     journal: str | Path | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """A verdict per fact and verifier.
+    """A verdict per fact (in D-FActScore per fact and candidate) and verifier.
 
-    A fact without a page, or whose sentence was not decomposed, is put to nobody: it is unscored,
-    with the reason.
+    What cannot be asked is unscored, with the reason: a fact whose sentence was not decomposed, and
+    one without a page, unless the verifier reads no pages.
     """
     facts = claims.table[claims.table["claim"].notna()]
     tables = []
-    for one in models.verifiers:
+    for verifier in models.verifiers:
         unasked = claims.unasked
-        if not reads_pages(one.evaluator):
+        if not reads_pages(verifier.evaluator):
             unasked = unasked[unasked["is_undecomposed"]]
         asked = facts[~facts["claim_id"].isin(unasked["claim_id"])]
-        told = unasked.drop(columns="is_undecomposed").assign(evaluator=one.name)
+        verdicts = unasked.drop(columns="is_undecomposed").assign(evaluator=verifier.name)
         if len(asked):
-            judged = judge(asked, [one], journal=journal, progress=progress)
-            told = pd.concat([judged, told], ignore_index=True)
-        tables.append(told.set_index("claim_id").loc[facts["claim_id"]].reset_index())
+            judged = judge(asked, [verifier], journal=journal, progress=progress)
+            verdicts = pd.concat([judged, verdicts], ignore_index=True)
+        tables.append(verdicts.set_index("claim_id").loc[facts["claim_id"]].reset_index())
     return validate_any_verdicts(pd.concat(tables, ignore_index=True))

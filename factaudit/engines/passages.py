@@ -55,7 +55,7 @@ class FactClaims:
     notes: list[str]
 
 
-class ScoredFacts(NamedTuple):
+class VerifiedFacts(NamedTuple):
     """The facts as claims, what the verifiers say of them, and what was left out, a line each."""
 
     claims: pd.DataFrame

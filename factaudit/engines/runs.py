@@ -23,7 +23,7 @@ from factaudit.engines.citations import judge_citations
 from factaudit.engines.decompose import split_response
 from factaudit.engines.dfactscore import dfactscore
 from factaudit.engines.factscore import factscore
-from factaudit.engines.passages import ScoredFacts
+from factaudit.engines.passages import VerifiedFacts
 from factaudit.engines.pipeline import (
     DFactScoreSettings,
     FactScoreSettings,
@@ -192,7 +192,7 @@ class _ScoreExperiment(RunSettings):
         self,
         results: Results,
         pipelines: Mapping[str, Pipeline],
-        scored: Mapping[str, ScoredFacts],
+        scored: Mapping[str, VerifiedFacts],
         out: Path,
     ) -> list[str]:
         """Add the audits that compare the variants with the base; a line for each."""

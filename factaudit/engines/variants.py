@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from factaudit.engines.passages import ScoredFacts
+from factaudit.engines.passages import VerifiedFacts
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.llm.settings import LLMSettings
 from factaudit.tables import validate_claims, validate_verdicts
@@ -76,7 +76,7 @@ def _format_setting(value: Any) -> str:
 
 
 def stack_variants(
-    scored: Mapping[str, tuple[str, ScoredFacts]],
+    scored: Mapping[str, tuple[str, VerifiedFacts]],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All facts by variant, and what each variant's own verifier (its name stands before its facts)
     says of them."""
