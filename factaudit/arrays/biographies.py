@@ -36,7 +36,7 @@ _COLUMNS = [
 
 
 def has_fact_entities(judgements: Judgements) -> bool:
-    """Whether the claims have a row per fact and person."""
+    """Whether the claims have a row for each fact and person."""
     needed = judgements.claims[["fact_id", "entity", "response_id"]]
     return bool(needed.notna().all(axis=1).any())
 
@@ -44,12 +44,12 @@ def has_fact_entities(judgements: Judgements) -> bool:
 def collect_biographies(
     judgements: Judgements, evaluator: int, group_column: str = "group"
 ) -> list[SupportMatrix]:
-    """The responses as one evaluator judged them; those without any fact
-    (`Judgements.empty_responses`) have none.
+    """The responses as one evaluator judged them. Responses without any fact
+    (`Judgements.empty_responses`) have no matrix.
 
-    Responses are sorted by dataset, system and response_id, facts by their ids, so that no figure
-    depends on the order of the input's rows. Raises `UsageError` where a fact is put to the same
-    person twice, or has two groups.
+    Responses are sorted by dataset, system and response_id, and facts by their ids, so that no
+    figure depends on the order of the input's rows. Raises `UsageError` if a fact is put to the
+    same person twice, or has two groups.
     """
     return judgements.compute_once(
         ("biographies", evaluator, group_column),
@@ -68,7 +68,7 @@ def _read_biographies(
         name: getattr(judgements, name)[evaluator] for name in ("prediction", "score", "status")
     }
     facts = claims.assign(group=claims[group_column])
-    # Whatever stands there, a response without a claim has no fact.
+    # A response without a claim has no fact, whatever else its row says.
     table = pd.concat([facts, judgements.empty_responses.assign(fact_id=None)], ignore_index=True)
     table = table.reindex(columns=_COLUMNS).astype(object)
     table = table.where(table.notna(), None)
@@ -76,7 +76,7 @@ def _read_biographies(
         table[name] = pd.Series(values).reindex(table.index, fill_value=MISSING)
     is_empty = table.index >= len(claims)
     table = table[table["response_id"].notna() & (table["fact_id"].notna() | is_empty)]
-    # The longer id comes later: "r.10" after "r.9".
+    # A longer id comes later: "r.10" after "r.9".
     table = table.assign(length=table["fact_id"].str.len()).sort_values(
         [*_RESPONSE, "length", "fact_id"]
     )
@@ -109,8 +109,8 @@ def _read_biography(rows: pd.DataFrame) -> SupportMatrix:
     prediction, status = np.full((2, *shape), MISSING, dtype=np.int8)
     score = np.full(shape, np.nan)
     prediction[at], status[at], score[at] = asked["prediction"], asked["status"], asked["score"]
-    # A label is about one person, whatever other groups a grouping makes of the facts: that of the
-    # fact's only labelled row; where several rows of the fact have the label, that of
+    # A label is about one person, even if a grouping model puts the fact into another group. It is
+    # the person of the fact's only labelled row; if several rows of the fact have the label, it is
     # ``given_entity``.
     labelled = asked[asked["label"] != MISSING]
     is_of_person = ~labelled["fact_id"].duplicated(keep=False) | (
@@ -128,7 +128,7 @@ def _read_biography(rows: pd.DataFrame) -> SupportMatrix:
         unsure=(prediction == MISSING) | ((status != _OK) & (status >= 0)),
         group=group,
         own=(facts["invented"] != 1).to_numpy(dtype=bool),
-        # The title that most facts of the group name, of several the first in the alphabet.
+        # The title that most facts of the group name; in a tie the first in alphabetical order.
         given=dict(given.groupby("group")["title"].agg(lambda titles: titles.mode()[0])),
         about=people.get_indexer(facts["about"]) if facts["about"].notna().any() else None,
         was_asked=bool(((prediction != MISSING) | ((status >= 0) & (status != _SKIPPED))).any()),

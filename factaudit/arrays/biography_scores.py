@@ -1,11 +1,11 @@
-"""FActScore and D-FActScore of each response from its matrix, and their means over responses (MF
-§2.4, §4.1, Table 2).
+"""What are FActScore and D-FActScore of each response, and their means over responses? (MF §2.4,
+§4.1, Table 2)
 
-``factscore`` lets any person support a fact, ``dfactscore`` only the one to whom the fact's group
-is linked. Both are multiplied by the length penalty on the number of *facts*; ``init_factscore``
-and ``init_dfactscore`` are not. (MF's published code penalises by the number of groups, so that
-only its unpenalised D-FActScore can be compared.) A fact without a verdict counts as not supported;
-``_min`` and ``_max`` are over all ways to fill in missing verdicts and groups.
+``factscore`` lets any person support a fact; ``dfactscore`` lets only the person to whom the fact's
+group is linked. Both are multiplied by the length penalty on the number of *facts*;
+``init_factscore`` and ``init_dfactscore`` are not. (MF's published code computes the penalty from
+the number of groups, so only its unpenalised D-FActScore can be compared.) A fact without a verdict
+counts as not supported; ``_min`` and ``_max`` cover all values of missing verdicts and groups.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from factaudit.stats.undefined_values import name_ends
 
 Row = dict[str, Any]
 
-#: MF §2.4's categories; the last is for what they leave open: several biographies, all of one
-#: person.
+#: The categories of MF §2.4. The last one is for a case that they leave open: several biographies,
+#: all of one person.
 BIOGRAPHY_CATEGORIES = (
     "one bio, one entity",
     "one bio, N entities",
     "N bios, N entities",
     "N bios, one entity",
 )
-#: Where the missing verdicts leave open of more of the responses whether they are merged, their
-#: share has bounds only.
+#: If the missing verdicts leave it open for a larger share of the responses whether they are
+#: merged, the share of merged responses has only bounds.
 MOST_UNDECIDED = 0.1
 #: The scores of a response that are averaged, each with its bounds.
 SCORES = ("factscore", "dfactscore", "init_factscore", "init_dfactscore")
@@ -53,8 +53,8 @@ NOISE_FIGURES = ("false_positive_rate", "merged_floor", "merged_excess")
 
 
 def biography_category(n_biographies: int, n_entities: int) -> str:
-    """The category of a response (MF §2.4, Table 2), where no supported fact at all counts as one
-    person.
+    """The category of a response (MF §2.4, Table 2). A response without any supported fact counts
+    as about one person.
 
     >>> biography_category(1, 2)
     'one bio, N entities'
@@ -67,15 +67,15 @@ def biography_category(n_biographies: int, n_entities: int) -> str:
 def score_biography(
     response: SupportMatrix, rule: str = "argmax", *, gamma: float = DEFAULT_GAMMA
 ) -> Row:
-    """The figures of one response, its groups linked by a rule of
+    """The figures of one response, with its groups linked by one of
     `factaudit.arrays.support_matrix.LINKING_RULES`.
 
-    FActScore is of the response's own facts, D-FActScore of those that have a group; its bounds let
-    the others count too. ``gap`` = init_factscore - init_dfactscore. ``n_elsewhere``: facts that
-    somebody supports and the linked person does not. ``merged``: whether there is one; null where
-    the missing verdicts decide. ``n_open``: the cells of other people that would make a response
-    look merged if the verifier erred there. Figures are null where there is no fact, or nobody whom
-    the response may be about; then a score can be anything from 0 to 1.
+    FActScore counts the response's own facts. D-FActScore counts those of them that have a group;
+    its bounds allow for the others. ``gap`` = init_factscore - init_dfactscore. ``n_elsewhere``:
+    facts that somebody supports and the linked person does not. ``merged``: whether there is such a
+    fact; null if it depends on the missing verdicts. ``n_open``: the cells of other people that
+    would make the response look merged if the verifier erred there. Figures are null if there is no
+    fact, or nobody whom the response may be about; a score can then be anything from 0 to 1.
     """
     grouped, own = response.group >= 0, response.own
     person = response.person_of_facts(rule)
@@ -106,7 +106,7 @@ def score_biography(
         "category": None,
         "reason": next((text for text, is_so in reasons.items() if is_so), None),
     }
-    # Of each figure its value, and the least and the greatest that it can be.
+    # For each figure: its value, and the least and the greatest value that are possible.
     unknown = (None, 0.0, 1.0) if n else (None, None, None)
     figures: dict[str, Sequence[Any]] = dict.fromkeys(
         ("init_factscore", "init_dfactscore"), unknown
@@ -130,7 +130,8 @@ def score_biography(
         if n_grouped and response.was_asked:
             points["init_dfactscore"] = row["n_supported_linked"] / n_grouped
             points["gap"] = points["init_factscore"] - points["init_dfactscore"]
-        # The two scores are of the same facts where all have a group and are the response's own.
+        # The two scores are about the same facts if all facts have a group and are the response's
+        # own.
         ends["gap"] = elsewhere[0] / n, elsewhere[1] / n
         if n_ungrouped or not own.all():
             scores, linked_scores = ends["init_factscore"], ends["init_dfactscore"]
@@ -152,15 +153,16 @@ def score_biography(
 def summarise_biography_scores(
     response_rows: Sequence[Mapping[str, Any]], intervals: ClusterBootstrap | None = None
 ) -> Row:
-    """D-FActScore over responses: unweighted means over those that answered, as a flat row.
+    """D-FActScore over responses, as a flat row: unweighted means over the responses that answered.
 
-    A response that abstained, or in which no fact was found, counts in ``respond_ratio`` only. Each
+    A response that abstained, or in which no fact was found, counts only in ``respond_ratio``. Each
     mean is over the responses that have the figure; ``_min`` and ``_max`` are over all that
-    answered, an undefined score being anything from 0 to 1. A response without candidates
-    (``n_without_candidates``) has no score, and is in none of the other figures nor in their
-    bounds. ``share_merged`` is of the responses of which the verdicts decide it (``n_undecided``:
-    of which they don't); it is None where over `MOST_UNDECIDED` are undecided: those with facts of
-    others mostly are. What of it is the verifier's error: `estimate_merged_beyond_noise`.
+    answered, where an undefined score can be anything from 0 to 1. A response without candidates
+    (``n_without_candidates``) has no score, and is in none of the other figures or bounds.
+    ``share_merged`` is over the responses for which the verdicts decide it (``n_undecided`` counts
+    the others). It is None if more than `MOST_UNDECIDED` are undecided, because the decided ones
+    are then mostly those with facts of others. `estimate_merged_beyond_noise` says how much of it
+    is due to the verifier's errors.
     """
     answered = [row for row in response_rows if row["n_facts"]]
     seen = [row for row in answered if row["n_candidates"]]
@@ -176,8 +178,8 @@ def summarise_biography_scores(
         found[key] = sum(row[key] for row in answered)
     for key in SCORES:
         found |= average_with_bounds(key, answered, intervals)
-    # Any page supports what the linked one does: where both scores are of the same facts no gap is
-    # below 0.
+    # If both scores are about the same facts, no gap is below 0, because what the linked page
+    # supports is supported by some page.
     is_of_same_facts = all(row["gap_min"] is None or row["gap_min"] >= 0 for row in answered)
     least = 0 if is_of_same_facts else -1
     found |= average_with_bounds("gap", seen, intervals, bounded_change_interval, least)
@@ -203,18 +205,18 @@ def summarise_biography_scores(
 def estimate_merged_beyond_noise(
     response_rows: Sequence[Mapping[str, Any]], intervals: ClusterBootstrap | None = None
 ) -> Row:
-    """What of the share of merged responses the verifier's errors alone would give, and what is
-    beyond it.
+    """How much of the share of merged responses would the verifier's errors alone produce, and how
+    much is beyond that?
 
-    A verifier that calls a false cell supported with probability f makes a response look merged
-    when it does so in any of the m cells that could (``n_open``): with probability 1 − (1 − f)^m.
-    The mean of these is the floor. f is measured on the cells that are known to be false (n_false:
-    decoys, and facts that people found to be false of a person); all figures are None without any.
-    Pages of one name share more than decoys' pages do with the text (a nationality, a profession):
-    the floor is a lower one.
+    A verifier that calls a false cell supported with probability f makes a response look merged if
+    it does so in any of the m cells that could do it (``n_open``): with probability 1 − (1 − f)^m.
+    The mean of these probabilities is the floor. f is measured on the cells that are known to be
+    false (n_false: decoys, and facts that people found to be false of a person); without any of
+    these, all figures are None. The pages of people with one name share more with the text (a
+    nationality, a profession) than the pages of decoys do, so the true floor may be higher.
 
-    Intervals: Wilson's of f, over the cells of responses about one topic; the floor at its ends; of
-    the excess MOVER's, of two shares.
+    Intervals: f has Wilson's, with the cells of responses about one topic as a cluster; the floor
+    is computed at its ends; the excess has MOVER's for two shares.
 
     >>> shared = {"n_facts": 9, "n_candidates": 2, "topic": None}
     >>> rows = [{"merged": merged, "n_open": n, "false_cells": cells}
@@ -237,7 +239,7 @@ def estimate_merged_beyond_noise(
     confidence = None if intervals is None else intervals.confidence
     rate = share_units(is_supported, np.ones_like(is_supported), topic, confidence)
     n_open = np.array([row["n_open"] for row in decided])
-    # Each of the rate and its two ends, and the floor by it.
+    # The rate and its two ends, each with the floor that it gives.
     rates = np.concatenate([rate.point, *rate.ends])
     floors = (1 - (1 - rates[:, None]) ** n_open).mean(axis=1)
     merged = np.array([row["merged"] for row in decided], dtype=float)

@@ -1,4 +1,4 @@
-"""Splitting the rows of a table by columns that the user names."""
+"""How are claims grouped by columns that the user names?"""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 
 
 def find_claims_in_responses(claims: pd.DataFrame, response_codes: np.ndarray) -> np.ndarray:
-    """bool (n,): whether a claim has a response_id, and is a part of that response.
+    """bool (n,): whether a claim has a response_id and is a part of that response.
 
-    Where one fact stands in several rows (with each person whom it may be of, or with what it
-    cites), a response is not
-    wrong because one of them is 0: such responses, named whole by their codes, are none.
+    If one fact has several rows (one for each person whom it may be about, or for each document
+    that it cites), the response is not wrong because one row is 0. The rows of such responses,
+    which their codes name as a whole, count as no part of a response.
     """
     inside: np.ndarray = claims["response_id"].notna().to_numpy(dtype=bool, copy=True)
     if "fact_id" in claims:
@@ -31,11 +31,12 @@ def find_claims_in_responses(claims: pd.DataFrame, response_codes: np.ndarray) -
 
 @dataclass(frozen=True, eq=False)
 class ClaimGroups:
-    """``codes``: int64 (n,), the group of each row (-1: none); ``keys``: per group its value of
-    each column, sorted.
+    """Rows in groups. ``codes``: int64 (n,), the group of each row, -1 for none; ``keys``: for each
+    group its value of each column, sorted.
 
-    The rows are claims or responses, as ``level`` says; ``claims_without_response``: per group, its
-    claims that are in no response; ``tallies``: what `Judgements.tally` has counted of it.
+    ``level`` says whether the rows are claims or responses. ``claims_without_response``: for each
+    group, the number of its claims that are in no response. ``tallies``: the counts that
+    `Judgements.tally` has made.
     """
 
     codes: np.ndarray
@@ -45,16 +46,16 @@ class ClaimGroups:
     tallies: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def rows(self, group_index: int) -> np.ndarray:
-        """int64: the rows of one group, ascending."""
+        """int64: the rows of one group in ascending order."""
         return np.flatnonzero(self.codes == group_index)
 
 
 def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -> ClaimGroups:
-    """Groups of equal values of the columns ``column_names``; a missing value is a group of its own
-    (key None), sorted last.
+    """Groups with equal values of the columns ``column_names``. A missing value is a group of its
+    own (key None), sorted last.
 
-    Each key has ``dataset`` first: ``__all__`` where it isn't among ``column_names``. Raises
-    `UsageError` for an unknown column.
+    Each key begins with ``dataset``, which is ``__all__`` if it is not among ``column_names``.
+    Raises `UsageError` for an unknown column.
     """
     groups = ClaimGroups(
         np.zeros(len(claims), dtype=np.int64), [{"dataset": ALL_TOGETHER}] if len(claims) else []
@@ -67,8 +68,8 @@ def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -
 def split_claim_groups_by_column(
     groups: ClaimGroups, claims: pd.DataFrame, column: str, *, keep_missing: bool = False
 ) -> ClaimGroups:
-    """Each group split by one more column; rows without a value get code -1, or are a group that is
-    sorted last."""
+    """Each group, split by one more column. Rows without a value get the code -1, or form a group
+    that is sorted last."""
     values, names = encode_claim_group_column(claims, column)
     inside = claims[column].notna().to_numpy() | keep_missing
     pairs, codes = encode_distinct_integer_pairs(groups.codes[inside], values[inside], len(names))
@@ -82,8 +83,8 @@ def split_claim_groups_by_column(
 
 
 def encode_claim_group_column(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[Any]]:
-    """A column as int64 codes (n,) into its distinct values, sorted, None last where some value is
-    missing."""
+    """A column as int64 codes (n,) into its distinct values, which are sorted; None comes last if a
+    value is missing."""
     if column not in claims:
         raise UsageError(
             "the claims have no column"
@@ -104,5 +105,6 @@ def encode_claim_group_column(claims: pd.DataFrame, column: str) -> tuple[np.nda
     return rank[codes], [names[i] for i in order] + missing
 
 
-#: Stands for "not split by this column" where a row is over all datasets or all systems.
+#: The value of a key that means "not split by this column": the row is about all datasets, or about
+#: all systems.
 ALL_TOGETHER = "__all__"

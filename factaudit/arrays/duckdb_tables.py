@@ -1,11 +1,11 @@
-"""Parquet files of claims and verdicts that are too large for memory: DuckDB loads them into the
-arrays of `Judgements`.
+"""How are Parquet files of claims and verdicts read that are too large for memory? DuckDB loads
+them into the arrays of `Judgements`.
 
-The texts stay in the files. What is loaded of a claim are its id, the columns beside its texts, as
-codes, and a hash of its document, which says which claims share one. What is loaded of a verdict
-are its numbers. Files are read and checked a block of rows at a time, by the code that checks
-tables in memory (`factaudit.tables.validation`), so both refuse the same rows with the same words,
-and audits compute the same rows of both.
+The texts stay in the files. For a claim, its id is loaded, the columns beside its texts as codes,
+and a hash of its document, which says which claims share one. For a verdict, its numbers are
+loaded. Files are read and checked in blocks of rows by the code that checks tables in memory
+(`factaudit.tables.validation`). So both ways refuse the same rows with the same words, and audits
+compute the same rows.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import GRADE_COLUMN, POSITIONS_KEY, VARIANT_COLUMNS, VERDICT_COLUMNS
 
-#: Tables of more verdicts than this take more than 4 GB.
+#: Tables with more verdicts than this take more than 4 GB of memory.
 MANY_VERDICTS = 10_000_000
 #: Rows that are read and checked at a time.
 ROWS_PER_BLOCK = 200_000
-#: What DuckDB may hold while it matches verdicts with claims, beside the arrays.
+#: The memory that DuckDB may use, beside the arrays, while it matches verdicts with claims.
 _MEMORY_LIMIT = "1GB"
 #: The place of a row in its file, for messages.
 _POSITION = "__position"
@@ -58,7 +58,7 @@ _NUMBERED_ROWS = (
 def load_duckdb_judgements(
     claims_paths: Sequence[str], verdicts_paths: Sequence[str], spill_folder: Path
 ) -> Judgements:
-    """Load all claims and verdicts; what DuckDB cannot hold meanwhile is written to
+    """Load all claims and verdicts. What does not fit into DuckDB's memory meanwhile is written to
     ``spill_folder``.
 
     Raises `InputError` that names the file, the row and the column of what is wrong.
@@ -90,10 +90,10 @@ def load_duckdb_judgements(
 
 
 def count_parquet_rows(paths: Sequence[str]) -> int:
-    """How many rows the Parquet files among these have, by what each file says of itself."""
+    """The number of rows of the Parquet files among these, from the metadata of each file."""
     total = 0
     for path in paths:
-        # Whoever reads the file says what is wrong with it.
+        # The reader of the file reports what is wrong with it.
         with suppress(OSError, pa.ArrowException):
             if path.endswith(".parquet"):
                 total += pq.ParquetFile(path).metadata.num_rows
@@ -118,7 +118,7 @@ def _list_columns(path: str, required: Sequence[str]) -> list[str]:
 
 
 def _load_claims(connection: Any, paths: Sequence[str]) -> pd.DataFrame:
-    """The validated claims without their texts: columns of text as categories, ``doc_id`` also by
+    """The validated claims without their texts: text columns as categories, and ``doc_id`` also by
     equal documents."""
     parts: list[pa.Table] = []
     sizes = dict.fromkeys(paths, 0)
@@ -170,7 +170,7 @@ def _list_evaluators(connection: Any, paths: Sequence[str]) -> list[str]:
 def _add_verdicts(
     arrays: VerdictArrays, connection: Any, path: str, columns: Sequence[str]
 ) -> None:
-    """Check the verdicts of a file and take them in."""
+    """Check the verdicts of a file and add them."""
     wanted = set(columns).difference(_UNREAD_COLUMNS)
     read = ", ".join(f"v.{name}" for name in (*VERDICT_COLUMNS, GRADE_COLUMN) if name in wanted)
     joined = (
@@ -191,7 +191,7 @@ def _add_verdicts(
 
 
 def _read_blocks(connection: Any, sql: str, path: str) -> Iterator[pd.DataFrame]:
-    """The rows of a query on a file a block at a time, with their positions in the file."""
+    """The rows of a query on a file, block by block, with their positions in the file."""
     reader = connection.sql(sql, params=[path]).to_arrow_reader(ROWS_PER_BLOCK)
     for batch in reader:
         block = pa.Table.from_batches([batch]).to_pandas()

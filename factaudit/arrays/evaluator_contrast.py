@@ -1,5 +1,5 @@
-"""Two evaluators on the same claims: the difference of their BAccs and of their biases, by data
-set, paired."""
+"""How do two evaluators differ on the same claims? The paired differences of their balanced
+accuracies and of their biases, for each data set."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from factaudit.stats.mover import discordant_difference_interval
 
 @dataclass(frozen=True)
 class EvaluatorContrast:
-    """Figure of a - figure of b for the keys ``bacc`` and ``bias``, by group of claims.
+    """The figure of a minus the figure of b, for the keys ``bacc`` and ``bias``, in each group of
+    claims.
 
-    figures: each over what its evaluator scored, with bounds; NaN where both have not scored both
-    classes; with intervals those of the claims that both scored. both: int64 (G, 2, 2, 2), these
-    claims by label, a's and b's prediction. n_labelled: int64 (G,), all labelled ones.
+    figures: each evaluator's figure is over what it scored, with bounds; NaN if one of them has not
+    scored both classes. The intervals are those of the claims that both scored. both: int64 (G, 2,
+    2, 2), these claims by label, a's prediction and b's prediction. n_labelled: int64 (G,), all
+    labelled claims.
     """
 
     figures: Figures
@@ -31,7 +33,7 @@ class EvaluatorContrast:
 def compare_evaluators(
     judgements: Judgements, groups: ClaimGroups, a: int, b: int, confidence: float | None
 ) -> EvaluatorContrast:
-    """The evaluators at the places ``a`` and ``b``; confidence None: without intervals."""
+    """Compare the evaluators at the positions ``a`` and ``b``. confidence None: no intervals."""
     tallies = [judgements.tally(groups, LABEL, place) for place in (a, b)]
     accuracies = [compute_rates(tally, None)["bacc"] for tally in tallies]
     biases = [share_errors(tally, None).sum({0: -1, 1: 1}) for tally in tallies]
@@ -41,7 +43,8 @@ def compare_evaluators(
     counts = every.clusters.counts.reshape(-1, 3, 3, 3)[:, :2, :2, :2]
     errors, others = counts[:, 0], counts[:, 1]
     n_errors, n_others = errors.sum((1, 2)), others.sum((1, 2))
-    # Of each kind of claims that one of the two judges rightly: how many, of how many.
+    # For each label, the claims that only one of the two judges correctly: how many, and out of how
+    # many.
     a_alone_right = [(others[:, 1, 0], n_others), (errors[:, 0, 1], n_errors)]
     b_alone_right = [(others[:, 0, 1], n_others), (errors[:, 1, 0], n_errors)]
     n = n_errors + n_others
@@ -67,6 +70,7 @@ def compare_evaluators(
 
 
 def _subtract(a: Figure, b: Figure, known: np.ndarray) -> Figure:
-    """The predictions that a lacks are free of those that b lacks."""
+    """The difference, with bounds: the missing predictions of a and of b can be anything
+    independently of each other."""
     (a_min, a_max), (b_min, b_max) = a.limits, b.limits
     return Figure(np.where(known, a.point - b.point, np.nan), (a_min - b_max, a_max - b_min))

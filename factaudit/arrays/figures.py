@@ -1,13 +1,14 @@
-"""Figures of groups of claims: rates of labels and predictions, with bounds and intervals.
+"""How are rates of labels and predictions computed for groups of claims, with bounds and intervals?
 
-Claims are counted in cells of k values, each 0, 1 or missing (in that order along an axis of 3): a
-`Tally`. The cells of a label and a prediction are ``[label, prediction]``.
+A `Tally` counts the claims of each group in cells of k values. Each value is 0, 1 or missing, in
+that order along an axis of length 3; the cells of a label and a prediction are ``[label,
+prediction]``.
 
-Figures of the labels alone are over all labels, whatever an evaluator scored. Figures that need a
-prediction are over what is labelled and scored; of a group without any label, those that need none
-(the predicted error rate) are over all that is scored. Bounds say what a figure could be, had every
-claim been scored by a reply that states a verdict: they count guessed predictions
-(`Judgements.stated_prediction`) as missing.
+Figures of the labels alone use all labels, whichever claims an evaluator scored. Figures that need
+a prediction use the claims that are labelled and scored. If a group has no label at all, figures
+that need none (such as the predicted error rate) use all scored claims. Bounds say what a figure
+could be if every claim had been scored by a reply that states a verdict; they count guessed
+predictions (`Judgements.stated_prediction`) as missing.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ from factaudit.stats.mover import error_balance_interval, mover_proportion_sum
 from factaudit.stats.multiplicity import p_value_of_interval, sign_test_p
 from factaudit.stats.undefined_values import divide_or_undefined
 
-#: With fewer clusters that are judged wrongly on balance, the t test of a bias is checked by an
-#: exact one.
+#: If fewer clusters have a bias, the t test of the bias is checked by an exact test.
 FEWEST_CLUSTERS_FOR_T_TEST = 20
 
 
@@ -38,8 +38,8 @@ FEWEST_CLUSTERS_FOR_T_TEST = 20
 class Figure:
     """A figure of N groups: float64 (N,), NaN where undefined.
 
-    bounds: what it could be, whatever the unscored claims are. interval: what other claims would
-    give.
+    bounds: the lowest and the highest value that are possible, given the unscored claims. interval:
+    the confidence interval for other claims of the same kind.
     """
 
     point: np.ndarray
@@ -48,12 +48,12 @@ class Figure:
 
     @property
     def limits(self) -> IntervalEnds:
-        """The bounds; the point itself, where nothing is unscored."""
+        """The bounds. They equal the point if nothing is unscored."""
         return (self.point, self.point) if self.bounds is None else self.bounds
 
     @property
     def ends(self) -> IntervalEnds:
-        """The interval; NaN without one."""
+        """The ends of the interval; NaN if there is none."""
         lacking = np.full(len(self.point), np.nan)
         return (lacking, lacking) if self.interval is None else self.interval
 
@@ -62,9 +62,9 @@ Figures = dict[str, Figure]
 
 
 def encode_cells(*values: np.ndarray) -> np.ndarray:
-    """The cell of each claim by its k values, each 0, 1 or -1: int64 (n,), in the order of an array
-    of k axes of 3."""
-    # As unsigned numbers -1 is the greatest of all: minima cost less than divisions.
+    """The cell of each claim by its k values, which are 0, 1 or -1: int64 (n,), a position in an
+    array with k axes of length 3."""
+    # As an unsigned number, -1 is the greatest value; taking minima is faster than dividing.
     found = np.zeros(len(values[0]), dtype=np.uint8)
     for one in values:
         found = found * np.uint8(3) + np.minimum(one.astype(np.uint8), 2)
@@ -73,10 +73,10 @@ def encode_cells(*values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Tally:
-    """Claims of G groups by k values: ``clusters`` has, of each kind of cluster, the claims in each
-    of 3 ** k cells.
+    """Claims of G groups, counted by k values. ``clusters`` holds, for each kind of cluster, the
+    number of claims in each of the 3 ** k cells.
 
-    stated: the cells (G, 3, ..., 3) without guessed predictions; None where none is guessed.
+    stated: the cells (G, 3, ..., 3) without guessed predictions; None if no prediction was guessed.
     """
 
     clusters: ClusterCounts
@@ -96,24 +96,23 @@ class Tally:
 
     @property
     def is_unlabelled(self) -> np.ndarray:
-        """bool (G,): no claim of the group is labelled, so its shares are over all that is
-        scored."""
+        """bool (G,): the group has no labelled claim, so its shares use all scored claims."""
         return self.cells[:, :2].sum((1, 2)) == 0
 
     @property
     def scored(self) -> np.ndarray:
-        """int64 (G, 3): claims predicted 0, 1 and unscored, of what is labelled; of all where
-        nothing is."""
+        """int64 (G, 3): the numbers of claims predicted 0, predicted 1 and unscored, among the
+        labelled claims; among all claims if none is labelled."""
         return count_predictions(self.cells, self.is_unlabelled)
 
     @property
     def stated_scored(self) -> np.ndarray:
-        """`scored`, guessed predictions counted as missing."""
+        """The same as `scored`, with guessed predictions counted as missing."""
         return count_predictions(self.stated, self.is_unlabelled)
 
     def count_sizes(self) -> dict[str, np.ndarray]:
-        """``n`` predictions, ``n_unscored`` that are missing, ``n_guessed`` of n, ``n_unlabelled``
-        of all claims."""
+        """``n`` predictions, ``n_unscored`` missing ones, ``n_guessed`` guessed ones among the n,
+        and ``n_unlabelled`` claims of all."""
         scored = self.scored
         return {
             "n": scored[:, :2].sum(1),
@@ -125,10 +124,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Shares:
-    """J shares of G groups, whose weighted sums are figures.
+    """J shares of G groups. Figures are weighted sums of them.
 
-    hits, of: (kinds of clusters, J). bounds: (G, J) each. confidence: of intervals; None: there are
-    none.
+    hits, of: numerators and denominators, (kinds of clusters, J) each. bounds: (G, J) each.
+    confidence: the level of the intervals; None for no intervals.
     """
 
     clusters: ClusterCounts
@@ -146,7 +145,7 @@ class Shares:
         return self.estimate.wilson_intervals(self.confidence or 0.95)
 
     def sum(self, weights: Mapping[int, float], plus: float = 0.0) -> Figure:
-        """A weighted sum of columns: its interval is MOVER's, which of one share is Wilson's."""
+        """A weighted sum of columns. Its interval is MOVER's (Wilson's for a single share)."""
         at, weight = list(weights), np.array(list(weights.values()))
         least, most = (each[:, at] for each in self.bounds)
         bounds = (
@@ -169,8 +168,8 @@ def share_units(
     confidence: float | None,
     bounds: IntervalEnds | None = None,
 ) -> Figure:
-    """The share of hits among the units that are inside, as a figure of one group: bool (n,) each,
-    cluster int (n,)."""
+    """The share of hits among the units that are inside, as a figure of one group. hits and inside
+    are bool (n,), cluster is int (n,)."""
     hits, everywhere = is_hit[inside].astype(np.int64), np.zeros(int(inside.sum()), dtype=np.int64)
     clusters = count_codes_by_cluster(cluster[inside], everywhere, 1, hits, 2)
     shares = estimate_clustered_proportions(
@@ -181,8 +180,8 @@ def share_units(
 
 
 def compute_rates(tally: Tally, confidence: float | None) -> Figures:
-    """tpr, tnr, fpr, fnr, bacc, ppr and gap (= tpr - tnr) of each group; ppr is over all where
-    nothing is labelled."""
+    """tpr, tnr, fpr, fnr, bacc, ppr and gap (= tpr - tnr) of each group. If nothing is labelled,
+    ppr uses all claims."""
     cells = tally.clusters.counts.reshape(-1, 3, 3)
     predicted = count_predictions(cells, tally.is_unlabelled[tally.clusters.group])
     hits = np.stack([cells[:, 1, 1], cells[:, 0, 0], predicted[:, 1]], 1)
@@ -203,8 +202,8 @@ def compute_rates(tally: Tally, confidence: float | None) -> Figures:
 
 
 def share_errors(tally: Tally, confidence: float | None) -> Shares:
-    """The labelled error rate, over all labels, and the predicted one, over what is scored of
-    them."""
+    """The labelled error rate, over all labels, and the predicted one, over the labelled claims
+    that are scored."""
     cells = tally.clusters.counts.reshape(-1, 3, 3)
     predicted = count_predictions(cells, tally.is_unlabelled[tally.clusters.group])
     hits = np.stack([cells[:, 0].sum(1), predicted[:, 0]], 1)
@@ -216,14 +215,15 @@ def share_errors(tally: Tally, confidence: float | None) -> Shares:
 
 
 def compute_error_rates(tally: Tally, confidence: float | None) -> Figures:
-    """labelled_error_rate, predicted_error_rate and bias (= predicted - labelled); with intervals
-    p_bias, too.
+    """labelled_error_rate, predicted_error_rate and bias (= predicted - labelled); also p_bias if
+    intervals are wanted.
 
-    The bias is the difference of two shares of discordant claims, of what is labelled and scored;
-    where labelled claims are unscored, its interval is moved to the bias over all labels. p_bias is
-    two-sided, by the test that this interval inverts; where fewer than `FEWEST_CLUSTERS_FOR_T_TEST`
-    clusters have more errors predicted than labelled, or fewer, by the exact sign test of these
-    clusters as well, the greater p-value then.
+    The bias is the difference of two shares of discordant claims (labelled 1 and predicted 0, and
+    the reverse) among the labelled and scored claims. If some labelled claims are unscored, its
+    interval is shifted to the bias over all labels. p_bias is two-sided and comes from the test
+    that this interval inverts. If in fewer than `FEWEST_CLUSTERS_FOR_T_TEST` clusters the predicted
+    and labelled numbers of errors differ, an exact sign test of these clusters is made as well, and
+    p_bias is the greater of the two p-values.
     """
     shares = share_errors(tally, confidence)
     labelled, predicted, bias = shares.sum({0: 1}), shares.sum({1: 1}), shares.sum({0: -1, 1: 1})
@@ -233,14 +233,14 @@ def compute_error_rates(tally: Tally, confidence: float | None) -> Figures:
     both, apart = share_discordant_claims(tally.clusters)
     difference, (low, high) = error_balance_interval(apart, confidence)
     moved = bias.point - difference
-    # No farther than both rates could be, each at the end of its own interval: MOVER for rates that
-    # move oppositely.
+    # The bias cannot be farther from 0 than with each rate at the end of its own interval. This is
+    # MOVER for rates that move in opposite directions.
     least, most = predicted.ends[0] - labelled.ends[1], predicted.ends[1] - labelled.ends[0]
     ends = (
         np.maximum(np.maximum(low + moved, least), -1),
         np.minimum(np.minimum(high + moved, most), 1),
     )
-    # The half on the side of no bias.
+    # The half of the interval that faces no bias.
     half_width = np.where(bias.point > 0, difference - low, high - difference)
     p = p_value_of_interval(np.abs(bias.point), half_width, apart.n_clusters[:, 0] - 1, confidence)
     net, times, group = both[:, 1, 0] - both[:, 0, 1], tally.clusters.times, tally.clusters.group
@@ -251,13 +251,13 @@ def compute_error_rates(tally: Tally, confidence: float | None) -> Figures:
 
 
 def count_bias_clusters(tally: Tally) -> np.ndarray:
-    """int64 (G,): the clusters with labelled and scored claims, which a bias rests on."""
+    """int64 (G,): the number of clusters with labelled and scored claims, on which a bias rests."""
     return share_discordant_claims(tally.clusters)[1].n_clusters[:, 0].astype(np.int64)
 
 
 def share_discordant_claims(clusters: ClusterCounts) -> tuple[np.ndarray, ClusteredProportions]:
-    """Labelled and scored claims by cluster (kinds, 2, 2); the shares labelled 1 and predicted 0,
-    and the reverse."""
+    """The labelled and scored claims by cluster, (kinds, 2, 2), and the two shares of discordant
+    claims: labelled 1 and predicted 0, and the reverse."""
     both = clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
     n = np.repeat(both.sum((1, 2))[:, None], 2, 1)
     return both, estimate_clustered_proportions(
@@ -266,14 +266,14 @@ def share_discordant_claims(clusters: ClusterCounts) -> tuple[np.ndarray, Cluste
 
 
 def count_predictions(cells: np.ndarray, over_all: np.ndarray) -> np.ndarray:
-    """(..., 3): predicted 0, 1 and unscored, of the labelled claims or (where ``over_all``) of
-    all."""
+    """(..., 3): the numbers of claims predicted 0, predicted 1 and unscored, among the labelled
+    claims or (where ``over_all`` is true) among all."""
     return np.where(over_all[:, None], cells.sum(1), cells[:, :2].sum(1))
 
 
 def _bound_shares(*parts: tuple[np.ndarray, int]) -> IntervalEnds:
-    """The least and the greatest share of one prediction in (G, 3) counts of predicted 0, 1 and
-    unscored."""
+    """The least and the greatest possible share of one prediction, from (G, 3) counts of claims
+    predicted 0, predicted 1 and unscored."""
     least = [divide_or_undefined(counts[:, value], counts.sum(1)) for counts, value in parts]
     most = [
         divide_or_undefined(counts[:, value] + counts[:, 2], counts.sum(1))

@@ -1,4 +1,4 @@
-"""Claims and verdicts joined once, as arrays that every audit computes on."""
+"""How are claims and verdicts joined? Once, into arrays on which every audit computes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from factaudit.tables.validation import find_claim_variants
 
 T = TypeVar("T")
 
-#: In `Judgements.label` and `Judgements.prediction`: not annotated, unscored.
+#: Values of `Judgements.label` and `Judgements.prediction`: not annotated, and unscored.
 MISSING = -1
 #: In `Judgements.tally`: the label, where an evaluator would be named by its place.
 LABEL = -1
@@ -45,14 +45,14 @@ PAIRS = ("pairs",)
 
 
 def check_evaluators(wanted_names: Iterable[str], evaluators: Sequence[str]) -> None:
-    """Raise `UsageError` for a name that no verdict has."""
+    """Raise `UsageError` for a name without any verdict."""
     for name in wanted_names:
         if name not in evaluators:
             raise UsageError(f"no verdicts of {name!r}{suggest_known_name(name, evaluators)}")
 
 
 def check_first_repeats(names: Iterable[str]) -> None:
-    """Raise `UsageError` where there are evaluators without a verdict of repeat 0: these."""
+    """Raise `UsageError` that names the evaluators without a verdict of repeat 0."""
     if listed := ", ".join(sorted(map(str, names))):
         raise UsageError(
             f"no verdict of {listed} has repeat 0, which audits read: number repeats from 0"
@@ -62,7 +62,7 @@ def check_first_repeats(names: Iterable[str]) -> None:
 def pair_evaluators(
     evaluators: Sequence[str], partner_by_evaluator: Mapping[str, str] | None
 ) -> list[tuple[int, int]]:
-    """Places of the pairs of evaluators that are wanted, each to its other one; None: every two."""
+    """The positions of the wanted pairs of evaluators, one array for each side. None: all pairs."""
     if partner_by_evaluator is None:
         return list(combinations(range(len(evaluators)), 2))
     check_evaluators((name for pair in partner_by_evaluator.items() for name in pair), evaluators)
@@ -115,12 +115,12 @@ class Judgements:
     def join(
         cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
     ) -> Judgements:
-        """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims``
-        is left out.
+        """Join validated tables (`factaudit.tables`). A verdict about a claim that is not in
+        ``claims`` is left out.
 
-        Of repeats the first (repeat 0) is read; all are in ``repeat_predictions``. Rows of
-        responses without any claim are set apart (``empty_responses``), and so are variants of
-        claims that are here (``variants``).
+        If an evaluator has repeats, the first one (repeat 0) is its prediction; all of them are in
+        ``repeat_predictions``. Rows that stand for responses without any claim are set apart
+        (``empty_responses``), and so are variants of claims that are in the table (``variants``).
         """
         varied = find_claim_variants(claims)
         if varied.any():
@@ -130,7 +130,8 @@ class Judgements:
         evaluators = sorted(map(str, verdicts.loc[verdicts["repeat"] == 0, "evaluator"].unique()))
         claims, silent = split_empty_responses(claims)
         rows = find_claim_positions_in_table(claims, verdicts["claim_id"])
-        if (rows < 0).any():  # mostly all are known: then nothing is copied to be picked from
+        # Usually all claims are known, and then nothing needs to be copied.
+        if (rows < 0).any():
             rows, verdicts = rows[rows >= 0], verdicts[rows >= 0]
         arrays = VerdictArrays(evaluators, len(claims))
         arrays.add(rows, verdicts)
@@ -141,21 +142,21 @@ class Judgements:
 
     @cached_property
     def has_double_labels(self) -> bool:
-        """Whether some claim was labelled by two annotators or more."""
+        """Whether some claim has labels of two annotators or more."""
         known = None if self.annotations is None else self.annotations.dropna(subset="label")
         return known is not None and bool(known["claim_id"].duplicated().any())
 
     @cached_property
     def stated_prediction(self) -> np.ndarray:
-        """int8 (E, n): `prediction` without what was guessed, a reply that states no verdict and
-        was read as one."""
+        """int8 (E, n): `prediction` without guesses. A prediction is guessed if the reply states no
+        verdict and was still read as one."""
         return np.where(self.status > STATUSES.index("ok"), MISSING, self.prediction).astype(
             np.int8
         )
 
     def compute_support(self, evaluators: Sequence[str]) -> np.ndarray:
-        """float64 (E, n): their scores, predictions where one gave no score, NaN where it gave
-        neither."""
+        """float64 (E, n): the score of each verdict, its prediction if it has no score, NaN if it
+        has neither."""
         at = [self.evaluators.index(name) for name in evaluators]
         said = np.where(np.isnan(self.score[at]), self.prediction[at], self.score[at])
         return np.where(self.prediction[at] == MISSING, np.nan, said)
@@ -168,18 +169,18 @@ class Judgements:
 
     @cached_property
     def responses(self) -> Judgements:
-        """The same, one row per response, which is 1 when all its claims are, and 0 when one is
-        not.
+        """The same judgements with a row for each response. A response is 1 if all its claims are
+        1, and 0 if one of them is 0.
 
-        It has a label where all its claims have one: of responses labelled in part only those whose
-        error happens to be among the labels would be known, and all would be errors. Its prediction
-        is the Kleene AND: 0 as soon as one of its claims is 0, 1 when all are 1, else missing, for
-        which there are bounds. Its score is the least of its claims' (NaN where a claim has none),
-        so that ``score > t`` says of the response what it says of all its claims. A response is a
-        (dataset, system, response_id); `find_claims_in_responses` says who belongs to none. Its
-        ``claims`` has dataset, system, response_id and doc_id (of `name_documents`, null where they
-        are several); its ``status`` is -1, for a response has no verdict of its own, or
-        ``unparsed`` where its prediction rests on a guessed one.
+        A response is a (dataset, system, response_id); `find_claims_in_responses` says which claims
+        belong to none. It has a label only if all its claims have one: among partly labelled
+        responses, one would know only those whose error happens to be labelled, and all of these
+        would be errors. Its prediction is the Kleene AND: 0 as soon as one of its claims is 0, 1 if
+        all are 1, else missing, for which there are bounds. Its score is the lowest of its claims'
+        scores (NaN if a claim has none), so that ``score > t`` holds for the response if it holds
+        for all its claims. Its ``claims`` table has dataset, system, response_id and doc_id (from
+        `name_documents`, null if there are several). Its ``status`` is -1, because a response has
+        no verdict of its own, or ``unparsed`` if its prediction rests on a guessed one.
         """
         rows, starts = self._response_rows
         columns = ["dataset", "system", "response_id", "doc_id"]
@@ -200,13 +201,14 @@ class Judgements:
         )
 
     def _join_by_and(self, prediction: np.ndarray) -> np.ndarray:
-        """The Kleene AND of 1, 0 and -1 over the claims of each response (0 < -1 < 1)."""
+        """The Kleene AND of 1, 0 and -1 over the claims of each response. It is a minimum in the
+        order 0 < -1 < 1."""
         least = self.reduce_responses(np.minimum, np.array([0, 2, 1], np.int8)[prediction])
         return np.array([0, MISSING, 1], np.int8)[least]
 
     def reduce_responses(self, how: np.ufunc, values: np.ndarray) -> np.ndarray:
-        """The least or the greatest of (..., n) values in each response, in the order of
-        `responses`."""
+        """The minimum or maximum of (..., n) values in each response, as `responses` orders
+        them."""
         rows, starts = self._response_rows
         inside = values[..., rows]
         reduced: np.ndarray = how.reduceat(inside, starts, axis=-1) if len(starts) else inside
@@ -214,8 +216,8 @@ class Judgements:
 
     @cached_property
     def response_index(self) -> np.ndarray:
-        """int64 (n,): the place of each claim's response in `responses`, -1 where it belongs to
-        none."""
+        """int64 (n,): the position of each claim's response in `responses`; -1 if the claim belongs
+        to none."""
         rows, starts = self._response_rows
         found = np.full(len(self.claims), -1, dtype=np.int64)
         found[rows] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
@@ -235,11 +237,11 @@ class Judgements:
     def make_groups(
         self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False
     ) -> ClaimGroups:
-        """The claims or responses in the groups that the *claims* have (so that a group without a
-        response is seen).
+        """The claims or responses in the groups that the *claims* have, so that a group without any
+        response is still seen.
 
-        ``systems``: each group split by system; what has none is in no group then. Raises
-        `UsageError` for an unknown level or column, and where the claims of a response are in
+        ``systems``: split each group by system; claims without a system are then in no group.
+        Raises `UsageError` for an unknown level or column, and if the claims of one response are in
         several groups.
         """
         key = ("groups", level, tuple(by), systems)
@@ -259,8 +261,9 @@ class Judgements:
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
     def tally(self, groups: ClaimGroups, *fields: int) -> Tally:
-        """Count the claims or responses of each group by `LABEL`, or by what evaluators (their
-        places) predict. What several audits ask for is counted once."""
+        """Count the claims or responses of each group by `LABEL`, or by the predictions of
+        evaluators (given by their positions). Each count is made once and kept, because several
+        audits ask for it."""
         if fields not in groups.tallies:
             units = self.at_level(groups.level)
             values, stated = (
@@ -274,7 +277,8 @@ class Judgements:
     def tally_values(
         self, groups: ClaimGroups, values: Sequence[np.ndarray], stated: Sequence[np.ndarray]
     ) -> Tally:
-        """Count by any k values, int8 (n,) each: 0, 1 or -1; stated: the same without guesses."""
+        """Count by any k values, int8 (n,) each, which are 0, 1 or -1. stated: the same values
+        without guesses."""
         if PAIRS not in groups.tallies:
             clusters = self.at_level(groups.level).cluster_codes
             groups.tallies[PAIRS] = GroupClusterPairs.of(groups.codes, clusters, len(groups.keys))
@@ -290,14 +294,16 @@ class Judgements:
     def tally_jointly(
         self, groups: ClaimGroups, members: Sequence[int], evaluator: int, *, stated: bool = False
     ) -> ClusterCounts:
-        """Kinds of clusters by their claims in several groups at once: one group, counts (k,
-        members * 9).
+        """Count kinds of clusters by their claims in several groups at once. The result has one
+        group, and its counts are (k, members * 9).
 
-        By label and prediction of an evaluator; stated: guessed predictions are missing.
+        The cells are label by prediction of one evaluator. stated: guessed predictions count as
+        missing.
         """
         units, place_of = self.at_level(groups.level), np.full(len(groups.keys) + 1, -1)
         place_of[list(members)] = np.arange(len(members))
-        member = place_of[groups.codes]  # of a claim in no group the last, -1
+        # A claim in no group has the code -1, which picks the last place.
+        member = place_of[groups.codes]
         rows = np.flatnonzero(member >= 0)
         said = (units.stated_prediction if stated else units.prediction)[evaluator]
         codes = member[rows] * 9 + encode_cells(units.label[rows], said[rows])
@@ -306,8 +312,8 @@ class Judgements:
         return count_codes_by_cluster(units.cluster_codes[rows], everywhere, 1, codes, size)
 
     def compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
-        """What several audits ask for, computed for the first of them. Groups are told apart by
-        identity."""
+        """A value that several audits ask for, computed for the first of them and then kept. Groups
+        are told apart by identity."""
         if key not in self.cache:
             self.cache[key] = compute()
         found: T = self.cache[key]
@@ -317,7 +323,7 @@ class Judgements:
 
     @property
     def dataset_codes(self) -> np.ndarray:
-        """int64 (n,): the place of each row's dataset among `dataset_names`."""
+        """int64 (n,): the position of each row's dataset in `dataset_names`."""
         return self._dataset_codes_and_names[0]
 
     @cached_property
@@ -326,25 +332,25 @@ class Judgements:
 
     @cached_property
     def cluster_codes(self) -> np.ndarray:
-        """int64 (n,): what is resampled together. Responses of a document where one is known, else
-        responses.
+        """int64 (n,): the cluster of each row, that is, what is resampled together. It is the
+        document if there is one, else the response.
 
-        A claim with neither is a cluster of its own, and a response whose claims name several
-        documents is one. No cluster spans datasets. The codes follow the names, not the order of
-        the rows.
+        A claim with neither is a cluster of its own, and so is a response whose claims name several
+        documents. No cluster spans datasets. The codes follow the names, not the order of the rows.
         """
         document, documents = self._document_codes_and_names
         answered = self.claims["response_id"].notna().to_numpy()
         response = self._response_codes
-        # A response that names several documents (a passage per atomic fact, say) must not be torn
-        # apart.
+        # A response that names several documents (such as a passage for each atomic fact) must stay
+        # in one cluster.
         named = pd.Series(document).groupby(np.where(answered, response, -1))
         is_single = (named.transform("min") == named.transform("max")).to_numpy() | ~answered
         by_document = is_single & (document < len(documents) - (None in documents))
         kind = np.where(by_document, 0, np.where(answered, 1, 2))
         which = np.where(by_document, document, response)
         lone = np.flatnonzero(kind == 2)
-        if len(lone):  # responses all have a response_id, so these are claims, and have an id
+        # Responses all have a response_id, so these rows are claims, which have an id.
+        if len(lone):
             which[lone] = pd.factorize(self.claims["claim_id"].iloc[lone], sort=True)[0]
         codes = (self.dataset_codes * 3 + kind) * (int(which.max(initial=0)) + 1) + which
         return pd.factorize(codes, sort=True)[0]
@@ -357,8 +363,8 @@ class Judgements:
 
     @cached_property
     def _response_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The claims that are in a response, response by response, and where each response begins
-        among them."""
+        """The rows of all claims that belong to a response, ordered by response, and the position
+        at which each response begins."""
         inside = np.flatnonzero(find_claims_in_responses(self.claims, self._response_codes))
         member = self._response_codes[inside]
         order = np.argsort(member, kind="stable")
@@ -366,8 +372,7 @@ class Judgements:
 
     @cached_property
     def _response_codes(self) -> np.ndarray:
-        """int64 (n,): the response of each claim; of no meaning where a claim has no
-        response_id."""
+        """int64 (n,): the response of each claim; without meaning if a claim has no response_id."""
         codes = self.dataset_codes
         for column in ("system", "response_id"):
             values, names = encode_claim_group_column(self.claims, column)
@@ -376,11 +381,11 @@ class Judgements:
 
 
 def name_documents(claims: pd.DataFrame) -> pd.Series:
-    """The document of each claim: its doc_id, else a hash of its text; null where it has neither.
+    """The document of each claim: its doc_id, else a hash of its text; null if it has neither.
 
-    Claims of one text share a document whether or not somebody gave it an id: without that, ten
-    claims of a document would count as ten independent observations, and 95 % intervals would cover
-    the truth in 77 % of runs.
+    Claims with the same text share a document whether or not it has an id. Without this, ten claims
+    of one document would count as ten independent observations, and 95 % intervals would cover the
+    true value in 77 % of runs.
     """
     named = claims["doc_id"].astype(object).where(claims["doc_id"].notna(), None)
     if "doc" not in claims or named.notna().all():
@@ -392,7 +397,7 @@ def name_documents(claims: pd.DataFrame) -> pd.Series:
 
 
 def _hash_document(text: str) -> str | None:
-    """A name for a document without an id, the same in every table that has the text."""
+    """A name for a document without an id, which is the same in every table with this text."""
     if not text.strip() or is_text_placeholder(text):
         return None
     data = text.encode("utf-8", "surrogatepass")
@@ -400,18 +405,19 @@ def _hash_document(text: str) -> str | None:
 
 
 def split_empty_responses(claims: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The claims, and the rows that stand for responses without any."""
+    """The claims, and the rows that stand for responses without any claim."""
     lone = claims["abstained"].notna()
     if lone.any():
         return claims[~lone].reset_index(drop=True), claims[lone]
-    # Not their columns either: an empty part of a column of documents holds them all.
+    # The columns are not kept either: even an empty slice of the column of documents holds all
+    # documents in memory.
     return claims, claims.iloc[:0].astype(object)
 
 
 class VerdictArrays:
-    """What E evaluators said of n claims, as blocks of verdicts fill it.
+    """What E evaluators said of n claims, filled block by block.
 
-    repeats: by its number what a repeat says, int8 (2, E, n), predictions and statuses.
+    repeats: for each number of a repeat its predictions and statuses, int8 (2, E, n).
     """
 
     def __init__(self, evaluators: Sequence[str], n_claims: int) -> None:
@@ -424,8 +430,8 @@ class VerdictArrays:
         return np.full((2, *self.score.shape), MISSING, dtype=np.int8)
 
     def add(self, rows: np.ndarray, verdicts: pd.DataFrame) -> np.ndarray:
-        """Take validated verdicts of the claims at these rows; gives which of them stand beside
-        another one of theirs.
+        """Take in validated verdicts of the claims at these rows. Returns which of them are about a
+        claim that already has a verdict of the same evaluator and repeat.
 
         Repeats of an evaluator that is not among these are left out.
         """
@@ -451,7 +457,7 @@ class VerdictArrays:
         return is_again
 
     def judge(self, claims: pd.DataFrame, silent: pd.DataFrame) -> Judgements:
-        """With the claims, and the rows of responses without any."""
+        """The judgements, together with the claims and the rows of responses without any claim."""
         repeats = [self.repeats[number][0] for number in sorted(self.repeats)]
         return Judgements(
             claims=claims,

@@ -1,4 +1,4 @@
-"""How the figures of one evaluator changed between two runs on the same claims, with paired
+"""How did the figures of one evaluator change between two runs on the same claims? With paired
 intervals."""
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from factaudit.stats.clustered_proportions import (
 from factaudit.stats.mover import discordant_difference_interval
 from factaudit.stats.undefined_values import divide_or_undefined
 
-#: float64 (G,) each: before, after, the change, and the ends of its interval; NaN where undefined.
+#: float64 (G,) each: the figure before, after, its change, and the ends of the change's interval;
+#: NaN where undefined.
 FigureChange = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def average_repeated_predictions(judgements: Judgements, evaluator: str) -> np.ndarray:
-    """float64 (n,): the share of an evaluator's repeats that predict 1; NaN where none is
-    scored."""
+    """float64 (n,): the share of an evaluator's repeats that predict 1; NaN if none is scored."""
     at = judgements.evaluators.index(evaluator)
     asked = judgements.repeat_predictions
     predictions = judgements.prediction[None, at] if asked is None else asked[:, at]
@@ -39,12 +39,11 @@ def compute_paired_changes(
     """The changes of bacc, tpr, tnr, ppr, bias, abs_bias and unscored in each of G groups of
     claims.
 
-    label: int (n,), 1, 0 or -1. before, after: float64 (n,), the share of repeats that predict 1;
-    NaN where a claim is
-    unscored. groups: int (n,), 0..G-1; clusters: int (n,). Every figure but unscored is over the
-    claims that both runs scored, so that a verdict that was lost neither raises nor lowers it.
-    Rates are over labelled claims; where a group has none, ppr is over all. Clusters and rare
-    changes are dealt with as in `discordant_difference_interval`.
+    label: int (n,), 1, 0 or -1. before, after: float64 (n,), the share of repeats that predict 1,
+    NaN if a claim is unscored. groups: int (n,), 0..G-1. clusters: int (n,). Every figure but
+    ``unscored`` uses the claims that both runs scored, so that a lost verdict neither raises nor
+    lowers it. Rates use labelled claims; if a group has none, ppr uses all claims. Clusters and
+    rare changes are handled as in `discordant_difference_interval`.
 
     >>> label = np.repeat([1, 0], 50)
     >>> before, after = label.astype(float), label.astype(float)
@@ -65,14 +64,14 @@ def compute_paired_changes(
         return divide_or_undefined(sums, np.bincount(groups[inside], minlength=n_groups))
 
     def measure_bias(prediction: np.ndarray) -> np.ndarray:
-        """What each claim adds to |bias|: its excess of predicted errors, turned where they are too
-        few."""
+        """What each claim contributes to |bias|: its excess of predicted errors, with the sign
+        reversed if too few errors are predicted."""
         excess = label - prediction
         return np.where(average(labelled, excess) < 0, -1.0, 1.0)[groups] * excess
 
     of_correct, of_errors = (correct, before, after), (errors, 1 - before, 1 - after)
-    # Each figure is a weighted sum of means: per mean the claims that it is over, and what each has
-    # before and after.
+    # Each figure is a weighted sum of means. For each mean: the claims that it is over, and their
+    # values before and after.
     figures = {
         "tpr": [(1.0, *of_correct)],
         "tnr": [(1.0, *of_errors)],
@@ -92,7 +91,7 @@ def compute_paired_changes(
         new = np.sum(
             [weight * average(inside, values) for weight, inside, _, values in terms], axis=0
         )
-        # The change of a mean is the share of what rose less that of what fell.
+        # The change of a mean is the share of values that rose minus the share of values that fell.
         weights, hits, sizes = [], [], []
         for weight, inside, earlier, later in terms:
             for sign in (1.0, -1.0):
@@ -119,7 +118,7 @@ def compute_paired_flip_shares(
     """The share of changed predictions among the claims that both runs scored, and its interval:
     (G,) each.
 
-    before, after: int (n,), -1 where unscored.
+    before, after: int (n,), -1 if unscored.
     """
     pairs = GroupClusterPairs.of(groups, clusters, n_groups)
     flips = _sum_by_cluster(pairs, (before >= 0) & (after >= 0), (before != after).astype(float))
@@ -131,7 +130,7 @@ def compute_paired_flip_shares(
 def _sum_by_cluster(
     pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of values, and how many they are, in each pair of a group and a cluster: (k, 1) each."""
+    """The sum and the number of the values for each pair of a group and a cluster: (k, 1) each."""
     at, length = pairs.pair[inside], len(pairs.group)
     sums = np.bincount(at, values[inside], length)
     return sums[:, None], np.bincount(at, minlength=length)[:, None].astype(np.float64)

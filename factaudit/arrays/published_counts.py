@@ -1,12 +1,11 @@
-"""A table of published counts as `Judgements`: a claim for each claim counted, for audits that need
-numbers of claims only.
+"""How can audits use a table of published counts? It becomes `Judgements` with one claim for each
+claim counted.
 
-Every audit of `factaudit.audit` then computes on published counts with the code that it has for
-claims. Where only the two error rates are known, and not how many of the labelled errors the
-evaluator found, the claims are laid out so that
-it found as few as can be: the two rates are then as loosely tied as they may be, and the interval
-of their difference (the bias) is the widest. An audit that reads labels and predictions together
-(``Audit.counts`` is "joint") must not be given such rows.
+Every audit then computes on published counts with the code that it has for claims. If only the two
+error rates are known, and not how many of the labelled errors the evaluator found, the claims are
+laid out so that it found as few as possible. The two rates are then as loosely tied as they can be,
+and the interval of their difference (the bias) is the widest. An audit that reads labels and
+predictions together (``Audit.counts`` is "joint") must not be given such rows.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from factaudit.tables import CLAIM_COLUMNS, STATUSES, list_plain_rows
 
 
 def expand_published_counts(counts_table: pd.DataFrame, level: str) -> Judgements:
-    """Lay out the rows of a validated counts table at one level, a claim for each claim counted.
+    """Lay out the rows of a validated counts table at one level, with a claim for each claim
+    counted.
 
-    Responses have a ``response_id`` each, and so are the same at both levels. An evaluator without
-    a row for a system left its claims unscored. Nothing says which claims belong together: they
-    count as independent.
+    At the level of responses, each row has a ``response_id`` of its own, so it is the same at both
+    levels. An evaluator without a row for a system left its claims unscored. A counts table does
+    not say which claims belong together, so they count as independent.
     """
     rows = list_plain_rows(counts_table[counts_table["level"] == level])
     names = sorted({row["evaluator"] for row in rows})

@@ -1,5 +1,5 @@
-"""The atomic facts of responses, and what people and an evaluator say of each response, as arrays
-(Min et al. 2023)."""
+"""Which atomic facts do responses consist of, and what do people and an evaluator say of each
+response? As arrays (Min et al. 2023)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from factaudit.tables import STATUSES
 
 _OK, _UNPARSED, _SKIPPED = (STATUSES.index(name) for name in ("ok", "unparsed", "skipped"))
 _RESPONSE = ["dataset", "system", "response_id"]
-#: Of a response, how many facts people found supported, not supported and irrelevant (the same in
-#: all its rows).
+#: The numbers of facts of a response that people found supported, not supported and irrelevant.
+#: They are the same in all rows of the response.
 HUMAN_FACT_COUNTS = ("human_supported", "human_not_supported", "human_irrelevant")
 
 
 @dataclass(frozen=True)
 class ResponseFacts:
-    """F facts of R responses; a fact may have several rows of the claims table (one per candidate
-    entity).
+    """F facts of R responses. A fact may have several rows of the claims table, one for each
+    candidate entity.
 
-    responses: R rows of dataset, system, response_id (sorted by these, so that no figure depends on
-    the order of the input's rows), topic, abstained (bool), `HUMAN_FACT_COUNTS` (NaN: not
-    annotated), and cluster (int): responses about one topic may be alike, without topics those
-    about one document. first_rows: int (F,), the first row of each fact. response: int (F,).
-    fact_of_claim: int (n,), the fact of each claim, -1: none. label: int8 (F,), as in `Judgements`.
-    is_decomposed: bool (F,), False of a sentence that was not decomposed, and stands for its facts
-    (``undecomposed`` is 1 in the claims table).
+    responses: R rows with dataset, system, response_id (sorted by these three, so that no figure
+    depends on the order of the input's rows), topic, abstained (bool), `HUMAN_FACT_COUNTS` (NaN if
+    not annotated) and cluster (int). Responses about one topic may resemble each other, so they are
+    a cluster; without topics, responses about one document are. first_rows: int (F,), the first row
+    of each fact. response: int (F,). fact_of_claim: int (n,), the fact of each claim, -1 for none.
+    label: int8 (F,), as in `Judgements`. is_decomposed: bool (F,), False for a sentence that could
+    not be decomposed and stands for its facts (``undecomposed`` is 1 in the claims table).
     """
 
     responses: pd.DataFrame
@@ -42,14 +42,14 @@ class ResponseFacts:
     is_decomposed: np.ndarray
 
     def count(self, which: np.ndarray) -> np.ndarray:
-        """How many of these facts (bool (F,)) each response has: int64 (R,)."""
+        """The number of these facts (bool (F,)) in each response: int64 (R,)."""
         return np.bincount(self.response[which], minlength=len(self.responses))
 
     def human_scores(self, irrelevant: str) -> np.ndarray:
-        """People's scores: float64 (R,), S / (S + NS); where irrelevant facts are ``unsupported``,
-        S / (S + NS + IR).
+        """The scores by people, float64 (R,): S / (S + NS), or S / (S + NS + IR) if irrelevant
+        facts count as ``unsupported``.
 
-        NaN without such a fact.
+        NaN if a response has no such fact.
         """
         supported, not_supported, beside = self.responses[list(HUMAN_FACT_COUNTS)].to_numpy().T
         judged = supported + not_supported + (beside if irrelevant == "unsupported" else 0)
@@ -57,10 +57,10 @@ class ResponseFacts:
 
 
 def collect_response_facts(judgements: Judgements) -> ResponseFacts:
-    """The facts of a claims table: of equal (dataset, system, response_id, fact_id), or rows
-    without a fact_id.
+    """The facts of a claims table. Rows with equal (dataset, system, response_id, fact_id) are one
+    fact; so is each row without a fact_id.
 
-    Facts that are none of the response's own (``invented`` is 1, `factaudit.arrays.biographies`)
+    Facts that are not the response's own (``invented`` is 1, see `factaudit.arrays.biographies`)
     are left out.
     """
     claims, silent = judgements.claims, judgements.empty_responses
@@ -75,8 +75,8 @@ def collect_response_facts(judgements: Judgements) -> ResponseFacts:
     names = [*_RESPONSE, "topic"]
     responses[names] = responses[names].astype(object).where(responses[names].notna(), None)
     responses["abstained"] = (responses["abstained"] == 1).to_numpy(dtype=bool)
-    # A row without a fact_id is a fact of its own. ("\0" would not do: pandas 2 reads a text up to
-    # the first.)
+    # A row without a fact_id is a fact of its own. ("\0" cannot mark it: pandas 2 reads a text only
+    # up to the first "\0".)
     ids = own["fact_id"].to_numpy(dtype=object)
     ids = np.where(pd.notna(ids), ids, np.char.add("\x1f", rows.astype("U")))
     pairs = pd.DataFrame({"response": owner, "fact": ids})
@@ -109,12 +109,13 @@ def collect_response_facts(judgements: Judgements) -> ResponseFacts:
 def score_response_facts(
     facts: ResponseFacts, judgements: Judgements, evaluator: int, gamma: float = DEFAULT_GAMMA
 ) -> pd.DataFrame:
-    """What one evaluator says of the R responses; a fact is supported where one of its rows is.
+    """What one evaluator says of the R responses. A fact is supported if one of its rows is.
 
     Columns: n_facts, n_supported, n_unscored, n_unparsed; init_score (supported / facts) and score
-    (with the length penalty), and their least and greatest over what is unscored or guessed
-    (``_min``, ``_max``); same_facts and same_facts_human, the shares supported by the evaluator and
-    by people of the facts that both judged. NaN where there is no such fact, or nothing was asked.
+    (with the length penalty), each with the least and the greatest value that unscored and guessed
+    verdicts allow (``_min``, ``_max``); same_facts and same_facts_human, the shares that the
+    evaluator and people support among the facts that both judged. NaN if there is no such fact, or
+    if nothing was asked.
     """
     inside = facts.fact_of_claim >= 0
     member, n = facts.fact_of_claim[inside], len(facts.first_rows)
@@ -122,7 +123,7 @@ def score_response_facts(
     status = judgements.status[evaluator][inside]
 
     def of_facts(rows: np.ndarray) -> np.ndarray:
-        """The facts that have one of these rows: bool (F,)."""
+        """bool (F,): the facts that have one of these rows."""
         return np.bincount(member[rows], minlength=n) > 0
 
     supported = of_facts(given == 1)
@@ -144,7 +145,7 @@ def score_response_facts(
     for name, count in shares.items():
         found[f"init_{name}"] = divide_or_undefined(count, n_facts)
         found[name] = length_penalty(n_facts, gamma) * found[f"init_{name}"]
-    # Like for like: of the facts that people labelled and the evaluator scored, both shares.
+    # Both shares are over the same facts: those that people labelled and the evaluator scored.
     both = (facts.label != MISSING) & ~unscored
     for name, is_supported in (("same_facts", supported), ("same_facts_human", facts.label == 1)):
         found[name] = divide_or_undefined(facts.count(both & is_supported), facts.count(both))
@@ -152,8 +153,8 @@ def score_response_facts(
 
 
 def has_response_facts(judgements: Judgements) -> bool:
-    """Whether the claims are the atomic facts of responses: they say which fact, or which response
-    abstained."""
+    """Whether the claims are atomic facts of responses: they name the fact, or say that the
+    response abstained."""
     claims = judgements.claims
     return bool(len(judgements.empty_responses)) or bool(
         (claims["fact_id"].notna() & claims["response_id"].notna()).any()
@@ -161,7 +162,7 @@ def has_response_facts(judgements: Judgements) -> bool:
 
 
 def has_human_response_facts(judgements: Judgements) -> bool:
-    """Whether, besides, people said something of them."""
+    """Whether the claims are atomic facts, and people judged some of them."""
     return has_response_facts(judgements) and (
         HUMAN_FACT_COUNTS[0] in judgements.claims or bool((judgements.label >= 0).any())
     )

@@ -1,9 +1,9 @@
-"""Scores of responses and their means: the length penalty, and a mean with its interval over
-responses.
+"""What is the score of a response, and what is the mean over responses? With the length penalty and
+intervals.
 
-A response's share is supported facts / facts. A fact without a verdict counts as not supported, so
-that a failed call never raises a score; bounds say what it hides. Where nothing was asked (no page,
-no candidate) there is no share.
+The share of a response is supported facts / facts. A fact without a verdict counts as not
+supported, so that a failed call never raises a score; the bounds show its possible effect. If
+nothing was asked (no page, no candidate), there is no share.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from factaudit.stats.influence import interval as influence_interval
 from factaudit.stats.influence import mean as mean_statistic
 from factaudit.stats.undefined_values import name_ends
 
-#: Responses of fewer facts than this are penalised (Min et al. 2023, its code).
+#: Responses with fewer facts than this are penalised (the code of Min et al. 2023).
 DEFAULT_GAMMA = 10.0
 #: Why a mean over responses has no interval (`bounded_mean_interval`).
 TOO_FEW_RESPONSES = "its responses are fewer than two, or all have the same value"
 
-#: From values, a confidence and the values' clusters to the two ends of an interval of their mean.
+#: A function of values, a confidence and the values' clusters that returns the two ends of an
+#: interval of their mean.
 MeanInterval = Callable[[np.ndarray, float, np.ndarray], Iterable[Any]]
 
 
 def length_penalty(n_facts: Any, gamma: float = DEFAULT_GAMMA) -> np.ndarray:
-    """exp(1 - γ/n) where n < γ, else 1; 0 at n = 0 (its limit), 1 everywhere where γ is 0.
+    """exp(1 - γ/n) if n < γ, else 1. It is 0 at n = 0 (the limit), and 1 everywhere if γ is 0.
 
     >>> length_penalty([5, 10, 0]).round(3).tolist()
     [0.368, 1.0, 0.0]
@@ -46,15 +47,15 @@ def length_penalty(n_facts: Any, gamma: float = DEFAULT_GAMMA) -> np.ndarray:
 
 
 def mean_of_defined(values: Iterable[float | None] | np.ndarray) -> float | None:
-    """The mean of what is neither None nor NaN; None of nothing."""
+    """The mean of the values that are neither None nor NaN; None if there are none."""
     known = np.array([value for value in values if value is not None], dtype=float)
     known = known[~np.isnan(known)]
     return float(known.mean()) if len(known) else None
 
 
 def number_clusters(names: Iterable[str | None]) -> np.ndarray:
-    """Which responses may be alike, by what they are about: int (n,), equal for one name; None is
-    like nothing else.
+    """The cluster of each response by what it is about: int (n,). Responses about one name are a
+    cluster; a response about None is a cluster of its own.
 
     >>> number_clusters(["Ann", None, "Ann", None]).tolist()
     [0, 2, 0, 4]
@@ -64,8 +65,9 @@ def number_clusters(names: Iterable[str | None]) -> np.ndarray:
 
 
 def split_by_system(responses: pd.DataFrame) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
-    """The systems of each data set, ``__all__`` first where it has several: dataset and system, and
-    which of the R responses are of it (bool (R,)). responses: with the columns dataset and system.
+    """The systems of each data set (``__all__`` first if there are several): dataset and system,
+    and which of the R responses belong to it, bool (R,). responses: has the columns dataset and
+    system.
 
     >>> two = pd.DataFrame({"dataset": ["d", "d"], "system": ["a", "b"]})
     >>> [(key["system"], inside.tolist()) for key, inside in split_by_system(two)]
@@ -82,12 +84,12 @@ def split_by_system(responses: pd.DataFrame) -> Iterator[tuple[dict[str, Any], n
 
 
 def share_interval(values: np.ndarray, confidence: float, cluster: np.ndarray) -> Iterable[float]:
-    """Wilson's interval of a share of responses: it has a width where all, or none, are so."""
+    """Wilson's interval of a share of responses. It has a width even if the share is 0 or 1."""
     return np.concatenate(share_units(values > 0, values >= 0, cluster, confidence).ends)
 
 
 def count_interval(values: np.ndarray, confidence: float, cluster: np.ndarray) -> Iterable[float]:
-    """The interval of a mean count, such as how many people a response tells of."""
+    """The interval of a mean count, such as the mean number of people that a response describes."""
     return influence_interval(mean_statistic(values), cluster, "log", confidence)
 
 
@@ -99,14 +101,14 @@ def average_responses(
     least: float = -np.inf,
     cluster: np.ndarray | None = None,
 ) -> dict[str, float | None]:
-    """``key``, and with intervals ``key_low`` and ``key_high``: the mean of the values that are
-    defined.
+    """``key``, the mean of the values that are defined, and if intervals are wanted ``key_low`` and
+    ``key_high``.
 
-    interval: by default that of scores in [0, 1]; `bounded_change_interval` of one score less
-    another, `share_interval` of yes and no, `count_interval`. least: the least that a response can
-    have, and so the mean. cluster: int, as `number_clusters` has it; None: no response is like
-    another. There is no interval where all responses have one value (but of a share):
-    `TOO_FEW_RESPONSES`.
+    interval: the method; by default that of scores in [0, 1], `bounded_change_interval` for the
+    difference of two scores, `share_interval` for yes and no, `count_interval` for counts. least:
+    the lowest value that a response, and therefore the mean, can have. cluster: int, from
+    `number_clusters`; None: all responses are independent. Except for a share, there is no interval
+    if all responses have the same value: `TOO_FEW_RESPONSES`.
     """
     given = np.array([np.nan if value is None else value for value in values], dtype=float)
     is_known = ~np.isnan(given)
@@ -129,7 +131,7 @@ def average_changes(
     least: float = -1,
     cluster: np.ndarray | None = None,
 ) -> dict[str, float | None]:
-    """`average_responses` of one score of each response less another of it."""
+    """`average_responses` of the difference of two scores of each response."""
     return average_responses(key, values, intervals, bounded_change_interval, least, cluster)
 
 
@@ -140,8 +142,8 @@ def average_with_bounds(
     interval: MeanInterval = bounded_mean_interval,
     least: float = -np.inf,
 ) -> dict[str, float | None]:
-    """`average_responses` of a figure of responses' rows, with ``key_min`` and ``key_max``, the
-    means of their bounds.
+    """`average_responses` of a figure in the rows of responses, with ``key_min`` and ``key_max``,
+    the means of its bounds.
 
     Rows with one ``topic`` are a cluster.
     """

@@ -1,10 +1,10 @@
-"""Which of a response's facts does the page of which person support? A matrix of n facts and m
-people (MF §4.1)
+"""Which facts of a response does the page of which person support? A matrix of n facts and m people
+(MF §4.1).
 
 FActScore lets any person support a fact. D-FActScore lets only the person to whom the fact's group
 is linked: e* = argmax over the people of the share of the group's facts that the person's page
-supports (MF Eq. 1). This file has the matrix, the links, and bounds of what is supported, whatever
-the missing verdicts had been.
+supports (MF Eq. 1). This file holds the matrix, the links, and the bounds on what is supported,
+given the missing verdicts.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from factaudit.arrays.judgements import MISSING
 from factaudit.errors import FactauditError, UsageError, suggest_known_name
 
-#: How a group is linked to a person. `argmax`: to the one who supports most of its facts; of
-#: several to the one with the greater total score, then to the first in the alphabet. `hungarian`:
-#: so that most facts are supported where no person has two groups; groups beyond the number of
-#: people have nobody. `given`: to the one whom the data name.
+#: How a group is linked to a person. `argmax`: to the person who supports most of its facts; in a
+#: tie to the one with the greater total score, then to the first in alphabetical order.
+#: `hungarian`: so that most facts are supported and no person has two groups; if there are more
+#: groups than people, some are linked to nobody. `given`: to the person whom the data name.
 LINKING_RULES = ("argmax", "hungarian", "given")
 
 CountRange = tuple[int, int]
@@ -29,20 +29,20 @@ CountRange = tuple[int, int]
 
 @dataclass(frozen=True)
 class SupportMatrix:
-    """One response as one verifier sees it: n facts, in groups, and m people whom it may be about.
+    """One response as one verifier sees it: n facts in groups, and m people whom it may be about.
 
-    people: m titles in the order of the alphabet. prediction: int8 (n, m), 1 the person's page
-    supports the fact, 0 it does not, -1 unscored. score: float (n, m), support in [0, 1], NaN where
-    the verifier gave none. unsure: bool (n, m), the cells that bounds leave open: unscored, or
-    guessed from a reply without a verdict. group: int (n,), 0..g-1 by first appearance, -1 for a
-    fact in no group. own: bool (n,), whether the fact is the response's own: a grouping's reply may
-    have invented others, which FActScore leaves out. given: by group the title that the data name.
-    about: int (n,), the column of the person whom the data say the fact is true of, -1 for nobody;
-    None where the data do not say it. was_asked: whether a verifier was asked at all, even if in
-    vain: a failed call counts, a skipped one does not. mean_biographies: where the data tell only
-    the mean number of groups over responses, and ``group`` is the fewest that there can be.
-    false_cells: how many cells are known to be false, and how many of them the verifier supports.
-    key: dataset, system, response_id, topic. texts: of the n facts.
+    people: m titles in alphabetical order. prediction: int8 (n, m), 1 if the person's page supports
+    the fact, 0 if not, -1 if unscored. score: float (n, m), support in [0, 1], NaN if the verifier
+    gave none. unsure: bool (n, m), the cells that bounds leave open, because they are unscored or
+    were guessed from a reply without a verdict. group: int (n,), 0..g-1 by first appearance, -1 for
+    a fact in no group. own: bool (n,), whether the fact is the response's own; the reply of a
+    grouping model may have invented others, which FActScore leaves out. given: for each group the
+    title that the data name. about: int (n,), the column of the person whom the data say the fact
+    is true of, -1 for nobody; None if the data do not say it. was_asked: whether a verifier was
+    asked at all; a failed call counts, a skipped one does not. mean_biographies: set if the data
+    give only the mean number of groups over responses; ``group`` is then the fewest groups that are
+    possible. false_cells: how many cells are known to be false, and how many of these the verifier
+    supports. key: dataset, system, response_id, topic. texts: the texts of the n facts.
     """
 
     people: tuple[str, ...]
@@ -66,27 +66,26 @@ class SupportMatrix:
     def supported_by_any(self) -> np.ndarray:
         """FActScore's verdict of each fact: int8 (n,), 1, 0 or -1.
 
-        A fact that nobody supports is unscored where somebody's verdict is missing, or there is
-        nobody.
+        A fact that nobody supports is unscored if a verdict is missing, or if there are no people.
         """
         known = (self.prediction != MISSING).all(axis=1) & bool(self.people)
         return np.where((self.prediction == 1).any(axis=1), 1, np.where(known, 0, MISSING))
 
     def supported_by(self, person: np.ndarray) -> np.ndarray:
-        """D-FActScore's verdict of each fact, which is that of one person (int (n,)): int8 (n,), 1,
-        0 or -1.
+        """D-FActScore's verdict of each fact, which is the verdict for one person (int (n,)): int8
+        (n,), 1, 0 or -1.
 
-        Nobody supports nothing. Where there are no people at all, every fact is unscored.
+        A fact that is linked to nobody is not supported. If there are no people at all, every fact
+        is unscored.
         """
         if not self.people:
             return np.full(len(self.prediction), MISSING)
         return np.where(person >= 0, self.prediction[np.arange(len(person)), person], 0)
 
     def attribute_facts(self) -> np.ndarray:
-        """Whom each fact is true of: int (n,), -1 where nobody supports it. It is as the data say,
-        else as MF's code counts: of several people the one who supports most of the response's own
-        facts, then the first in the alphabet.
-        """
+        """The person of whom each fact is true: int (n,), -1 if nobody supports it. It is the
+        person whom the data name. Otherwise the rule of MF's code applies: of several people, the
+        one who supports most of the response's own facts, then the first in alphabetical order."""
         if self.about is not None:
             return self.about
         if not self.people:
@@ -97,9 +96,9 @@ class SupportMatrix:
 
     def link(self, rule: str = "argmax") -> np.ndarray:
         """The person of each group (see `LINKING_RULES`): int (g,), -1 for nobody. An unscored fact
-        is not supported.
+        counts as not supported.
 
-        Raises `UsageError` for an unknown rule, `FactauditError` where a given person is none of
+        Raises `UsageError` for an unknown rule, and `FactauditError` if a given person is none of
         the people.
         """
         if rule not in LINKING_RULES:
@@ -109,9 +108,8 @@ class SupportMatrix:
         if not self.people:
             return np.full(self.n_groups, -1)
         n_supported = self._count_by_group(self.prediction == 1)
-        # Of equally many facts the greater score decides: all scores together weigh less than one
-        # supported fact. Rounded, because a sum may differ in the last bit with the order of the
-        # facts.
+        # In a tie the greater score decides: all scores together weigh less than one supported
+        # fact. The sum is rounded, because its last bit may depend on the order of the facts.
         score = self._count_by_group(np.nan_to_num(self.score)).round(9)
         return self._choose(rule, n_supported + score / (len(self.prediction) + 1))
 
@@ -124,8 +122,8 @@ class SupportMatrix:
         return (self.group == np.arange(self.n_groups)[:, None]).astype(float) @ cells
 
     def _choose(self, rule: str, weight: np.ndarray) -> np.ndarray:
-        """The column for each group by a rule, with the greatest weight (float (g, k)): int (g,),
-        -1 for nobody."""
+        """The column for each group by a rule, from weights of which the greatest wins (float (g,
+        k)): int (g,), -1 for nobody."""
         if rule == "given":
             return np.array(
                 [self._find_given_person(group) for group in range(len(weight))], dtype=np.int64
@@ -152,38 +150,38 @@ class SupportMatrix:
     # ---- bounds
 
     def bound_support(self, rule: str) -> tuple[CountRange, CountRange, CountRange]:
-        """The fewest and the most facts that are supported: by anybody, by the person of their
-        group, and by somebody else only; whatever the unsure cells are. Links follow the verdicts,
-        so they change, too.
+        """The fewest and the most facts that are supported by anybody, by the person of their
+        group, and only by somebody else, over all values of the unsure cells. The links follow the
+        verdicts, so they can change, too.
 
-        The first and the last are of the response's own facts. The first two are reached by some
-        filling. The last holds every filling; without unsure cells it is the figure. Where no fact
-        is in a group, all that anybody supports may be supported by the right person, or by
-        somebody else only.
+        The first and the last count the response's own facts. The bounds of the first two are
+        reached by some values of the cells. The bounds of the last one contain all possible values;
+        without unsure cells they are the figure itself. If no fact is in a group, everything that
+        anybody supports may be supported by the right person, or only by somebody else.
         """
         sure, maybe = self._fill(False), self._fill(True)
         fewest, most = (int((one.supported_by_any() == 1)[self.own].sum()) for one in (sure, maybe))
         if not self.n_groups:
             return (fewest, most), (0, most), (0, most)
-        # No rule supports fewer facts where a cell more is supported.
+        # No rule supports fewer facts when one more cell is supported.
         linked = [
             int((one.supported_by(one.person_of_facts(rule)) == 1).sum()) for one in (sure, maybe)
         ]
         return (fewest, most), (linked[0], linked[1]), self._bound_elsewhere(rule, sure, maybe)
 
     def _fill(self, is_supported: bool) -> SupportMatrix:
-        """The matrix with all unsure cells supported, or none."""
+        """The matrix with all unsure cells supported, or with none of them supported."""
         cells = np.where(self.unsure, is_supported, self.prediction == 1)
         return replace(self, prediction=cells.astype(np.int8), unsure=np.zeros_like(self.unsure))
 
     def _bound_elsewhere(self, rule: str, sure: SupportMatrix, maybe: SupportMatrix) -> CountRange:
-        """The facts that somebody supports and the person of their group does not, at least and at
-        most.
+        """The fewest and the most facts that somebody supports but the person of their group does
+        not.
 
-        Whoever a group is linked to hides at least the facts that others surely support and this
-        person cannot. The best links hide no more than any other links do, so no more than the
-        links that can hide least; facts that are not the response's own count in that, too, since
-        they count in choosing the best links.
+        Fewest: whoever a group is linked to, the facts that others surely support and this person
+        cannot support are among them. Most: the best links leave no more such facts than any other
+        links, so no more than the links that can leave the fewest. Facts that are not the
+        response's own count in this comparison, because they count when the best links are chosen.
         """
         grouped, sure_cells, maybe_cells = (
             self.group >= 0,
@@ -195,7 +193,7 @@ class SupportMatrix:
             linked = self.supported_by(self.person_of_facts(rule)) == 1
             n = int((own & sure_cells.any(axis=1) & ~linked).sum())
             return n, n
-        # The last columns are nobody, whom any number of groups may be linked to.
+        # The last columns stand for nobody, to whom any number of groups may be linked.
         nobody = np.zeros((len(own), self.n_groups), dtype=bool)
         sure_cells, maybe_cells = np.hstack([sure_cells, nobody]), np.hstack([maybe_cells, nobody])
         surely_hidden = sure_cells.any(axis=1, keepdims=True) & ~maybe_cells
@@ -211,24 +209,24 @@ class SupportMatrix:
         return ends[0], min(ends[1], int((own & maybe_cells.any(axis=1)).sum()))
 
     def bound_people(self) -> CountRange:
-        """The fewest and the most people whom supported facts of the response are about
+        """The fewest and the most people whom the supported facts of the response are about
         (`attribute_facts`)."""
         sure, maybe = self._fill(False), self._fill(True)
         if self.about is not None or not self.unsure.any():
             return len(sure.list_owners()), len(maybe.list_owners())
         is_sure, may_be = ((one.prediction == 1)[self.own] for one in (sure, maybe))
-        # Least: the people with the most possible support, until the supported facts can be divided
-        # among them.
+        # Fewest: take the people with the most possible support until the supported facts can be
+        # divided among them.
         n_sure = is_sure.any(axis=1).sum()
         covered = np.cumsum(np.sort(may_be[is_sure.any(axis=1)].sum(axis=0))[::-1])
         least = int(np.searchsorted(covered, n_sure)) + 1 if n_sure else 0
-        # Most: support takes facts from others, so that besides those who have a fact without the
-        # unsure cells only the people of these cells can get one.
+        # Most: additional support takes facts away from others. So besides the people who have a
+        # fact without the unsure cells, only the people of these cells can get one.
         owners = sure.list_owners() | set(np.flatnonzero(self.unsure.any(axis=0)))
         return least, min(len(owners), int(may_be.any(axis=1).sum()))
 
     def list_owners(self) -> set[int]:
-        """The people whom supported facts of the response are about."""
+        """The people whom the supported facts of the response are about."""
         return set(self.attribute_facts()[self.own & (self.supported_by_any() == 1)].tolist()) - {
             -1
         }

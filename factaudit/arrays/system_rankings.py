@@ -1,7 +1,7 @@
-"""The order of systems by their error rates: significant orders of pairs, their errors and bounds,
-and correlations.
+"""In which order are systems by their error rates? Significant orders of pairs, their errors and
+bounds, and correlations.
 
-Arrays over pairs are over the S (S - 1) / 2 pairs a < b of S systems, in the order of
+Arrays over pairs cover the S (S - 1) / 2 pairs a < b of S systems, in the order of
 `numpy.triu_indices`.
 """
 
@@ -28,10 +28,10 @@ from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
 from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau
 from factaudit.stats.undefined_values import divide_or_undefined
 
-#: A pair counts as detectable where its labels would show a true difference this often.
+#: A pair counts as detectable if its labels would show a true difference with this probability.
 PAIR_DETECTION_POWER = 0.8
-#: How two systems are compared: by a test that knows clusters, or by VC's z-test, for which claims
-#: are independent.
+#: How two systems are compared: by a test that uses clusters, or by VC's z-test, which treats
+#: claims as independent.
 SystemPairTest = Literal["clustered", "z"]
 
 
@@ -51,7 +51,7 @@ class PairTest:
 class SystemErrors:
     """Errors among the n claims of S systems, int (S,) each, by the labels or as predicted.
 
-    proportions: the same cluster by cluster, (1, S); None where claims count as independent (VC's
+    proportions: the same counts by cluster, (1, S); None if claims count as independent (VC's
     z-test).
     """
 
@@ -64,8 +64,8 @@ class SystemErrors:
         return divide_or_undefined(self.errors, self.n)
 
     def test_pairs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Two-sided p-values of equal rates of the systems at these places; NaN where one has no
-        claim."""
+        """Two-sided p-values for equal rates of the systems at these positions; NaN if a system has
+        no claim."""
         if self.proportions is None:
             return two_proportion_p(self.errors[a], self.n[a], self.errors[b], self.n[b])
         return np.where(
@@ -73,19 +73,19 @@ class SystemErrors:
         )
 
     def order_pairs(self, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
-        """p-values and orders: -1 where a has significantly fewer errors than b, 0, 1; NaN where
-        undefined."""
+        """The p-values and the orders: -1 if a has significantly fewer errors than b, 1 if
+        significantly more, else 0; NaN where undefined."""
         a, b = np.triu_indices(len(self.n), 1)
         p = test.adjust(self.test_pairs(a, b))
         order = np.where(p < test.alpha, np.sign(self.rates[a] - self.rates[b]), 0.0)
         return p, np.where(np.isnan(p), np.nan, order)
 
     def compute_power(self, difference: float, test: PairTest) -> np.ndarray:
-        """How probably these claims of each pair would show a true difference, by the test that
+        """The probability that these claims of each pair show a true difference, by the test that
         orders them.
 
-        Of a corrected test: as if all pairs were looked at together (Bonferroni), which is the
-        least that Holm's finds.
+        For a corrected test, the level is Bonferroni's for all pairs, which is the smallest that
+        Holm's correction uses.
         """
         a, b = np.triu_indices(len(self.n), 1)
         pooled = divide_or_undefined(self.errors[a] + self.errors[b], self.n[a] + self.n[b])
@@ -106,12 +106,14 @@ class SystemErrors:
         return np.where((self.n[a] > 0) & (self.n[b] > 0) & np.isnan(power), 0.0, power)
 
 
-#: Of cells (..., S, 3, 3), one or several times: errors, and of how many claims.
+#: A function of cells (..., S, 3, 3), for one or several tables, that returns the errors and the
+#: number of claims.
 CellCounter = Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]
 
 
 def _count_errors(cells: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """By the labels; and as predicted, of what is labelled and scored."""
+    """The errors by the labels, and the predicted ones among the claims that are labelled and
+    scored."""
     labelled, both = cells[..., :2, :], cells[..., :2, :2]
     return [
         (labelled[..., 0, :].sum(-1), labelled.sum((-1, -2))),
@@ -120,7 +122,7 @@ def _count_errors(cells: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _count_extreme_errors(cells: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """All systems with the fewest errors that could be predicted, then all with the most."""
+    """The systems with the fewest errors that could be predicted, then those with the most."""
     least, unscored = cells[..., :2, 0].sum(-1), cells[..., :2, 2].sum(-1)
     n = cells[..., :2, :].sum((-1, -2))
     errors = np.concatenate([least, least + unscored], axis=-1)
@@ -147,7 +149,7 @@ class RankingCase:
         return [self.groups.keys[place]["system"] for place in self.members]
 
     def select(self, used: np.ndarray) -> RankingCase:
-        """Those systems that are used: bool (S,)."""
+        """The case with only the systems that are used: bool (S,)."""
         if used.all():
             return self
         members = [place for place, is_used in zip(self.members, used, strict=True) if is_used]
@@ -155,19 +157,19 @@ class RankingCase:
 
     @cached_property
     def errors(self) -> tuple[SystemErrors, SystemErrors]:
-        """By the labels, and as predicted."""
+        """The errors by the labels, and as predicted."""
         labelled, predicted = self.count_by_cluster(_count_errors, stated=False)
         return labelled, predicted
 
     def errors_for(self, test: PairTest) -> tuple[SystemErrors, SystemErrors]:
-        """`errors`, with clusters where the test knows them."""
+        """`errors`, with clusters if the test uses them."""
         labelled, predicted = self.errors
         if test.test == "z":
             return replace(labelled, proportions=None), replace(predicted, proportions=None)
         return labelled, predicted
 
     def count_by_cluster(self, count: CellCounter, *, stated: bool) -> list[SystemErrors]:
-        """What ``count`` makes of the cells, in all and in each cluster."""
+        """What ``count`` makes of the cells, in total and in each cluster."""
         totals = count(self.stated if stated else self.cells)
         if not self.members:
             return [SystemErrors(*total) for total in totals]
@@ -182,7 +184,8 @@ class RankingCase:
 
 
 def list_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> list[RankingCase]:
-    """A case for each data set and evaluator; groups: of systems. Kept, as two audits read them."""
+    """A case for each data set and evaluator. groups: of systems. The cases are kept, because two
+    audits read them."""
     return judgements.compute_once(
         ("rankings", groups), lambda: list(_make_ranking_cases(judgements, groups))
     )
@@ -200,11 +203,11 @@ def _make_ranking_cases(judgements: Judgements, groups: ClaimGroups) -> Iterator
 def measure_order_errors(
     case: RankingCase, labelled_order: np.ndarray, predicted_order: np.ndarray, test: PairTest
 ) -> dict[str, float | None]:
-    """Shares of pairs: ordered differently, in opposite directions, and ordered by the labels at
-    all.
+    """Shares of pairs: those ordered differently, those ordered in opposite directions, and those
+    that the labels order at all.
 
-    The bounds are what the first two could be, each pair on its own, had every labelled claim been
-    scored: the predicted order, from fewer claims than are labelled, may be another.
+    The bounds say what the first two could be, for each pair on its own, if every labelled claim
+    had been scored; the predicted order, which rests on fewer claims, may then change.
     """
     low = high = predicted_order
     if case.stated[:, :2, 2].any():
@@ -226,9 +229,10 @@ def measure_order_errors(
 def _bound_pair_orders(case: RankingCase, test: PairTest) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and the highest order that each pair could have, (pairs,).
 
-    The difference of a's and b's rates rises with a's errors and falls with b's: it is least with
-    the fewest errors of a and the most of b. Holm's correction rejects more as any p-value falls:
-    what could be takes all others at their least, what is certain at their greatest.
+    The difference of the rates of a and b rises with the errors of a and falls with those of b, so
+    it is lowest with the fewest errors of a and the most of b. Holm's correction rejects more if
+    any p-value falls. So a possible rejection assumes the lowest p-values of all other pairs, and a
+    certain one the highest.
     """
     size = len(case.members)
     a, b = np.triu_indices(size, 1)
@@ -245,18 +249,20 @@ def _bound_pair_orders(case: RankingCase, test: PairTest) -> tuple[np.ndarray, n
     return low, np.where((sign[1] > 0) & is_possible[1], 1, np.minimum(settled, 0))
 
 
-#: Numbers of pairs in significant order, and the p-value of "no pair is reversed".
+#: Numbers of pairs in significant order, and the p-value of the hypothesis that no pair is
+#: reversed.
 REVERSED_PAIR_KEYS = ("n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed", "p_reversed")
 
 
 def count_reversed_pairs(
     labelled: SystemErrors, predicted: SystemErrors, alpha: float
 ) -> dict[str, Any]:
-    """How many pairs the labels order, both order alike, only one side orders, and both order
-    oppositely.
+    """How many pairs the labels order, both sides order alike, only one side orders, and both sides
+    order oppositely.
 
-    A pair is ordered where a test that knows clusters says so (Holm for the pairs), and reversed
-    where both tests do, in opposite directions. p_reversed is the p-value of "no pair is reversed".
+    A pair is ordered if a test that uses clusters says so (with Holm's correction over the pairs).
+    It is reversed if both tests order it in opposite directions. p_reversed is the p-value of the
+    hypothesis that no pair is reversed.
     """
     if labelled.proportions is None or predicted.proportions is None or len(labelled.n) < 2:
         return dict.fromkeys(REVERSED_PAIR_KEYS)
@@ -274,13 +280,13 @@ def count_reversed_pairs(
 def correlate_rates(
     labelled: SystemErrors, predicted: SystemErrors, confidence: float | None
 ) -> dict[str, Figure]:
-    """kendall_tau (tau-b) and pearson_r of the labelled and the predicted error rates, as figures
-    of one group.
+    """kendall_tau (tau-b) and pearson_r between the labelled and the predicted error rates, as
+    figures of one group.
 
-    The interval of τ holds all that the data leave open: pairs whose rates do not differ
-    significantly by the labels, or by the predictions, may be in either order. That is
-    conservative. (Percentiles of τ over bootstrap replicates hold the true τ in 2 to 99 % of
-    simulations, since noise pulls τ towards 0 and the bootstrap adds noise again.)
+    The interval of τ contains all values that the data leave open: pairs whose rates do not differ
+    significantly, by the labels or by the predictions, may be in either order. This is
+    conservative. (Percentiles of τ over bootstrap replicates contain the true τ in 2 to 99 % of
+    simulations, because noise pulls τ towards 0 and the bootstrap adds noise again.)
     """
     x, y = labelled.rates, predicted.rates
     tau, r = kendall_tau(x, y), pearson(x, y).point
@@ -304,10 +310,10 @@ def correlate_rates(
 
 
 def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed;
-    and not alike (by one side alone, or reversed) with ``_min`` and ``_max``, at most so far apart,
-    had all been scored; ``n_reversed_max``.
-    """
+    """Numbers of pairs, summed over rows: all pairs; those that the labels order, that both order
+    alike, that one side alone orders, and that are reversed; and those not ordered alike (by one
+    side alone, or reversed) with ``_min`` and ``_max``, the lowest and highest numbers if all
+    claims had been scored; also ``n_reversed_max``."""
     found = {
         key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *REVERSED_PAIR_KEYS[:-1])
     }
