@@ -1,9 +1,9 @@
 """How does cutting documents into chunks change an evaluator's verdicts? (VC §4.2, Figure 6, Table
 30)
 
-An evaluator and its chunked counterpart (``chunked-X`` of X, unless the option ``pairs`` says
-otherwise) are compared on the claims whose documents are longer than a chunk: nothing is cut
-elsewhere.
+An evaluator and its chunked counterpart (``chunked-X`` for X, unless the option ``pairs`` says
+otherwise) are compared on the claims whose documents are longer than a chunk, because no other
+document is cut.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.display_text import join_reasons
 from factaudit.text.rouge_overlap import rouge2_chunk_differences
 
-#: Whether one chunk has all of the claim's bigrams that the document has.
+#: The kinds of claims: whether one chunk has all of the claim's bigrams that the document has.
 _R2_DIFF_KINDS = ("zero", "positive")
-#: What the evaluator and its chunked counterpart say of a claim that flips.
+#: The predictions of the evaluator and its chunked counterpart for a claim that flips.
 _FLIPS = {"flip_1_to_0": (1, 0), "flip_0_to_1": (0, 1)}
-#: Where the size of chunks is unknown, documents of more words are taken for longer than a chunk.
+#: If the size of chunks is unknown, documents with more words than this count as longer than a
+#: chunk.
 ASSUMED_CHUNK_WORDS = 500
 _UNKNOWN_SIZE = f"chunk size unknown: {ASSUMED_CHUNK_WORDS} words assumed (option `size`)"
 
@@ -52,19 +53,19 @@ def compute_chunking_flips(
     size: Size = "unknown",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """How many predictions chunking flips, where one chunk has all overlapping bigrams (R2-diff 0)
-    and where none has.
+    """How many predictions chunking flips, separately for claims with all overlapping bigrams in
+    one chunk (R2-diff 0) and for other claims.
 
     pairs: from an evaluator to its chunked counterpart. size: words in a chunk (a run knows it from
     signatures).
 
-    Labels aren't read. A row per data set, pair and kind of claim: dataset, evaluator,
+    Labels are not read. A row per data set, pair and kind of claim has dataset, evaluator,
     chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size (null if unknown), n (claims
-    scored by both), n_unscored (by one or both), n_one_chunk (claims whose documents are left out),
-    n_no_r2 (its other claims without R2-diff: no document, fewer than two tokens, or another script
-    than the document's), flip_1_to_0 and flip_0_to_1, the shares of n that only the evaluator, and
-    only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
-    intervals, ``_low`` and ``_high``.
+    scored by both), n_unscored (by one or both), n_one_chunk (claims that are left out because
+    their document is a single chunk), n_no_r2 (other claims without R2-diff: they have no document,
+    fewer than two tokens, or another script than the document), and flip_1_to_0 and flip_0_to_1,
+    the shares of n that only the evaluator, and only its chunked counterpart, finds attributable.
+    The shares have ``_min`` and ``_max`` and, if intervals are wanted, ``_low`` and ``_high``.
     """
     chosen = _pair_evaluators(judgements, pairs)
     if not chosen:
@@ -92,7 +93,8 @@ def compute_chunking_flips(
             "chunk_size": None if size == "unknown" else size,
         }
         keys = [key | about | {"r2_diff": kind} for key in groups.keys for kind in _R2_DIFF_KINDS]
-        # The cells are as of a label and a prediction, with the evaluator in the label's place.
+        # The cells are laid out as for a label and a prediction; the evaluator takes the place of
+        # the label.
         tally = judgements.tally(
             ClaimGroups(codes, keys), *map(judgements.evaluators.index, (plain, chunked))
         )
@@ -111,8 +113,8 @@ def compute_chunking_flips(
 def _measure_flips(
     tally: Tally, before: int, after: int, intervals: ClusterBootstrap | None
 ) -> Figure:
-    """The share of claims that flip, of those that both scored; cells by [evaluator, chunked
-    counterpart]."""
+    """The share of claims that flip, among those that both scored. The cells are [evaluator,
+    chunked counterpart]."""
     table, stated = tally.clusters.counts.reshape(-1, 3, 3), tally.stated
     flips, both = table[:, before, after, None], table[:, :2, :2].sum((1, 2))[:, None]
     shares = estimate_clustered_proportions(tally.clusters, flips, both)
@@ -125,8 +127,9 @@ def _measure_flips(
         divide_or_undefined(stated[:, before, after] + more, stated.sum((1, 2)))
         for more in (0, possible)
     )
-    # Of a claim that one of the two found attributable and the other did not score, one flip is
-    # known not to be: no completion may have as large a share as what both scored.
+    # If one of the two found a claim attributable and the other did not score it, one kind of flip
+    # is impossible for this claim. So the bound over all completions can be lower than the share
+    # among the claims that both scored.
     point = shares.point[:, 0]
     return Figure(
         point,
@@ -145,9 +148,8 @@ def compute_chunking_rates(
     """Rates of evaluators with and without chunks, over claims whose documents are longer than a
     chunk.
 
-    pairs, size: as in `compute_chunking_flips`; size None takes all claims, for documents that are
-    long but not at hand. The rows are those of `compute_evaluator_rates`,
-    with chunk_size.
+    pairs, size: as in `compute_chunking_flips`. size None takes all claims, for documents that are
+    long but not available. The rows are those of `compute_evaluator_rates`, with chunk_size.
     """
     chosen, part = _pair_evaluators(judgements, pairs), judgements
     names = {name for pair in chosen for name in pair}
@@ -167,7 +169,7 @@ def compute_chunking_rates(
 def _pair_evaluators(
     judgements: Judgements, pairs: Mapping[str, str] | None
 ) -> list[tuple[str, str]]:
-    """The pairs asked for, or every evaluator whose chunked counterpart is there."""
+    """The requested pairs, or every evaluator whose chunked counterpart is there."""
     names = judgements.evaluators
     if pairs is None:
         return [(name, f"chunked-{name}") for name in names if f"chunked-{name}" in names]
@@ -178,8 +180,8 @@ def _pair_evaluators(
 def _add_chunk_size_of_evaluators(
     options: dict[str, Any], signatures: Mapping[str, str]
 ) -> dict[str, Any]:
-    """With the words in the chunks of `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator`,
-    where all agree."""
+    """Add the number of words in the chunks of
+    `factaudit.evaluators.chunked_evaluator.ChunkedEvaluator`, if all agree."""
     made = [
         re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for text in signatures.values()
     ]
@@ -189,17 +191,17 @@ def _add_chunk_size_of_evaluators(
 
 # ---- checks
 
-#: Chunking may turn this much more of the claims from 1 to 0 where no one chunk has all their
+#: Chunking may turn this many more of the claims from 1 to 0 if no single chunk has all their
 #: bigrams.
 MAX_EXTRA_FLIPS = 0.05
 
 
 def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
-    """How many more verdicts chunks turn to 0 where no single chunk supports a claim than where one
+    """How many more verdicts chunks turn to 0 if no single chunk supports the claim than if one
     does.
 
-    That is a fault unless the labels show no harm: then many of the claims that are now rejected
-    are errors.
+    This is a fault unless the labels show that it does no harm, because many of the claims that are
+    now rejected are errors.
     """
     rates = {(row["dataset"], row["evaluator"]): row for row in run.rows("chunking_rates")}
     rows = run.per_dataset("chunking", "flip_1_to_0")

@@ -32,23 +32,24 @@ def compute_evaluator_consistency(
     pairs: Mapping[str, str] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """Per pair of evaluators and class: IoU of the sets of claims that they predict to be of that
-    class.
+    """For each pair of evaluators and each class, the IoU (intersection over union) of the sets of
+    claims that they predict to be of that class.
 
-    pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
+    pairs: from each evaluator_a to its evaluator_b; by default all pairs.
 
-    Labels aren't read. A row per data set, pair and class: dataset, evaluator_a, evaluator_b,
+    Labels are not read. A row per data set, pair and class has dataset, evaluator_a, evaluator_b,
     class, n (claims scored by both), n_unscored (by one or both), iou with ``_min`` and ``_max``
-    (whatever the missing predictions had been), kappa (Cohen's, the same in both rows of a pair)
-    and, with intervals, ``_low`` and ``_high`` of both. kappa has no bounds: its extremes over
-    missing predictions are not those of any simple completion.
+    (the lowest and highest values that the missing predictions allow), kappa (Cohen's, the same in
+    both rows of a pair) and, if intervals are wanted, ``_low`` and ``_high`` of both. kappa has no
+    bounds, because its extremes over missing predictions are not those of any simple completion.
     """
     groups = judgements.make_groups("claim")
     confidence = None if intervals is None else intervals.confidence
     names = judgements.evaluators
     rows: list[Row] = []
     for a, b in pairs_of(names, pairs):
-        # The cells are as of a label and a prediction, with a's prediction in the label's place.
+        # The cells are laid out as for a label and a prediction; a's prediction takes the place of
+        # the label.
         tally = judgements.tally(groups, a, b)
         n = tally.cells[:, :2, :2].sum((1, 2))
         counts = {"n": n, "n_unscored": tally.cells.sum((1, 2)) - n}
@@ -73,7 +74,8 @@ _FEW_CLUSTERS = (
 
 
 def _measure_iou(tally: Tally, value: int, confidence: float | None) -> Figure:
-    """The intersection over union of the claims that each of two evaluators predicts ``value``."""
+    """The intersection over union of the claims for which each of two evaluators predicts
+    ``value``."""
     other, stated = 1 - value, tally.stated
     clusters = tally.clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
     ends = None
@@ -83,7 +85,7 @@ def _measure_iou(tally: Tally, value: int, confidence: float | None) -> Figure:
         (cells[:, value, value], cells[:, :2, :2].sum((1, 2)) - cells[:, other, other])
         for cells in (tally.cells, stated)
     )
-    # Claims that one evaluator scored: in the union already, or perhaps in it but not in the
+    # Claims that one evaluator scored are in the union already, or may be in it but not in the
     # intersection. Claims that neither scored may be in both.
     inside, outside = (stated[:, cls, 2] + stated[:, 2, cls] for cls in (value, other))
     free = inside + stated[:, 2, 2]
@@ -98,7 +100,7 @@ def _measure_kappa(
     """Cohen's kappa of two evaluators in each group, over the claims that both scored."""
     a, b = (judgements.prediction[place].astype(np.int64) for place in pair)
     cluster = judgements.cluster_codes
-    # In an order of their own, so that sums do not depend on that of the table.
+    # In a fixed order, so that the sums do not depend on the order of the table.
     order = np.argsort(cluster * 4 + a * 2 + b, kind="stable")
     order = order[(a[order] >= 0) & (b[order] >= 0)]
     found = np.full((len(groups.keys), 3), np.nan)
@@ -122,12 +124,12 @@ def _measure_kappa(
 # ---- checks
 
 
-#: Like evaluators should agree on at least this share of what either finds (IoU).
+#: Evaluators of similar accuracy should agree on at least this share of what either finds (IoU).
 MIN_IOU = 0.50
 
 
 def _list_alike_pairs(run: AuditedRun) -> Iterator[Row]:
-    """The pairs of evaluators of like BAcc (on average), by class."""
+    """The pairs of evaluators with similar balanced accuracy (on average), by class."""
     alike = {frozenset(pair) for pair in list_evaluators_alike_by_bacc(run)}
     for row in run.per_dataset("consistency", "iou"):
         if frozenset((row["evaluator_a"], row["evaluator_b"])) in alike:

@@ -1,9 +1,9 @@
-"""What is known about each claim that being right may depend on? Word overlap, lengths, place,
-columns.
+"""What may being right depend on? Properties that are known of each claim: word overlap, lengths,
+place of the evidence, columns.
 
-A covariate is a number or a category per claim. Texts give three (ROUGE-2 precision, the length of
-the claim and of its document) and long documents a fourth (the third in which the evidence lies);
-the claims' own columns give the others.
+A covariate is a number or a category for each claim. Texts give three (ROUGE-2 precision, the
+length of the claim and of its document). Long documents give a fourth: the third of the document in
+which the evidence lies. The claims' own columns give the others.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ from factaudit.tables.schema import is_text_placeholder
 from factaudit.text.chunks import count_words
 from factaudit.text.rouge_overlap import locate_best_rouge_chunks
 
-#: Columns that are no covariates: texts, ids, what was made of labels or verdicts; and systems,
-#: which other audits compare.
+#: Columns that are no covariates: texts, ids, and what was computed from labels or verdicts; also
+#: systems, which other audits compare.
 NO_COVARIATES = {
     *("claim_id", "dataset", "task", "claim", "doc", "label", "grade", "abstained"),
     *("system", "response_id", "doc_id", "fact_id", *HUMAN_FACT_COUNTS),
 }
-#: A column with more values names things, and does not sort them.
+#: A column with more values than this names single things and does not group them.
 MOST_VALUES = 50
-#: A column of numbers with no more values than this is a category.
+#: A column of numbers with at most so many values is a category.
 MOST_CATEGORY_NUMBERS = 4
 PLACES = ("beginning", "middle", "end")
-#: Words in the chunk that has the evidence; a document is long that has more than three times as
-#: many.
+#: The number of words in the chunk that has the evidence. A document is long if it has more than
+#: three times as many.
 EVIDENCE_WORDS = 100
 
 
 @dataclass(frozen=True)
 class Covariate:
-    """Something known of each claim: a category, or a number.
+    """A property of each claim: a category or a number.
 
-    names: the values of a category; codes: int64 (n,), each claim's place among them, -1 for none.
-    numbers: float64 (n,), NaN for none; per: over which change of the number its slope is said.
+    names: the values of a category; codes: int64 (n,), the position of each claim's value among
+    them, -1 for none. numbers: float64 (n,), NaN for none; per: the change of the number for which
+    its slope is given.
     """
 
     name: str
@@ -56,8 +57,8 @@ class Covariate:
 
 
 def list_covariates(judgements: Judgements, columns: Sequence[str] | None) -> Iterator[Covariate]:
-    """Those in which some labelled claims differ. columns: of the claims; by default the properties
-    of the texts, and all columns that sort claims."""
+    """The covariates in which some labelled claims differ. columns: of the claims; by default the
+    properties of the texts, and all columns that group claims."""
     claims, labelled = judgements.claims, judgements.label >= 0
     chosen = columns
     if columns is None:
@@ -91,7 +92,7 @@ def _list_text_covariates(judgements: Judgements, labelled: np.ndarray) -> Itera
         known = labelled & ~np.isnan(values)
         if len(np.unique(values[known])) > 1:
             if per is _DOUBLING:
-                # Slopes are the same from any origin; near the data sums round off less.
+                # A slope does not depend on the origin; close to the data, sums lose fewer digits.
                 values = np.log2(values / np.median(values[known]))
             yield Covariate(name, numbers=np.where(known, values, np.nan), per=per)
     yield Covariate("place of the evidence", PLACES, _locate_evidence(judgements, labelled))
@@ -101,7 +102,8 @@ _DOUBLING = "each time it doubles"
 
 
 def _count_characters(texts: pd.Series) -> np.ndarray:
-    """float64 (n,): NaN where the text is missing, empty or only stands for one."""
+    """float64 (n,): the number of characters; NaN if the text is missing, empty or only a
+    placeholder."""
     found = np.full(len(texts), np.nan)
     for rows, block in iterate_document_blocks(texts):
         lengths = [0 if is_text_placeholder(text) else len(text) for text in block]
@@ -110,8 +112,8 @@ def _count_characters(texts: pd.Series) -> np.ndarray:
 
 
 def count_document_words(judgements: Judgements) -> np.ndarray:
-    """int64 (n,): words in each claim's document, 0 without one; a document that many claims share
-    is counted once."""
+    """int64 (n,): the number of words in each claim's document, 0 without a document. A document
+    that many claims share is counted once."""
     lengths = np.zeros(len(judgements.claims), dtype=np.int64)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         known = {doc: count_words(doc) for doc in set(docs)}
@@ -120,9 +122,9 @@ def count_document_words(judgements: Judgements) -> np.ndarray:
 
 
 def _locate_evidence(judgements: Judgements, labelled: np.ndarray) -> np.ndarray:
-    """int64 (n,): the third of a long document with the chunk that has the most of the claim's
-    bigrams; -1 where the document is short, no chunk has one, or chunks of different thirds have as
-    many."""
+    """int64 (n,): the third of a long document that has the chunk with most of the claim's bigrams.
+    -1 if the document is short, if no chunk has a bigram, or if chunks in different thirds have
+    equally many."""
     place = np.full(len(labelled), -1)
     is_long = count_document_words(judgements) > len(PLACES) * EVIDENCE_WORDS
     chosen = np.flatnonzero(labelled & is_long)
@@ -136,7 +138,8 @@ def _locate_evidence(judgements: Judgements, labelled: np.ndarray) -> np.ndarray
 
 
 def _read_column_covariate(values: pd.Series, labelled: np.ndarray) -> Covariate | None:
-    """A column as a covariate of the labelled claims; None where it sorts none, or names each."""
+    """A column as a covariate of the labelled claims; None if it has one value, or a different one
+    for each claim."""
     known = labelled & values.notna().to_numpy()
     if pd.api.types.infer_dtype(values[known]) == "mixed":  # lists
         return None

@@ -1,9 +1,9 @@
 """Is being right associated with X? X is word overlap, a length, the place of the evidence or any
 column.
 
-A number gives a slope, a category gives groups, each compared with all other claims. TPR and TNR
-are looked at apart, for what makes an evaluator pass more claims makes it right on correct ones and
-wrong on errors (VC §4.1).
+A number gives a slope. A category gives groups, each of which is compared with all other claims.
+TPR and TNR are examined separately, because what makes an evaluator pass more claims makes it right
+on correct claims and wrong on errors (VC §4.1).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from factaudit.stats.undefined_values import divide_or_undefined
 #: The value of a number's row.
 SLOPE = "slope"
 _RATE_NAMES = {"tpr": "TPR", "tnr": "TNR"}
-#: The report shows so many rows.
+#: The number of rows that the report shows.
 _SHOWN_ROWS = 20
-#: A line through fewer claims, or a group of fewer, says nothing: two claims gave a slope of -866
-#: points.
+#: A line through fewer claims, or a group with fewer, says nothing: two claims once gave a slope of
+#: -866 points.
 MIN_CLAIMS = 10
 
 
@@ -56,14 +56,14 @@ def compute_covariates(
     columns: Sequence[str] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """How TPR and TNR differ with what is known of claims, within each task group.
+    """How TPR and TNR depend on properties of the claims, within each task group.
 
-    A row per task group, covariate, rate, value and evaluator: n (scored claims of the rate's
+    A row per task group, covariate, rate, value and evaluator has n (scored claims of the rate's
     class), n_unscored, right (the rate among them) and difference, both with bounds and intervals,
-    and n_clusters. Of a category ``value`` is a group, and its difference is from all other claims
-    of the class. A number has one row, whose value is ``slope`` and whose difference is the slope
-    of an ordinary least squares fit of "the prediction is right" on the number, over the change
-    that ``per`` says.
+    and n_clusters. For a category, ``value`` is a group, and the difference is from all other
+    claims of the class. A number has one row with the value ``slope``; its difference is the slope
+    of an ordinary least squares fit of "the prediction is right" on the number, for the change that
+    ``per`` names.
     """
     confidence = None if intervals is None else intervals.confidence
     task, tasks = encode_task_groups(judgements)
@@ -86,8 +86,8 @@ def compute_covariates(
 class _Part:
     """What one evaluator says of the labelled claims of one class in one task.
 
-    rows: int (n,), their places among all claims. right: int (n,), 1, 0, or -1 where a claim is
-    unscored; stated: the same, also -1 where the prediction is guessed. cluster: int (n,).
+    rows: int (n,), their positions among all claims. right: int (n,), 1, 0, or -1 if a claim is
+    unscored; stated: the same, also -1 if the prediction is guessed. cluster: int (n,).
     """
 
     rows: np.ndarray
@@ -109,7 +109,7 @@ def _compare_groups(
     """A row for each value of a category that has claims of this class."""
     codes, size = covariate.codes[part.rows], len(covariate.names)
     pairs = GroupClusterPairs.of(np.zeros_like(codes), part.cluster, 1)
-    # The claims of each cluster: outside and inside of the group, wrong and right.
+    # The claims of each cluster: outside and inside the group, wrong and right.
     counts = [
         pairs.count_codes(np.where(part.right < 0, -1, 2 * (codes == at) + part.right), 4)
         for at in range(size)
@@ -125,7 +125,7 @@ def _compare_groups(
     level = confidence or DEFAULT_CONFIDENCE
     low, high = shares.wilson_intervals(level)
     point, ends = mover_proportion_sum(shares, np.array([1.0, -1.0]), level)
-    # What is unscored or guessed may all be wrong, or all be right.
+    # The unscored and guessed claims may all be wrong, or all be right.
     stated = np.bincount(codes * 3 + part.stated % 3, minlength=3 * size).reshape(size, 3)
     both = np.stack([stated, stated.sum(0) - stated], axis=1)
     n_labels = both.sum(2)
@@ -147,7 +147,7 @@ def _fit_line(key: Row, part: _Part, covariate: Covariate, confidence: float | N
     """The row of a number, if there are claims of this class: how much the rate changes with it."""
     assert covariate.numbers is not None
     numbers = covariate.numbers[part.rows]
-    # In an order of their own, so that sums do not depend on that of the table.
+    # In a fixed order, so that the sums do not depend on the order of the table.
     order = np.lexsort([part.cluster, numbers])
     numbers, right, stated = numbers[order], part.right[order], part.stated[order]
     known = right >= 0
@@ -159,7 +159,7 @@ def _fit_line(key: Row, part: _Part, covariate: Covariate, confidence: float | N
     elif not np.isnan(line.point):
         level = confidence or DEFAULT_CONFIDENCE
         found[3:] = interval(line, cluster, confidence=level, min_clusters=MIN_CLUSTERS)
-        # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no
+        # The line through the scored claims may lead beyond 0 or 1 at an unscored claim; no
         # completion would.
         ends = slope_bounds(numbers, np.where(stated < 0, np.nan, stated))
         if (stated < 0).any():
@@ -188,7 +188,8 @@ def _tabulate(
     reasons: Mapping[str, np.ndarray],
     confidence: float | None,
 ) -> list[Row]:
-    """right, difference: (5, N), the point, the ends of its bounds and those of its interval."""
+    """Rows of figures. right, difference: (5, N), the point, the two bounds and the two ends of the
+    interval."""
     figures = {}
     for name, (point, least, most, low, high) in (("right", right), ("difference", difference)):
         ends = None if confidence is None else (low, high)
@@ -231,7 +232,7 @@ CHECK = Check(
 
 
 def _select_greatest_differences(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """The rows with the greatest differences, those whose interval leaves out 0 first."""
+    """The rows with the greatest differences; those whose interval excludes 0 come first."""
 
     def order(row: Row) -> tuple[bool, float]:
         low, high = row.get("difference_low"), row.get("difference_high")

@@ -27,17 +27,17 @@ def compute_evaluator_differences(
     pairs: Mapping[str, str] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """Per dataset and pair of evaluators, ``difference`` = figure of a - figure of b, for BAcc and
-    for bias.
+    """For each dataset and pair of evaluators, ``difference`` = the figure of a minus the figure of
+    b, for BAcc and for bias.
 
-    pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
+    pairs: from each evaluator_a to its evaluator_b; by default all pairs.
 
-    Each figure is over what its evaluator scored, as in `rates` and `quantification`, so that the
-    difference is that of the two printed figures; n labelled claims were scored by both
-    (n_unscored: labelled, not scored by both). ``_min`` and ``_max`` say what the difference could
-    be, whatever the missing predictions. With intervals: ``_low`` and ``_high`` are paired, from
-    the claims that only one of the two judges rightly. Dataset ``__macro__`` is the mean over the
-    datasets where the difference is defined.
+    Each figure is over what its evaluator scored, as in `rates` and `quantification`, so the
+    difference is that of the two printed figures. n labelled claims were scored by both; n_unscored
+    labelled claims were not. ``_min`` and ``_max`` are the lowest and highest differences that the
+    missing predictions allow. Intervals (``_low``, ``_high``) are paired: they come from the claims
+    that only one of the two judges correctly. The dataset ``__macro__`` is the mean over the
+    datasets on which the difference is defined.
     """
     datasets = judgements.make_groups("claim")
     confidence = None if intervals is None else intervals.confidence
@@ -66,8 +66,8 @@ _FEW_CLUSTERS = f"{FEW_CLUSTERS} (of a class)"
 
 
 def find_bacc_difference(run: AuditedRun, dataset: str, a: str, b: str) -> Row | None:
-    """How far the BAcc of an evaluator is above that of another one on the same claims, as the
-    figure ``gap``; None where that was not computed."""
+    """How far the balanced accuracy of one evaluator is above that of another on the same claims,
+    as the figure ``gap``; None if this was not computed."""
     for row in run.rows("differences"):
         pair = row["evaluator_a"], row["evaluator_b"]
         is_theirs = row["dataset"] == dataset and row["key"] == "bacc" and {*pair} == {a, b}

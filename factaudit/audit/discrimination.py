@@ -30,15 +30,15 @@ AVERAGED_FIGURES = ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc", "bacc")
 def compute_score_discrimination(
     judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
-    """AUC, and BAcc at a tuned threshold, of every evaluator that gives scores.
+    """AUC, and balanced accuracy at a tuned threshold, of every evaluator that gives scores.
 
-    A row per dataset and evaluator over its n labelled claims with a score (n_unscored: labelled,
-    without one): auc, bacc (of the predictions as they are, of the same claims), tuned_threshold
-    (of best BAcc), tuned_tpr, tuned_tnr and tuned_bacc (each claim by the threshold of the other of
-    five folds, which keep documents whole). Figures have ``_min`` and ``_max`` (what they could be,
-    whatever the missing scores) and, where there are intervals, ``_low`` and ``_high``. Row
-    ``__macro__``: the means over datasets. An evaluator has no row of a dataset where it gives no
-    score.
+    A row per dataset and evaluator covers its n labelled claims with a score (n_unscored: labelled,
+    without a score): auc, bacc (of the predictions as they are, for the same claims),
+    tuned_threshold (with the best BAcc), tuned_tpr, tuned_tnr and tuned_bacc (each claim is
+    predicted with the threshold from the other of five folds, which keep documents whole). Figures
+    have ``_min`` and ``_max``, the lowest and highest values that the missing scores allow, and if
+    intervals are wanted ``_low`` and ``_high``. The row ``__macro__`` has the means over datasets.
+    An evaluator without scores on a dataset has no row for it.
     """
     scored = np.flatnonzero(~np.isnan(judgements.score).all(1))
     rows = [row for at in scored.tolist() for row in _tabulate_evaluator(judgements, at, intervals)]
@@ -50,12 +50,12 @@ def compute_score_discrimination(
 def _tabulate_evaluator(
     judgements: Judgements, place: int, intervals: ClusterBootstrap | None
 ) -> list[Row]:
-    """A row for each dataset where the evaluator gives a score."""
+    """A row for each dataset on which the evaluator gives a score."""
     confidence, seed = (None, 0) if intervals is None else (intervals.confidence, intervals.seed)
     label, cluster = judgements.label.astype(np.int64), judgements.cluster_codes
     score, said = judgements.score[place], judgements.prediction[place]
     has_score, size = ~np.isnan(score), len(judgements.dataset_names)
-    # A guess states no score either.
+    # A guessed prediction has no stated score either.
     lacks = ~has_score | (judgements.stated_prediction[place] != said)
     tried, tuned = np.full_like(label, MISSING), np.full_like(label, MISSING)
     auc, thresholds = np.full((size, 5), np.nan), list[float | None]()
@@ -105,11 +105,11 @@ def _measure_auc(
     lacking: np.ndarray,
     confidence: float | None,
 ) -> list[float]:
-    """The AUC of the labelled claims ``rows`` of a dataset, which have a score, the ends of its
+    """The AUC of the labelled claims ``rows`` of a dataset that have a score, with the ends of its
     bounds and of its interval.
 
-    Bounds: had the labelled claims that state no score (``lacking``) the worst scores that there
-    could be, or the best.
+    The bounds assume that the labelled claims without a stated score (``lacking``) have the worst
+    scores possible, or the best.
     """
     label, ends = judgements.label.astype(np.int64), (np.nan, np.nan)
     curve = auc_statistic(label[rows], score[rows])
@@ -132,8 +132,8 @@ def _measure_predictions(
     lacks: np.ndarray,
     confidence: float | None,
 ) -> Figures:
-    """Rates of each dataset under other predictions than the evaluator's own; those that lack a
-    score are free in the bounds."""
+    """The rates of each dataset under other predictions than the evaluator's own. In the bounds,
+    claims without a score may have either prediction."""
     datasets = judgements.make_groups("claim")
     stated = label, np.where(lacks, MISSING, prediction)
     return compute_rates(judgements.tally_values(datasets, (label, prediction), stated), confidence)

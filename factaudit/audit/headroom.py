@@ -1,5 +1,5 @@
-"""How much room for improvement does an evaluator see? The lowest error rate of any system (VC
-§3.4)."""
+"""How much room for improvement does an evaluator see? Headroom is the lowest error rate of any
+system (VC §3.4)."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def compute_headroom(
     their difference.
 
     groups: named groups of systems, ``{"small": ["7b", "13b"], "large": ["70b"]}``; ``__all__`` is
-    always there. A group of whose systems a dataset has none gets no row there. Raises `UsageError`
-    for an unknown system.
+    always among them. A dataset gets no row for a group if it has none of its systems. Raises
+    `UsageError` for an unknown system.
 
-    A row per dataset, level, group and evaluator: n_systems (with labels; all where no system has
-    any), n and n_unscored (sums over systems), labelled, predicted and bias (= predicted -
-    labelled) with bounds and, with intervals, ``_low`` and ``_high``; labelled_system and
-    predicted_system that reach them (all of them, where several do). labelled is over all labels of
-    all systems; predicted over what is scored of these. Where a labelled
-    system is not scored at all, bias is null: two minima over different systems are not comparable.
-    A minimum over systems is on average lower than the lowest true rate, so its interval is
+    A row per dataset, level, group and evaluator has n_systems (with labels; all systems if none
+    has labels), n and n_unscored (sums over systems), and labelled, predicted and bias (= predicted
+    - labelled) with bounds and, if wanted, intervals (``_low``, ``_high``). labelled_system and
+    predicted_system name the systems with the lowest rates, all of them in a tie. labelled is over
+    all labels of all systems; predicted is over their scored claims. If a labelled system is not
+    scored at all, bias is null, because two minima over different systems cannot be compared. A
+    minimum over systems is on average lower than the lowest true rate, so its interval is
     simultaneous (`factaudit.stats.mover.least_proportion_interval`).
     """
     for group, wanted in (groups or {}).items():
@@ -85,7 +85,7 @@ def _tabulate_systems(
     members: Sequence[int],
     confidence: float | None,
 ) -> list[Row]:
-    """The row of some systems; members: their places among ``systems``."""
+    """The row of some systems. members: their positions in ``systems``."""
     used = [at for at in members if not tally.is_unlabelled[at]] or list(members)
     counts, shares = tally.count_sizes(), share_errors(tally, confidence).estimate
     row = key | {"n_systems": len(used)}
@@ -96,7 +96,8 @@ def _tabulate_systems(
     for column, kind in enumerate(_KINDS):
         rate = rates[f"{kind}_error_rate"]
         point = _find_least(rate.point[used])
-        # Each system's predictions are free of the others': the least bound is the lowest of all.
+        # The missing predictions of each system are independent of the others', so the lower bound
+        # is the lowest of all.
         least, most = (_find_least(end[used]) for end in rate.limits)
         ends = None if confidence is None else (least * np.nan, least * np.nan)
         if confidence is not None and used:
@@ -118,7 +119,7 @@ def _tabulate_systems(
 
 
 def _find_least(values: np.ndarray) -> np.ndarray:
-    """(1,): the least value that is defined; NaN where none is."""
+    """(1,): the lowest value that is defined; NaN if none is."""
     known = values[~np.isnan(values)]
     return known.min(keepdims=True) if len(known) else np.array([np.nan])
 
@@ -129,11 +130,12 @@ def _subtract_lowest_rates(
     lowest: Mapping[str, Sequence[int]],
     confidence: float | None,
 ) -> Figure:
-    """The bias of the lowest rate. Where several systems are lowest, each of them could be the one,
-    whatever its name.
+    """The bias of the lowest rate. If several systems are lowest, each of them could be the truly
+    lowest one.
 
-    The interval is a system's own where it is lowest by both, else as if the rates of two systems
-    were independent. It goes no farther than the intervals of both lowest rates leave it.
+    If one system is lowest by labels and by predictions, the interval is that of its own bias;
+    otherwise the rates of two systems are treated as independent. The interval never goes beyond
+    what the intervals of both lowest rates allow.
     """
     predicted, labelled = figures["predicted"], figures["labelled"]
     bounds = [a - b for a, b in zip(predicted.limits, labelled.limits, strict=True)]
@@ -163,7 +165,7 @@ def _subtract_lowest_rates(
 
 
 def _list_headroom_of_several(run: AuditedRun) -> list[Row]:
-    """Of all systems, or of a named group of them."""
+    """The rows that are about several systems: all of them, or a named group."""
     rows = [row for row in run.rows("headroom") if row["level"] == "claim" and row["n_systems"] > 1]
     among = {row["group"]: f" among {row['group']} systems" for row in rows} | {ALL_TOGETHER: ""}
     return [row | {"among": among[row["group"]]} for row in rows]

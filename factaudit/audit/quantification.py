@@ -40,13 +40,14 @@ def compute_quantification_bias(
 ) -> list[Row]:
     """Labelled and predicted error rates of each system, and the bias = predicted - labelled.
 
-    A row per group of ``by``, level, evaluator and system, then one of system ``__all__`` (all
-    claims of the group, those without a system too): the keys of ``by``, level, system, evaluator,
-    n (labelled and scored claims or responses; all scored ones where none is labelled), n_unscored,
-    n_guessed, n_unlabelled, labelled_error_rate (over all labels, scored or not),
-    predicted_error_rate (over n) and bias, each with ``_min`` and ``_max`` (what it could be,
-    whatever the missing predictions) and, with intervals, ``_low`` and ``_high``. Claims in no
-    response (`find_claims_in_responses`) are counted in the ``__all__`` row's reason.
+    There is a row per group of ``by``, level, evaluator and system, then one for the system
+    ``__all__`` (all claims of the group, also those without a system). It has the keys of ``by``,
+    level, system, evaluator, n (labelled and scored claims or responses; all scored ones if none is
+    labelled), n_unscored, n_guessed, n_unlabelled, labelled_error_rate (over all labels, scored or
+    not), predicted_error_rate (over n) and bias. Each figure has ``_min`` and ``_max``, the lowest
+    and highest values that the missing predictions allow, and if intervals are wanted ``_low`` and
+    ``_high``. Claims in no response (`find_claims_in_responses`) are counted in the reason of the
+    ``__all__`` row.
     """
     by = [column for column in by if column != "system"]  # every row is of a system anyway
     rows: list[tuple[int, Row]] = []
@@ -111,8 +112,9 @@ def _tabulate_error_rates(
 
 
 def list_tested_biases(run: AuditedRun) -> list[Row]:
-    """Rates of claims by system, and of all systems of a data set together (``is_total``), which
-    show it first where many rates are each a little off. The whole of one system is that system."""
+    """The rates of claims by system, and of all systems of a data set together (``is_total``),
+    which reveal a bias first if many rates are each slightly off. If there is one system, its rate
+    is the total."""
     rows = [row for row in run.per_dataset("quantification", "bias") if row["level"] == "claim"]
     n_systems = Counter(
         (row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER
@@ -153,7 +155,7 @@ BIAS_CHECK = Check(
 
 
 def _list_opposite_biases(run: AuditedRun) -> Iterator[Row]:
-    """Evaluators whose rate of all claims is significantly too high on one data set, and too low on
+    """Evaluators whose rate of all claims is significantly too high on one data set and too low on
     another."""
     totals = methodcaller("per_dataset", "quantification", level="claim", system=ALL_TOGETHER)
     judged = replace(BIAS_CHECK, rows=totals, limit=0.0, slight="").judge_rows(run)

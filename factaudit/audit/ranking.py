@@ -31,10 +31,10 @@ from factaudit.stats.multiplicity import MultiplicityCorrection
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
 from factaudit.stats.undefined_values import name_ends
 
-#: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither,
-#: higher.
+#: The symbol of an order: system_a's error rate is significantly lower than system_b's, not
+#: significantly different, or significantly higher.
 ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
-#: A wider interval of τ is not given: it would leave open more than half of what τ can be.
+#: Wider intervals of τ are not given: they would cover more than half of the possible values.
 MAX_TAU_INTERVAL_WIDTH = 1.0
 
 
@@ -49,20 +49,21 @@ def compute_ranking_agreement(
     """How well each evaluator orders the systems of each dataset: a summary of `ranking_pairs`,
     with correlations.
 
-    A row per dataset, level and evaluator: n_systems and n_pairs (with labelled and scored claims),
-    n, n_unscored, n_guessed, error_rate and major_error_rate (shares of the pairs), orderable (the
-    share of pairs that the labels themselves order; so much is the error_rate of a constant
-    evaluator, for which all are equal), kendall_tau (tau-b) and pearson_r over the systems' error
-    rates, detectable_10 (the share of pairs whose labels would show a difference of 10 points with
-    a power of at least 80 %), and numbers of pairs that both sides order (`count_reversed_pairs`).
+    A row per dataset, level and evaluator has these figures: n_systems and n_pairs (with labelled
+    and scored claims), n, n_unscored and n_guessed; error_rate and major_error_rate, shares of the
+    pairs; orderable, the share of pairs that the labels themselves order, which is the error_rate
+    of a constant evaluator, because it rates all systems equal; kendall_tau (tau-b) and pearson_r
+    over the systems' error rates; detectable_10, the share of pairs whose labels would show a
+    difference of 10 points with a power of at least 80 %; and the numbers of pairs that
+    `count_reversed_pairs` returns.
 
-    test, correction: how pairs are ordered; ``z`` and ``none`` give VC's ordering error.
-    error_rate and major_error_rate have ``_min`` and ``_max``: no way to score what is unscored
-    leads outside of them, though the worst cases of two pairs need not go together. They have no
-    interval: how many pairs are significant depends on the number of labels, so there is no true
-    share to hold. With intervals kendall_tau and pearson_r have ``_low`` and ``_high``, r (Fisher's
-    z) from four systems on; an interval of τ that is wider than 1 is null. Both are null of fewer
-    than three systems.
+    test, correction: how pairs are ordered; ``z`` and ``none`` give VC's ordering error. error_rate
+    and major_error_rate have ``_min`` and ``_max``: no way to score the unscored claims leads
+    outside of them, though the worst cases of two pairs need not occur together. They have no
+    interval: the number of significant pairs depends on the number of labels, so there is no true
+    share to cover. If intervals are wanted, kendall_tau and pearson_r have ``_low`` and ``_high``;
+    r has Fisher's z from four systems on; an interval of τ that is wider than 1 is null. Both
+    correlations are null for fewer than three systems.
     """
     how, confidence = (
         PairTest(test, correction),
@@ -99,7 +100,7 @@ _NO_INTERVAL = (
 
 
 def _compare_systems(case: RankingCase, how: PairTest) -> Row:
-    """How both sides order the pairs of systems, and what the labels could show."""
+    """How both sides order the pairs of systems, and which differences the labels could show."""
     labelled, predicted = case.errors_for(how)
     orders = labelled.order_pairs(how)[1], predicted.order_pairs(how)[1]
     row: Row = {"n_systems": len(case.members), "n_pairs": len(orders[0])}
@@ -110,8 +111,8 @@ def _compare_systems(case: RankingCase, how: PairTest) -> Row:
 
 
 def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
-    """Of a system without labels nothing is compared: what of it is unscored leaves nothing open
-    here."""
+    """The numbers of claims of the systems that are compared. A system without labels is not
+    compared, so its unscored claims leave nothing open here."""
     has_labels = case.cells[:, :2].any((1, 2))
     unscored, unstated = (cells[has_labels, :2, 2].sum() for cells in (case.cells, case.stated))
     counts = {"n": used.cells[:, :2, :2].sum(), "n_unscored": unscored}
@@ -130,14 +131,15 @@ def compute_ranking_pairs(
     """The order of each pair of systems by a test of two proportions, by the labels and by the
     predictions.
 
-    A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``:
-    system_a has the lower error rate; ``=``: no difference at 5 %), p_labelled and p_predicted
-    (Holm: adjusted for the pairs of the dataset, level and evaluator), n_a, n_b (labels) and the
-    four error rates. system_a is the one with the lower labelled rate. What the labels say is over
-    all of them, scored or not. Nothing to put an interval on.
+    A row per dataset, level, pair and evaluator has labelled_order and predicted_order (``<``:
+    system_a has the lower error rate; ``=``: no significant difference at 5 %), p_labelled and
+    p_predicted (adjusted by Holm's method for the pairs of the dataset, level and evaluator), n_a
+    and n_b (labels) and the four error rates. system_a is the system with the lower labelled rate.
+    What the labels say is over all labels, whether the claims were scored or not. No figure here
+    has an interval.
 
-    There are none where they would be more than `MOST_PRODUCT_ROWS`: ask for one data set, or fewer
-    evaluators.
+    There are no rows if there would be more than `MOST_PRODUCT_ROWS`; ask for one data set or fewer
+    evaluators then.
     """
     how = PairTest(test, correction)
     groups = [judgements.make_groups(level, systems=True) for level in dict.fromkeys(levels)]
@@ -178,16 +180,16 @@ def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
 
 # ---- checks
 
-#: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond
-#: the data.
+#: If fewer than this share of the pairs have enough labels to show a difference of 10 points, the
+#: data cannot tell most orders.
 MIN_DETECTABLE = 0.50
 
 
 def list_compared_orders(run: AuditedRun) -> list[Row]:
     """A row per data set and evaluator, at claim level, whose pairs of systems were compared.
 
-    ``p_n_reversed`` is the p-value of "no pair is in the wrong order", 1 where the unscored claims
-    could undo it.
+    ``p_n_reversed`` is the p-value of the hypothesis that no pair is in the wrong order. It is 1 if
+    the unscored claims could undo a reversal.
     """
     rows = [row for row in run.per_dataset("ranking", "n_reversed") if row["level"] == "claim"]
     return [
@@ -198,11 +200,11 @@ def list_compared_orders(run: AuditedRun) -> list[Row]:
 
 
 def _list_orders_by_labels(run: AuditedRun) -> list[Row]:
-    """A row per data set: the labels are the same beside all evaluators, so that who scored least
-    counts.
+    """A row per data set. The labels are the same for all evaluators, so the evaluator that scored
+    the fewest claims counts.
 
-    ``orderable`` is 1 where most pairs could have shown 10 points and did not: it is known that the
-    systems are alike.
+    ``orderable`` is 1 if most pairs could have shown a difference of 10 points and did not: then
+    the systems are known to be alike.
     """
     rows = group_rows((row for row in list_compared_orders(run) if row["n"] is not None), "dataset")
     least = [min(mine, key=lambda row: row["n"]) for mine in rows.values()]
