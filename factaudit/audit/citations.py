@@ -1,14 +1,14 @@
 """Do the cited documents support what is said? Citation recall and precision (MF App. D; Gao et al.
-2023, §3)
+2023, §3).
 
-A sentence is recalled where the documents that it cites together support it. A citation is precise
-where its sentence is recalled and the citation is needed or sufficient: its document alone supports
-the sentence, or the others without it don't.
+A sentence is recalled if the documents that it cites support it together. A citation is precise if
+its sentence is recalled and the citation is sufficient or needed: its document alone supports the
+sentence, or the other documents without it do not.
 
-Claims have a row per sentence (``fact_id``) and set of documents: ``cited`` names the documents by
-number ("1,3"; null: the sentence cites nothing that can be judged), ``malformed`` (optional) what
-in it was meant as a citation and names no document. The row with most documents is the sentence's
-own; the others are what precision asks for.
+Claims have a row for each sentence (``fact_id``) and set of documents. ``cited`` names the
+documents by number ("1,3"; null if the sentence cites nothing that can be judged). ``malformed``
+(optional) holds what was meant as a citation and names no document. The row with the most documents
+is the sentence's own; precision needs the others.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
-#: The verdicts on a sentence by the documents that it cites (by number), and its malformed
-#: citations. A verdict is 1, 0, or None where the judgement failed; what is not there was not
-#: asked.
+#: The verdicts on a sentence for sets of the documents that it cites (by number), and its malformed
+#: citations. A verdict is 1, 0, or None if the judgement failed; a set that is missing was not
+#: judged.
 Sentence = tuple[dict[tuple[int, ...], int | None], int]
 
 
 def compute_citation_audit(
     judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
-    """Citation recall and precision of each system: means over responses, a row per dataset,
+    """Citation recall and precision of each system: means over responses, in a row per dataset,
     evaluator and system.
 
     ``recall`` of a response = recalled sentences / sentences; ``precision`` = precise citations /
-    citations (0 where there are none, as ALCE has it). A judgement without a verdict counts as not
-    supported, so that no failure raises recall; ``_min`` and ``_max`` let it be either. Precision
-    is null where single documents were not asked about (as in published judgements). A response
-    without a sentence (n_empty) is left out, as in ALCE.
+    citations (0 if there are none, as in ALCE). A judgement without a verdict counts as not
+    supported, so that no failure raises recall; ``_min`` and ``_max`` allow either. Precision is
+    null if single documents were not judged (as in published judgements). A response without a
+    sentence (n_empty) is left out, as in ALCE.
     """
     rows: list[Row] = []
     if "cited" not in judgements.claims:
@@ -74,7 +74,7 @@ def compute_citation_audit(
                 row |= average_with_bounds(name, own, intervals)
             why = ""
             if any(one["precision"] is None for one in own):
-                # A mean of the others would be of those that cite little.
+                # A mean of the other responses would be about those that cite little.
                 row |= dict.fromkeys(("precision", "precision_low", "precision_high"))
                 why = "single documents were not judged in some responses: no precision"
             rows.append(explain_row(row, ("recall", "precision"), [why], TOO_FEW_RESPONSES))
@@ -85,7 +85,7 @@ def _score_responses(judgements: Judgements, evaluator: int) -> list[Row]:
     """The figures of each response, in the order of their names."""
     columns = ["dataset", "system", "response_id", "fact_id", "cited", "malformed"]
     table = judgements.claims.reindex(columns=columns).astype(object)
-    # Other data sets in the table hold no sentences with citations.
+    # Other data sets in the table have no sentences with citations.
     cites = set(table["dataset"][table["cited"].notna()]) or set(table["dataset"])
     cites &= set(table["dataset"][judgements.status[evaluator] >= 0])
     is_sentence = table["response_id"].notna() & table["fact_id"].notna()
@@ -110,8 +110,8 @@ def _score_responses(judgements: Judgements, evaluator: int) -> list[Row]:
 def score_citations(sentences: Sequence[Sentence]) -> Row:
     """The figures of one response.
 
-    A sentence, or a citation, is recalled or precise (1), or not (0), or open (None), where that
-    depends on verdicts that are missing.
+    A sentence or a citation is recalled or precise (1), is not (0), or is open (None) if this
+    depends on missing verdicts.
     """
     recalled: list[int | None] = []
     precise: list[int | None] = []

@@ -1,8 +1,8 @@
-"""Are the atomic facts those of their responses? What is invented, repeated or trivial, and what is
-left out.
+"""Do the atomic facts match their responses? Which facts are invented, repeated or trivial, and
+what do they leave out?
 
-FActScore takes the facts for granted. Repeated and trivial facts raise it (Jiang et al. 2024), and
-it differs by who decomposes (Wanner et al. 2024; Hu et al. 2024). Words alone are compared
+FActScore takes the facts as given. Repeated and trivial facts raise it (Jiang et al. 2024), and it
+depends on the model that decomposes (Wanner et al. 2024; Hu et al. 2024). Only words are compared
 (`factaudit.text.fact_faults`).
 """
 
@@ -36,11 +36,11 @@ from factaudit.text.content_words import WordVocabulary
 from factaudit.text.demonstrations import read_fact_demonstrations
 from factaudit.text.fact_faults import find_fact_faults
 
-#: What may be wrong with a fact; and what of the text facts cover.
+#: The faults of a fact, and the coverage of the text by the facts.
 FACT_FAULTS = ("invented", "leaked", "repeated", "trivial")
 _SHARES = (*FACT_FAULTS, "coverage", "uncovered")
-#: A decomposition is warned of where more than these shares of its facts have a fault, or less of
-#: the text is covered.
+#: A decomposition gets a warning if larger shares of its facts have a fault, or if a smaller share
+#: of the text is covered.
 MAX_FAULTY_SHARES = {"invented": 0.1, "leaked": 0.02, "repeated": 0.2}
 MIN_COVERAGE = 0.7
 
@@ -51,13 +51,13 @@ def compute_decomposition_faults(
     demonstrations: str | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The shares of faulty facts, a row per dataset and system; first ``__all__`` where there are
-    several.
+    """The shares of faulty facts, in a row per dataset and system; ``__all__`` comes first if there
+    are several systems.
 
-    coverage: the share of the content words of responses that are in some fact; uncovered: the
-    share of sentences of which facts leave something out. Clusters are responses; those whose text
-    is not known do not count.
-    demonstrations: the file that prompts showed; None: our own.
+    coverage: the share of the content words of responses that appear in some fact. uncovered: the
+    share of sentences of which the facts leave something out. Clusters are responses; responses
+    with an unknown text do not count. demonstrations: the file that the prompts showed; None for
+    ours.
     """
     if not has_response_texts(judgements):
         return []
@@ -87,18 +87,18 @@ def compute_decomposition_faults(
 def _count_faults(
     claims: pd.DataFrame, facts: ResponseFacts, demonstrations: Sequence[WordVocabulary]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each response and of `_SHARES` how many, and of how many: int64 (R, 6) each, 0 where its
-    text is not known.
+    """For each response and each of `_SHARES`, the numerator and the denominator: int64 (R, 6)
+    each, 0 if the text is not known.
 
     The text of a response is its ``response``, else the ``sentence`` of its facts. A sentence that
-    was not decomposed is no fact, and is no part of the text: the decomposer has said nothing of
-    it.
+    could not be decomposed is neither a fact nor part of the text, because the decomposer has said
+    nothing about it.
     """
     hits, totals = np.zeros((2, len(facts.responses), len(_SHARES)), dtype=np.int64)
     columns = ["claim_id", "claim", "topic", "response", "sentence"]
     table = claims.reindex(columns=columns).iloc[facts.first_rows].astype(object)
     table = table.assign(is_fact=facts.is_decomposed, length=table["claim_id"].str.len())
-    # In the order of their ids, so that nothing depends on the order of rows.
+    # In the order of their ids, so that no figure depends on the order of rows.
     order = table.assign(owner=facts.response).sort_values(["length", "claim_id"])
     for _, own in order.groupby("owner"):
         texts = [" ".join(own[name].dropna().unique()) for name in ("response", "sentence")]
@@ -118,7 +118,8 @@ def _count_faults(
 
 
 def has_response_texts(judgements: Judgements) -> bool:
-    """Whether claims are facts of responses whose texts, or sentences, the table has."""
+    """Whether the claims are facts of responses, and the table has the texts or sentences of
+    these."""
     claims = judgements.claims
     return has_response_facts(judgements) and any(
         name in claims and bool((claims[name].notna() & claims["response_id"].notna()).any())
@@ -128,7 +129,7 @@ def has_response_texts(judgements: Judgements) -> bool:
 
 # ---- checks
 
-#: What a sentence says of one fact with a fault, and of several.
+#: How a sentence names one fact with a fault, and several.
 _FAULT_WORDS = {
     "invented": ("is not in the text of its response", "are not in the text of their responses"),
     "leaked": (
@@ -161,7 +162,7 @@ def _list_coverage(run: AuditedRun) -> Iterator[Row]:
 
 
 def _list_systems(run: AuditedRun) -> Iterator[Row]:
-    """With ``whose``: the system's name, where there are several."""
+    """The rows of systems. With ``whose``, the system's name if there are several."""
     rows = run.rows("decomposition")
     with_several = {row["dataset"] for row in rows if row["system"] == ALL_TOGETHER}
     for row in rows:

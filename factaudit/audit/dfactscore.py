@@ -1,9 +1,9 @@
-"""Is each fact true of the person whom its group is about? D-FActScore (MF §4.1)
+"""Is each fact true of the person whom its group is about? D-FActScore (MF §4.1).
 
-From claims with a row per fact and person (`factaudit.arrays.biographies`). The scores of the
-systems, with each linking rule (MF App. C.1), how far FActScore and D-FActScore are apart response
-by response (MF §4.3), and the facts that are true of somebody else than the person whom they are
-told of (MF Fig. 1).
+The claims have a row for each fact and person (`factaudit.arrays.biographies`). The audits give the
+scores of the systems by each linking rule (MF App. C.1), the difference between FActScore and
+D-FActScore for each response (MF §4.3), and the facts that are true of somebody else than the
+person whom the text describes (MF Fig. 1).
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import join_reasons
 
 LinkRule = Literal["argmax", "hungarian", "given"]
-#: From this difference on, FActScore alone is a wrong account of a system.
+#: From this difference on, FActScore alone misrepresents a system.
 LARGE_GAP = 0.05
-#: "FActScore − D-FActScore is at least": the steps of `compute_dfactscore_gaps`.
+#: The thresholds of `compute_dfactscore_gaps`: "FActScore − D-FActScore is at least".
 GAP_STEPS = tuple(step / 20 for step in range(1, 21))
 #: The figures that depend on links.
 _LINKED_FIGURES = (
@@ -75,12 +75,13 @@ def compute_dfactscore_audit(
     gamma: float = DEFAULT_GAMMA,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """FActScore and D-FActScore: a row per dataset, evaluator and system, and ``__all__`` before
-    several systems.
+    """FActScore and D-FActScore: a row per dataset, evaluator and system; ``__all__`` comes first
+    if there are several systems.
 
-    link: how a group's person is found (`factaudit.arrays.support_matrix.LINKING_RULES`). group:
-    the column that has the groups. gamma: of the length penalty, which is of the number of facts; 0
-    turns it off. The figures: `factaudit.arrays.biography_scores.summarise_biography_scores`.
+    link: how the person of a group is found (`factaudit.arrays.support_matrix.LINKING_RULES`).
+    group: the column that has the groups. gamma: of the length penalty on the number of facts; 0
+    turns it off. The figures are those of
+    `factaudit.arrays.biography_scores.summarise_biography_scores`.
     """
     rows = []
     for key, responses in _split_responses(judgements, group):
@@ -102,11 +103,11 @@ def compute_dfactscore_audit_by_link_rule(
     gamma: float = DEFAULT_GAMMA,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The figures that depend on links, by every rule that the table has what it takes for."""
+    """The figures that depend on links, by every rule for which the table has what it needs."""
     rows = []
     for key, responses in _split_responses(judgements, group):
-        # The rule `given` needs claims that say whom groups are linked to, and always name a
-        # candidate.
+        # The rule `given` needs claims that name the person of each group, and this person must be
+        # a candidate.
         named = [set(one.given.values()) <= set(one.people) for one in responses if one.given]
         for rule in LINKING_RULES if named and all(named) else LINKING_RULES[:2]:
             figures = _summarise(
@@ -121,7 +122,7 @@ def compute_dfactscore_audit_by_link_rule(
 
 
 def _summarise(scored: Sequence[Row], intervals: ClusterBootstrap | None) -> Row:
-    """The means over responses, with the reasons of what is null."""
+    """The means over responses, with a reason for each figure that is null."""
     row = summarise_biography_scores(scored, intervals)
     counts = {
         "no D-FActScore": row.pop("n_without_dfactscore"),
@@ -145,8 +146,8 @@ def compute_dfactscore_gaps(
     group: str = "group",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """In what share of the responses FActScore − D-FActScore (no penalty) is at least 0.05, 0.1,
-    ... 1.
+    """The share of responses in which FActScore − D-FActScore (without penalty) is at least 0.05,
+    0.1, ... 1.
 
     n: the responses that have both scores.
     """
@@ -170,10 +171,11 @@ def list_facts_of_other_people(
     group: str = "group",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The facts that belong to somebody else, a row each, the most merged responses first: what to
-    act on.
+    """The facts that belong to somebody else, a row each, from the most merged responses on. These
+    are the facts to correct.
 
-    ``linked``: the title that the fact's group is linked to. ``about``: whom the fact is true of.
+    ``linked``: the title that the fact's group is linked to. ``about``: the person of whom the fact
+    is true.
     """
     by_response: list[list[Row]] = []
     for key, responses in _split_responses(judgements, group):
@@ -198,10 +200,10 @@ def _list_facts_of_other_people(response: SupportMatrix, link: LinkRule) -> Iter
 def _split_responses(
     judgements: Judgements, group_column: str
 ) -> Iterator[tuple[Row, list[SupportMatrix]]]:
-    """By evaluator and data set the responses of each system, and first of ``__all__`` where there
-    are several.
+    """The responses of each system by evaluator and data set; ``__all__`` comes first if there are
+    several systems.
 
-    Only of data sets whose facts have people, and of which the evaluator has verdicts.
+    Only data sets whose facts have people, and for which the evaluator has verdicts, are listed.
     """
     for at, evaluator in enumerate(judgements.evaluators):
         responses = collect_biographies(judgements, at, group_column)
@@ -221,7 +223,7 @@ def _split_responses(
 
 
 def _list_gaps(run: AuditedRun) -> Iterator[Row]:
-    """The systems that have facts of others in their groups, and how grave that is."""
+    """The systems with facts of others in their groups, and how serious that is."""
     for row in run.rows("dfactscore"):
         if row["system"] != ALL_TOGETHER and row["n_elsewhere"] and (row["gap"] or 0) > 0:
             is_large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
@@ -232,7 +234,7 @@ def _list_gaps(run: AuditedRun) -> Iterator[Row]:
 
 
 def _list_unmeasured_gaps(run: AuditedRun) -> Iterator[Row]:
-    """Those that look merged, where it is not known how often the verifier is wrong."""
+    """The systems that look merged although it is not known how often the verifier is wrong."""
     for row in _list_gaps(run):
         if row["merged_floor"] is None and (row.get("gap_low") or 0) > 0:
             yield row | {"severity": "warn"}

@@ -1,8 +1,8 @@
 """Do people and the machine give the same FActScore and D-FActScore? (MF §4.2, §4.3, §5.2)
 
 An annotation is a mapping with system, response_id, annotator, fact, biography, entity, label and
-page, as `factaudit.datasets.biography_annotations.BiographyFactAnnotation` says. The table is
-written by the D-FActScore engine.
+page, as described by `factaudit.datasets.biography_annotations.BiographyFactAnnotation`. The
+D-FActScore engine writes the table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from factaudit.stats.agreement import correlation_interval, pearson
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
-#: Of each figure, its key in a machine's response row.
+#: For each figure, its key in the machine's rows.
 MACHINE_KEYS = {
     "factscore": "init_factscore",
     "dfactscore": "init_dfactscore",
@@ -41,16 +41,16 @@ def compute_human_dfactscores(annotations: Iterable[Mapping[str, Any]]) -> pd.Da
     """FActScore and D-FActScore by people: a row per response and annotator.
 
     ``dfactscore``: the share of facts that the page of the person whom their biography is about
-    supports (S, with that page or none). ``factscore``: of those that some page supports: an S, and
-    an NS that was found on somebody else's page. Irrelevant facts are left out of both. Also
-    n_biographies, and n_entities (distinct pages that facts were found on). A score without a fact
-    is NaN.
+    supports (S, with that page or none). ``factscore``: the share that some page supports: an S,
+    and an NS that was found on somebody else's page. Irrelevant facts are left out of both. The row
+    also has n_biographies and n_entities (the distinct pages on which facts were found). A score
+    without a fact is NaN.
     """
     columns = [*_RESPONSE, "annotator", "biography", "entity", "label", "page"]
     facts = pd.DataFrame(list(annotations), columns=columns).astype(object)
     is_supported, is_judged = facts["label"] == "S", facts["label"] != "IR"
     is_own_page = facts["page"].isna() | (facts["page"] == facts["entity"])
-    # The page that a fact was found on: that of its biography's person, or somebody else's.
+    # The page on which a fact was found: that of its biography's person, or somebody else's.
     found = facts["page"].where(facts["page"].notna(), facts["entity"])
     found = found.where(is_judged & (is_supported | ~is_own_page))
     facts["n_entities"] = found
@@ -68,16 +68,16 @@ def compare_human_and_machine_dfactscores(
     *,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """People's scores beside the machine's over the responses that both scored: a row per system,
-    and before several of them ``__all__``.
+    """The scores by people beside the machine's, over the responses that both scored: a row per
+    system, after ``__all__`` if there are several.
 
-    human_scores: as `compute_human_dfactscores` has them (several annotators of a response are
-    averaged). machine_rows: rows of responses with system, response_id and the keys of
-    `MACHINE_KEYS` (`factaudit.arrays.biography_scores.score_biography`).
+    human_scores: from `compute_human_dfactscores`; several annotators of a response are averaged.
+    machine_rows: rows of responses with system, response_id and the keys of `MACHINE_KEYS`
+    (`factaudit.arrays.biography_scores.score_biography`).
 
-    For FActScore, D-FActScore, # bio and # ent.: both means, and Pearson's r over responses with
-    its interval; ``gap`` = FActScore - D-FActScore by either, paired. ``n_unmatched``: annotated
-    responses that the machine did not score.
+    For FActScore, D-FActScore, # bio and # ent. the rows have both means, and Pearson's r over
+    responses with its interval. ``gap`` = FActScore - D-FActScore, by people and by the machine,
+    paired. ``n_unmatched``: annotated responses that the machine did not score.
     """
     human = human_scores.groupby(_RESPONSE, sort=False)[list(MACHINE_KEYS)].mean().reset_index()
     machine = pd.DataFrame(machine_rows, columns=[*_RESPONSE, *MACHINE_KEYS.values()])
@@ -93,8 +93,8 @@ def compare_human_and_machine_dfactscores(
 
 
 def _compare_pairs(pairs: pd.DataFrame, intervals: ClusterBootstrap | None) -> Row:
-    """The figures of responses with what people (``NAME_human``) and the machine (``NAME_machine``)
-    give them."""
+    """The figures of responses, from the values by people (``NAME_human``) and by the machine
+    (``NAME_machine``)."""
     row: Row = {"n": len(pairs)}
     for name in MACHINE_KEYS:
         people, machine = (
@@ -106,7 +106,8 @@ def _compare_pairs(pairs: pd.DataFrame, intervals: ClusterBootstrap | None) -> R
         if intervals is not None:
             ends = correlation_interval(correlation, np.arange(len(pairs)), intervals.confidence)
             row |= name_ends(f"{name}_pearson_r", ends)
-    # People's scores are of the same facts, so that no gap is below 0; the machine's may not be.
+    # Both scores by people are about the same facts, so no gap is below 0; the machine's may be
+    # about different facts.
     for prefix, side, least in (("human_", "human", 0), ("", "machine", -1)):
         gaps = pairs[f"factscore_{side}"] - pairs[f"dfactscore_{side}"]
         row |= average_changes(f"{prefix}gap", gaps, intervals, least)

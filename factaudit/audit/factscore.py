@@ -1,11 +1,11 @@
 """What share of a response's atomic facts is supported, and how close is that to what people find?
-FActScore
+FActScore.
 
-Score of a response = penalty × supported / facts, penalty = exp(1 − γ/n) where n < γ, and of a
-system the mean over its responses (Min et al. 2023, §3; penalty: its code). People's score is
-supported / labelled facts: of the columns ``human_supported``, ``human_not_supported`` and
-``human_irrelevant`` where the claims have them (numbers, the same in all rows of a response), else
-of the labels. It knows no length penalty (§4.2).
+Score of a response = penalty × supported / facts, with penalty = exp(1 − γ/n) if n < γ. The score
+of a system is the mean over its responses (Min et al. 2023, §3; the penalty is from their code).
+The score by people is supported / labelled facts. It comes from the columns ``human_supported``,
+``human_not_supported`` and ``human_irrelevant`` if the claims have them (numbers, the same in all
+rows of a response), else from the labels. It has no length penalty (§4.2).
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ def compute_factscore_audit(
     gamma: float = DEFAULT_GAMMA,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """FActScore of each system: a row per evaluator, dataset and system; first ``__all__`` where
-    there are several.
+    """FActScore of each system: a row per evaluator, dataset and system; ``__all__`` comes first if
+    there are several systems.
 
-    A fact is a claim with a ``response_id`` (rows of one ``fact_id`` are one fact, supported where
-    one of them is). A fact without a verdict counts as not supported, so that no failure raises a
-    score. ``score`` and ``init_score`` (without the penalty) are unweighted means over the n_scored
-    responses that answered and of which at least one fact was put to the evaluator; ``_min`` and
-    ``_max`` let what is unscored (or guessed) be all unsupported or all supported, and a response
-    of which nothing was asked score 0 or 1 (n_unscored_responses). A sentence that was not
-    decomposed (``n_failed_sentences``) is a fact without a verdict; its response does not count in
-    ``num_facts_per_response``. ``respond_ratio``: the share of responses that did not abstain and
-    said at least one fact.
+    A fact is a claim with a ``response_id``. Rows with one ``fact_id`` are one fact, which is
+    supported if one of them is. A fact without a verdict counts as not supported, so that no
+    failure raises a score. ``score`` and ``init_score`` (without the penalty) are unweighted means
+    over the n_scored responses that answered and of which at least one fact was put to the
+    evaluator. For ``_min`` and ``_max``, everything unscored (or guessed) is unsupported or
+    supported, and a response of which nothing was asked scores 0 or 1 (n_unscored_responses). A
+    sentence that could not be decomposed (``n_failed_sentences``) is a fact without a verdict; its
+    response does not count in ``num_facts_per_response``. ``respond_ratio``: the share of responses
+    that did not abstain and contain at least one fact.
     """
     facts = collect_response_facts(judgements)
     responses = facts.responses[["abstained", "cluster"]].assign(
@@ -96,8 +96,8 @@ def compute_factscore_audit(
             for name in ("score", "init_score"):
                 cluster = scored["cluster"].to_numpy()
                 row |= average_responses(name, scored[name], intervals, cluster=cluster)
-                # The point is the mean of fewer responses, of which the mean of all may leave no
-                # room: an unscored response of one fact scores at most exp(1 − γ).
+                # The point is the mean of fewer responses, so it may lie outside what the mean of
+                # all can be: an unscored response of one fact scores at most exp(1 − γ).
                 for end, narrower in (("_min", min), ("_max", max)):
                     known = [row[name], mean_of_defined(spoke[f"{name}{end}"])]
                     row[f"{name}{end}"] = narrower(
@@ -115,12 +115,12 @@ def compute_factscore_agreement(
     gamma: float = DEFAULT_GAMMA,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """Predicted against human scores, a row per evaluator, system (first ``__all__`` where there
-    are several), figure.
+    """Predicted against human scores: a row per evaluator, system (``__all__`` comes first if there
+    are several) and figure.
 
-    figure: ``init_score`` and ``score`` are of all facts, people's score of those that they
-    labelled; ``same_facts`` is of the facts that both have judged, on both sides. n: responses with
-    a human score and a predicted one, n_missing: those with a human score alone.
+    figure: ``init_score`` and ``score`` use all facts, and the score by people uses the facts that
+    they labelled; ``same_facts`` uses the facts that both judged, on both sides. n: responses with
+    a human and a predicted score. n_missing: those with a human score only.
     """
     facts = collect_response_facts(judgements)
     human = facts.human_scores(irrelevant)
@@ -160,11 +160,11 @@ def compare_with_human_scores(
     intervals: ClusterBootstrap | None = None,
     cluster: np.ndarray | None = None,
 ) -> Row:
-    """How near predicted scores come to people's; pairs (human, predicted): float64 (n, 2);
+    """How close are predicted scores to those by people? pairs (human, predicted): float64 (n, 2);
     cluster: int (n,).
 
-    human and predicted means, bias (predicted - human), mae; pearson_r and spearman_r, None of
-    fewer than three responses, or of a constant.
+    The figures are both means, bias (predicted - human), mae, pearson_r and spearman_r. The
+    correlations are None for fewer than three responses, or if one side is constant.
     """
     human, predicted = score_pairs.T
     own = np.arange(len(score_pairs)) if cluster is None else cluster

@@ -1,6 +1,6 @@
-"""Do an evaluator's grades agree with people's, where both are more than right and wrong?
+"""Do an evaluator's grades agree with those by people, where both are more than right and wrong?
 
-ρ compares the order of the grades, κ and the difference compare the grades themselves, on one
+ρ compares the order of the grades. κ and the difference compare the grades themselves, on one
 scale.
 """
 
@@ -28,9 +28,9 @@ from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 from factaudit.tables.schema import GRADE_COLUMN
 
-#: An evaluator whose ρ is under this hardly follows people's grades.
+#: With a lower ρ than this, an evaluator hardly follows the grades by people.
 LEAST_RANK_CORRELATION = 0.2
-#: The share of the scale's length by which grades may be off on average.
+#: Grades may be off by this share of the scale's length on average.
 MAX_GRADE_SHIFT = 0.05
 
 Scale = tuple[float, float]
@@ -42,17 +42,16 @@ def compute_grade_agreement(
     scale: Scale | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """How an evaluator's grades agree with people's: a row per dataset with grades of people and
-    evaluator.
+    """How an evaluator's grades agree with those by people: a row per dataset with grades of both.
 
-    scale: the lowest and highest grade of
-    people and evaluators alike; by default that of their grades, where both have the same ends.
-    Raises `UsageError` for grades that are words, and for grades of people outside of the scale.
+    scale: the lowest and the highest grade for people and evaluators alike; by default that of
+    their grades, if both have the same ends. Raises `UsageError` for grades that are words, and for
+    grades by people outside the scale.
 
-    measure: ``grade``, or ``score`` of an evaluator that gives no grade. A grade whose status is
-    not ok is none. n: claims with a grade of both; n_unscored: those that people alone graded. rho:
-    Spearman's ρ. kappa (quadratic weights) and difference (the mean of grade - people's) need one
-    scale, of which lowest and highest are the ends.
+    measure: ``grade``, or ``score`` for an evaluator that gives no grade. A grade whose status is
+    not ok does not count. n: claims with a grade of both; n_unscored: those that only people
+    graded. rho: Spearman's ρ. kappa (quadratic weights) and difference (the mean of grade - human
+    grade) need one scale with a lowest and a highest grade.
     """
     people = _collect_people_grades(judgements)
     grades = (
@@ -76,7 +75,8 @@ def compute_grade_agreement(
             given = np.where(
                 is_ok[at], (judgements.score if measure == "score" else grades)[at], np.nan
             )[inside]
-            # Sums of numbers round by their order: that of the rows must not matter.
+            # The rounding of a sum depends on the order of its terms, so they are put into an order
+            # that does not depend on the rows.
             rank = np.lexsort((given, people[inside], judgements.cluster_codes[inside]))
             figures = _compare_grades(
                 given[rank],
@@ -106,8 +106,8 @@ def _compare_grades(
     scale: Scale | None,
     intervals: ClusterBootstrap | None,
 ) -> Row:
-    """The figures of n claims that people graded; given: float (n,), NaN where the evaluator gave
-    no grade."""
+    """The figures of n claims that people graded. given: float (n,), NaN if the evaluator gave no
+    grade."""
     both = ~np.isnan(given)
     alone, ends = people[~both], _find_common_scale(given[both], people, scale)
     given, people, cluster = given[both], people[both], cluster[both]
@@ -129,7 +129,7 @@ def _compare_grades(
         )
         row |= {"kappa": none_if_undefined(kappa.point), "difference": difference.point}
         row |= {"lowest": ends[0], "highest": ends[1]}
-        # All the missing grades at one end of the scale.
+        # The bounds: all missing grades are at one end of the scale.
         extremes = [float((total + (end - alone).sum()) / len(both)) for end in ends]
         row["difference_min"] = (
             min(extremes[0], difference.point) if len(alone) else difference.point
@@ -152,9 +152,9 @@ def _compare_grades(
 
 
 def _find_common_scale(given: np.ndarray, people: np.ndarray, scale: Scale | None) -> Scale | None:
-    """The ends of the scale that people and an evaluator share; None where that is not known.
+    """The ends of the scale that people and an evaluator share; None if it is not known.
 
-    scale: what the user says; else both have the same lowest and the same highest grade.
+    scale: what the user says; otherwise both must have the same lowest and the same highest grade.
     """
     if not len(given):
         return None
@@ -182,7 +182,7 @@ def has_people_grades(judgements: Judgements) -> bool:
 
 
 def _collect_people_grades(judgements: Judgements) -> np.ndarray:
-    """float64 (n,): the claim's grade, else the lower median of its annotators'."""
+    """float64 (n,): the claim's grade, else the lower median of its annotators' grades."""
     people = np.full(len(judgements.claims), np.nan)
     annotations = judgements.annotations
     if annotations is not None and GRADE_COLUMN in annotations:
@@ -213,7 +213,8 @@ def _parse_grades(values: pd.Series) -> np.ndarray:
 
 
 def _list_mostly_graded(run: AuditedRun) -> Iterator[Row]:
-    """Rows of which few grades are missing: with many, they could follow people's."""
+    """The rows in which few grades are missing. If many are missing, they could agree with those by
+    people."""
     for row in run.per_dataset("grades"):
         if open_share(row) <= run.limits.max_unscored:
             yield row

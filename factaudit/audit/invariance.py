@@ -1,4 +1,4 @@
-"""Does a verdict stay where only the wording changes, and turn where the meaning does?"""
+"""Does a verdict stay the same if only the wording changes, and does it change with the meaning?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.schema import VARIANT_COLUMNS
 
-#: What `factaudit perturb` changes, in words that go on "with".
+#: What `factaudit perturb` changes, in words that follow "with".
 KIND_WORDS = {
     "spelling": "another spelling",
     "letter_case": "capital letters",
@@ -35,21 +35,21 @@ KIND_WORDS = {
     "date_changed": "changed dates",
     "negation_added": "added negations",
 }
-#: Kinds that change no word of the claim: of a hundred rewordings none is such a one.
+#: Kinds that change no word of the claim. Sentences about rewording leave them out.
 _WORDLESS_KINDS = ("letter_case", "aside_added", "passage_order")
 
 
 def compute_invariance(
     judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
-    """How often a verdict changes where it should not, and stays where it should change: a row per
-    kind of change and evaluator, over all data sets; `ALL_TOGETHER` is all kinds with the same
-    expectation.
+    """How often a verdict changes although it should not, and stays although it should change: a
+    row per kind of change and evaluator, over all data sets; `ALL_TOGETHER` is all kinds with the
+    same expectation.
 
-    failure_rate: of kinds that keep the meaning the share of pairs with two predictions that
-    differ; of those that change it the share of variants found attributable, among claims that the
-    evaluator found attributable and people did not find unattributable. Labels of variants are not
-    read, and clusters are those of the claims.
+    failure_rate: for kinds that keep the meaning, the share of the pairs with two predictions in
+    which these differ. For kinds that change the meaning, the share of variants that are found
+    attributable, among the claims that the evaluator found attributable and that people did not
+    find unattributable. Labels of variants are not read, and clusters are those of the claims.
     """
     variants = judgements.variants
     if variants is None:
@@ -96,8 +96,8 @@ def _build_invariance_row(
     originals: np.ndarray,
     intervals: ClusterBootstrap | None,
 ) -> Row:
-    """``chosen``: the rows of some variants; ``originals``: of each variant the row of its
-    claim."""
+    """The row of one kind. ``chosen``: the rows of some variants; ``originals``: for each variant
+    the row of its claim."""
     must_change = keys["expected"] == "changed"
     confidence = None if intervals is None else intervals.confidence
     is_wrong = (judgements.label[originals[chosen]] == 0) & must_change
@@ -131,8 +131,8 @@ _NO_PAIR = "no pair counts: it is unscored, or was rejected or labelled an error
 
 
 def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) -> IntervalEnds:
-    """The least and the greatest share of failures, whatever the missing predictions had been; NaN
-    where undefined."""
+    """The lowest and the highest share of failures that the missing predictions allow; NaN where
+    undefined."""
     missing_before, missing_after = before == MISSING, after == MISSING
     if not must_change:
         open_pairs = missing_before | missing_after
@@ -140,8 +140,8 @@ def _bound_failures(before: np.ndarray, after: np.ndarray, must_change: bool) ->
         n = np.array([len(before)])
         return divide_or_undefined(sure, n), divide_or_undefined(sure + open_pairs.sum(), n)
     n, sure = (before == 1).sum(keepdims=True), ((before == 1) & (after == 1)).sum()
-    # A claim without a prediction may count, or not: where it would raise the share, and where it
-    # would lower it.
+    # A claim without a prediction may count or not. For the upper bound it counts if that raises
+    # the share, for the lower bound if that lowers it.
     raising = (missing_before & (after != 0)).sum()
     lowering = (missing_before & (after != 1)).sum()
     could = sure + ((before == 1) & missing_after).sum()
@@ -185,7 +185,7 @@ CHECKS = (
         title="Changes of meaning that the evaluator misses",
         rows=partial(list_kind_rows, expected="changed"),
         figure="failure_rate",
-        # So many errors may be missed as a decision allows.
+        # As many errors may be missed as the decision about single errors allows.
         limit=lambda limits: 1 - limits.min_rate,
         says=(
             "{evaluator} still passes {failure_rate:percent} of {n:number claim} with {words}{on},"

@@ -36,15 +36,15 @@ def compute_evaluator_rates(
     by: Sequence[str] = ("dataset",),
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """TPR, TNR, BAcc, PPR and the TPR - TNR gap of each evaluator, over any columns of the claims
-    table.
+    """TPR, TNR, BAcc, PPR and the gap TPR - TNR of each evaluator, grouped by any columns of the
+    claims table.
 
-    A row per group of ``by`` and evaluator: the keys of ``by``, evaluator, n (labelled and scored
-    claims; all scored ones where none is labelled), n_unscored, n_guessed, n_unlabelled,
-    n_attributable, n_unattributable, then tpr, tnr, fpr, fnr, bacc, ppr, gap, each with ``_min``
-    and ``_max`` (what it could be, whatever the missing predictions) and, with intervals, ``_low``
-    and ``_high``. Where ``by`` has dataset, a row of dataset ``__macro__`` has the unweighted mean
-    of each figure over the datasets where it is defined.
+    A row per group of ``by`` and evaluator has the keys of ``by``, evaluator, n (labelled and
+    scored claims; all scored ones if none is labelled), n_unscored, n_guessed, n_unlabelled,
+    n_attributable, n_unattributable, then tpr, tnr, fpr, fnr, bacc, ppr and gap. Each figure has
+    ``_min`` and ``_max``, the lowest and highest values that the missing predictions allow, and if
+    intervals are wanted ``_low`` and ``_high``. If ``by`` has dataset, a row of the dataset
+    ``__macro__`` has the unweighted mean of each figure over the datasets on which it is defined.
     """
     groups = judgements.make_groups("claim", by)
     confidence = None if intervals is None else intervals.confidence
@@ -71,18 +71,17 @@ def compute_evaluator_rates(
 
 # ---- checks
 
-#: |TPR - TNR| over this is a lopsided evaluator (VC §3.2: 20 points).
+#: An evaluator with a larger |TPR - TNR| is lopsided (VC §3.2: 20 points).
 MAX_TPR_TNR_GAP = 0.20
-#: Evaluators whose BAccs are no further apart are alike by BAcc.
+#: Evaluators whose BAccs differ by at most this are alike by BAcc.
 ALIKE_BACC_DIFFERENCE = 0.02
-#: A bootstrap of fewer clusters gives intervals that are too narrow (Cameron, Gelbach & Miller
-#: 2008).
+#: With fewer clusters, bootstrap intervals are too narrow (Cameron, Gelbach & Miller 2008).
 FEWEST_CLUSTERS = 10
 
 
 def _list_gaps(run: AuditedRun) -> Iterator[Row]:
-    """Of each data set, and the mean where all data sets have one: few claims may show nothing on
-    any, and the same gap on all of them."""
+    """The gap on each data set, and the mean gap if all data sets have one: the same gap on several
+    data sets may be significant only together."""
     every = list(run.per_dataset("rates", "gap"))
     counts = Counter(row["evaluator"] for row in every)
     means = [
@@ -98,8 +97,8 @@ def _list_gaps(run: AuditedRun) -> Iterator[Row]:
 
 
 def list_evaluators_alike_by_bacc(run: AuditedRun) -> list[tuple[str, str]]:
-    """Pairs of evaluators whose BAccs are alike *on average* (as VC pairs them), none of them at
-    chance."""
+    """Pairs of evaluators whose balanced accuracies are alike *on average* (as VC pairs them),
+    neither of them at chance."""
     able = {}
     for name, row in run.overall("rates").items():
         if name not in run.floors and row.get("bacc") is not None:
@@ -111,8 +110,8 @@ def list_evaluators_alike_by_bacc(run: AuditedRun) -> list[tuple[str, str]]:
 
 
 def _find_opposite_habits(run: AuditedRun) -> list[Row]:
-    """Two evaluators of like BAcc of which one significantly leans to passing claims, and the other
-    to flagging them, on one data set: those that are farthest apart."""
+    """Two evaluators of similar balanced accuracy, of which one significantly tends to pass claims
+    and the other to flag them on one data set. The pair that is farthest apart is taken."""
     every_gap = replace(GAP_CHECK, rows=methodcaller("per_dataset", "rates"), limit=0.0)
     by_dataset = group_rows(every_gap.judge_rows(run), "dataset")
     found = []
@@ -125,7 +124,7 @@ def _find_opposite_habits(run: AuditedRun) -> list[Row]:
 
 
 def _list_unscored_shares(run: AuditedRun) -> Iterator[Row]:
-    """What each evaluator left unscored or guessed on each data set."""
+    """What each evaluator left unscored, or what was guessed, on each data set."""
     for row in run.per_dataset("rates"):
         if row["n_unscored"] is not None:
             severity = "warn" if row["n"] else "fail"
@@ -134,7 +133,7 @@ def _list_unscored_shares(run: AuditedRun) -> Iterator[Row]:
 
 
 def _count_clusters(run: AuditedRun) -> list[Row]:
-    """The documents of each data set, where intervals rest on them."""
+    """The number of documents of each data set, if intervals rest on documents."""
     if not any("tpr_low" in row for row in run.rows("rates")):
         return []
     return [

@@ -1,8 +1,9 @@
-"""Do the passages of a fact contain its evidence? What the whole page supports, and what of it
-passages do.
+"""Do the passages of a fact contain its evidence? How much of what the whole page supports do the
+passages support, too?
 
 A fact that is "not supported" may be wrong, or its passages may be the wrong ones. The claims table
-has each way of retrieval under its name in the column ``variant``, and the whole page under one.
+has each way of retrieval under its name in the column ``variant``, and the whole page under another
+name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import explain_row, pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
-#: The variant that reads whole pages, as `factaudit factscore --vary retrieval=all` calls it.
+#: The name of the variant that reads whole pages, from `factaudit factscore --vary retrieval=all`.
 PAGE_VARIANT = "retrieval=all"
 _FACT = ["dataset", "system", "response_id", "claim"]
 _SHARES = ("recall", "not_in_passages")
@@ -28,15 +29,14 @@ _SHARES = ("recall", "not_in_passages")
 def compute_retrieval_recall(
     judgements: Judgements, *, page: str = PAGE_VARIANT, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
-    """A row per dataset, evaluator and variant but ``page``, over the facts that both variants have
-    a verdict on.
+    """A row per dataset, evaluator and variant other than ``page``, over the facts on which both
+    variants have a verdict.
 
     recall: of the facts that the whole page supports, the share that the passages support.
     not_in_passages: of the facts that the passages do not support, the share that the page
-    supports; the others are contradicted or not told
-    there: verdicts do not say which. n_only_passages: facts that passages support and the page does
-    not, where the evaluator is at odds with itself. Facts are told apart by their words; clusters
-    are responses.
+    supports; verdicts do not say whether the others are contradicted or not mentioned there.
+    n_only_passages: facts that passages support and the page does not, where the evaluator
+    contradicts itself. Facts are told apart by their words; clusters are responses.
     """
     if "variant" not in judgements.claims or not has_response_facts(judgements):
         return []

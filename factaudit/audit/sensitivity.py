@@ -1,8 +1,8 @@
 """How much does FActScore, and the order of systems by it, change with one setting of the pipeline?
 
-A FActScore is of a decomposer, demonstrations, a retriever and a verifier as much as of the
-responses (Wanner et al. 2024; Hu et al. 2024). The claims table has each variant of the pipeline
-under its name in the column ``variant``.
+A FActScore depends on the decomposer, the demonstrations, the retriever and the verifier as much as
+on the responses (Wanner et al. 2024; Hu et al. 2024). The claims table has each variant of the
+pipeline under its name in the column ``variant``.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval, mean
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
-#: What the pipeline that the others are compared with is called.
+#: The name of the pipeline with which the others are compared.
 BASE_VARIANT = "base"
-#: A score that one setting moves by more is a score of the setting, too.
+#: If one setting changes a score by more than this, the score also measures the setting.
 MAX_CHANGE = 0.05
 _RESPONSE = ["dataset", "system", "response_id", "evaluator"]
 _SCORES = ["score", "score_min", "score_max"]
@@ -60,12 +60,11 @@ def compute_score_sensitivity(
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """The FActScore of each system by each variant: a row per dataset, evaluator, variant and
-    system, ``base`` first.
+    system; ``base`` comes first.
 
-    ``score`` is as in the audit `factscore`. ``change``: the mean over the n responses that both
-    this variant and the base have scored of the difference of their scores; clusters are topics.
-    The bounds let what is unscored, or guessed, be either. gammas: γ of the variants that have
-    their own.
+    ``score`` is as in the audit `factscore`. ``change``: the mean difference of the scores over the
+    n responses that both this variant and the base scored; clusters are topics. For the bounds,
+    everything unscored or guessed may be either. gammas: γ of the variants that have their own.
     """
     rows: list[Row] = []
     if "variant" not in judgements.claims:
@@ -88,7 +87,7 @@ def compute_score_sensitivity(
 def _score_variants(
     judgements: Judgements, gamma: float, gammas: Mapping[str, float]
 ) -> pd.DataFrame:
-    """The responses with facts, as each evaluator scored them by each variant."""
+    """The responses with facts, as each evaluator scored them in each variant."""
     columns = [*_RESPONSE, "variant", "cluster", *_SCORES]
     parts = [pd.DataFrame(columns=columns)]
     variants = judgements.claims["variant"].to_numpy(dtype=object)
@@ -104,7 +103,7 @@ def _score_variants(
 
 
 def _compare_with_base(responses: pd.DataFrame, intervals: ClusterBootstrap | None) -> Row:
-    """The figures of responses with their scores by a variant, and by the base (``score_base``,
+    """The figures of responses with their scores by a variant and by the base (``score_base``,
     ...)."""
     both = responses.dropna(subset=["score", "score_base"])
     is_open = responses["score_max"] - responses["score_min"] > 1e-12

@@ -29,8 +29,8 @@ def compute_verdict_stability(
     """How often two verdicts of one evaluator on one claim differ: a row per data set and evaluator
     that was asked more than once.
 
-    flip_rate is over the pairs of verdicts on a claim; its bounds let the pairs that lack one
-    agree, or differ.
+    flip_rate is over the pairs of verdicts on a claim. For its bounds, pairs with a missing verdict
+    agree or differ.
     """
     groups = judgements.make_groups("claim")
     asked = (
@@ -62,10 +62,10 @@ def _measure_flips(
     said: np.ndarray,
     intervals: ClusterBootstrap | None,
 ) -> tuple[Figure, dict[str, np.ndarray]]:
-    """The flip rate of each group, and its numbers of claims; said: int8 (R, n), what each repeat
-    predicts."""
+    """The flip rate of each group, and its numbers of claims. said: int8 (R, n), the predictions of
+    each repeat."""
     n_groups, n_kinds = len(groups.keys), (len(said) + 1) ** 2
-    # A claim's kind: how many of its verdicts are 1, of how many.
+    # The kind of a claim: its number of verdicts, and how many of them are 1.
     kinds = (said >= 0).sum(0) * (len(said) + 1) + (said == 1).sum(0)
     verdicts, ones = np.divmod(np.arange(n_kinds), len(said) + 1)
     pairs, flips = verdicts * (verdicts - 1) // 2, ones * (verdicts - ones)

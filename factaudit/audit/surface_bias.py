@@ -21,7 +21,7 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.rouge_overlap import rouge2_precision
 
-#: Each rate with the label of its class.
+#: Each rate, with the label of its class.
 RATE_LABELS = {"tpr": 1, "tnr": 0}
 
 
@@ -38,16 +38,16 @@ def compute_surface_bias(
 ) -> list[Row]:
     """TPR and TNR of each evaluator in bins of ROUGE-2 precision, within each task group.
 
-    The bins hold equal numbers of the group's labelled claims as far as ties allow: bin b has the
-    claims over its lower edge and up to its upper one (bin 1 has its lower one too). Where edges
-    coincide a bin has no claim: its claims are in an earlier bin. The bins are the same for all
+    The bins hold equal numbers of the group's labelled claims as far as ties allow. Bin b has the
+    claims above its lower edge and up to its upper edge (bin 1 also has its lower edge). If edges
+    coincide, a bin is empty, and its claims are in an earlier bin. The bins are the same for all
     evaluators.
 
-    A row per task group, evaluator and bin: task (the dataset's name where the claims have no
-    task), evaluator, bin (1..bins), r2_low, r2_high (the edges), n (scored claims), n_unscored,
-    n_no_r2 (the group's labelled claims that have no ROUGE-2 precision, so no bin), n_pos, n_neg,
-    tpr, tnr, each rate with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high`` (bin
-    edges are held fixed).
+    A row per task group, evaluator and bin has task (the dataset's name if the claims have no
+    task), evaluator, bin (1..bins), r2_low and r2_high (the edges), n (scored claims), n_unscored,
+    n_no_r2 (the group's labelled claims without ROUGE-2 precision, which are in no bin), n_pos,
+    n_neg, tpr and tnr, each rate with ``_min`` and ``_max`` and, if intervals are wanted, ``_low``
+    and ``_high`` (for fixed bin edges).
     """
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
@@ -86,10 +86,9 @@ def compute_surface_bias(
 
 
 def measure_surface_overlap(judgements: Judgements) -> np.ndarray:
-    """float64 (n,): ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two
-    tokens, no document or one in another script. Computed once for all audits of these claims: it
-    takes most of their time.
-    """
+    """float64 (n,): ROUGE-2 precision; NaN if the claim is not labelled, has fewer than two tokens,
+    no document, or a document in another script. It is computed once for all audits of these
+    claims, because it takes most of their time."""
     return judgements.compute_once(("overlap",), lambda: _compute_surface_overlap(judgements))
 
 
@@ -105,15 +104,15 @@ def _compute_surface_overlap(judgements: Judgements) -> np.ndarray:
 
 
 def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
-    """float64 (bins + 1,): the percentiles between which the bins lie; NaN where there is no value.
+    """float64 (bins + 1,): the percentiles between which the bins lie; NaN if there is no value.
 
-    Each edge is one of the values, so that a bin between two different edges has at least its upper
+    Each edge is one of the values, so a bin between two different edges contains at least its upper
     one.
     """
     if not len(values):
         return np.full(bins + 1, np.nan)
-    # The k-th edge is the least value that k / bins of the values do not exceed (in whole numbers:
-    # 3 / 5 is no float).
+    # The k-th edge is the lowest value that at least k / bins of the values do not exceed. The
+    # computation uses whole numbers, because 3 / 5 is not exact as a float.
     places = -(-np.arange(bins + 1) * len(values) // bins) - 1
     return np.sort(values)[np.maximum(places, 0)]
 

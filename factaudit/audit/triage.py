@@ -20,9 +20,10 @@ from factaudit.stats.risk_control import (
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count, join_reasons
 
-#: The share of the claims for which the audit says how many errors a review finds.
+#: The share of claims for which the audit says how many of the errors a review finds.
 REVIEWED = 0.1
-#: Up to so many times the labels it is said about how many would do: of more it is not known well.
+#: The number of labels that would be enough is given up to this multiple of the present number; a
+#: larger number is too uncertain.
 _MOST_MORE_LABELS = 10
 
 
@@ -33,14 +34,13 @@ def compute_review_shares(
     confidence: float = 0.9,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
-    """The smallest share of claims to review by each evaluator's scores, so that few errors are
-    among the others.
+    """The smallest share of claims to review, by each evaluator's scores, so that few of the others
+    are errors.
 
     A row per dataset and evaluator with verdicts of labelled claims, and one over all datasets. The
-    promise is of further claims of this kind. It is tested at the level (1 − confidence) / E, where
-    E evaluators are tried on the
-    same labels: all E promises of a dataset hold together. A claim that an evaluator left unscored,
-    or of which its verdict was guessed, is reviewed.
+    promise is about further claims of this kind. It is tested at the level (1 − confidence) / E if
+    E evaluators are tried on the same labels, so all E promises of a dataset hold together. A claim
+    that an evaluator left unscored, or whose verdict was guessed, is reviewed.
     """
     if not 0 < max_error < 1 or not 0.5 <= confidence < 1:
         raise UsageError(
@@ -89,7 +89,7 @@ def _build_triage_review_rows(
             is_population=True,
         )
         n_scored = int(is_stated.sum())
-        # Yes and no alone do not say which claims come first.
+        # Predictions alone do not say which claims come first.
         can_order = len(np.unique(support[is_stated])) > 2
         row: Row = {
             "dataset": dataset,
