@@ -83,6 +83,8 @@ OTHER_SPELLINGS = [
     "Müller, Thomas",
     "Jean–Luc",
     "St. John",
+    "Flannery O'Connor",
+    "Ludwig van McDonald",
 ]
 
 
@@ -90,10 +92,14 @@ OTHER_SPELLINGS = [
     ("topic", "title"),
     [
         ("Sinéad O'Connor", "Sinéad O’Connor"),
+        ("Sinéad_O´Connor", "Sinéad O’Connor"),
         ("sinéad o'connor", "Sinéad O’Connor"),
+        ("Flannery O’Connor", "Flannery O'Connor"),
+        ("ludwig van mcdonald", "Ludwig van McDonald"),
         ("Barack Obama", "Barack_Obama"),
         ("barack OBAMA", "Barack_Obama"),
         ("Beyonce\N{COMBINING ACUTE ACCENT}", "Beyoncé"),
+        ("Jean-Luc", "Jean–Luc"),
     ],
 )
 def test_a_topic_is_found_by_another_way_to_write_its_marks(
@@ -109,8 +115,6 @@ def test_a_topic_is_found_by_another_way_to_write_its_marks(
     ("topic", "title"),
     [
         ("Sinead O'Connor", "Sinéad O’Connor"),
-        ("Sinéad_O´Connor", "Sinéad O’Connor"),
-        ("Jean-Luc", "Jean–Luc"),
         ("Beyonce", "Beyoncé"),
         ("Lodz", "Łódź"),
         ("Thomas Müller", "Müller, Thomas"),

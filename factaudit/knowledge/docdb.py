@@ -43,7 +43,7 @@ MAX_HASHED_BYTES = 100 << 20
 #: Titles that a topic without a page is compared with.
 MAX_COMPARED_TITLES = 5_000
 #: Characters that titles and topics use for one another.
-_APOSTROPHES = "'’‘´`ʼ"
+_ALIKE = ("'’‘´`ʼ", "-‐‑–—−", " _")
 #: Letters that Unicode doesn't take apart.
 _LETTERS_WITHOUT_ACCENTS = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
@@ -137,16 +137,12 @@ class DocDB:
         """The page of a topic: by its exact title or a redirect, then so by the title normalised;
         else None.
 
-        Normalised: underscores are spaces and runs of white space one space. It is also tried with
-        capitals, as names are written, with the typographic apostrophe, and with underscores, as
-        some files have their titles. A topic that is written in yet another way has no page;
-        `suggest_titles` names what there is.
+        Normalised: underscores are spaces, runs of white space one space; case, and the kind of
+        apostrophes and dashes, are ignored. Where several titles differ only in these, the one
+        written as a name is taken, or the first.
         """
         normal = normalise_page_title(topic)
-        spellings = [topic]
-        for name in (normal, normal.title()):
-            spellings += [name, name.replace("'", "’"), name.replace(" ", "_")]
-        for name in dict.fromkeys(spellings):
+        for name in dict.fromkeys((topic, normal)):
             if (passages := self.passages(name)) is not None:
                 return KnowledgePage(name, passages, "exact" if name == topic else "normalised")
             target = (
@@ -156,7 +152,38 @@ class DocDB:
             )
             if target and (passages := self.passages(str(target[0][0]))) is not None:
                 return KnowledgePage(str(target[0][0]), passages, "redirect")
-        return None
+        title = self._find_title_in_any_spelling(normal)
+        return (
+            None
+            if title is None
+            else KnowledgePage(title, self.passages(title) or (), "normalised")
+        )
+
+    def _find_title_in_any_spelling(self, title: str) -> str | None:
+        """The title that differs from this one by case and the kind of its marks: as names are
+        written, or the first.
+
+        Letter by letter, only where a title begins so: by the index, a title that is not there
+        costs a few look-ups however many there are.
+        """
+        starts = [""]
+        for letter in title:
+            alike = next((one for one in _ALIKE if letter in one), "")
+            forms = sorted({*alike, letter, letter.upper(), letter.lower()})
+            starts = [
+                start + form
+                for start in starts
+                for form in forms
+                if self._has_title_beginning(start + form)
+            ]
+        found = [one for one in starts if self.passages(one) is not None]
+        return min(found, key=lambda one: (one != title.title(), one), default=None)
+
+    def _has_title_beginning(self, start: str) -> bool:
+        rows = self._query_rows(
+            "SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start
+        )
+        return bool(rows) and str(rows[0][0]).startswith(start)
 
     def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
         """Titles that are written nearly like a topic without a page.
@@ -298,7 +325,7 @@ def _fold_title(title: str) -> str:
         .translate(_LETTERS_WITHOUT_ACCENTS)
     )
     plain = "".join(
-        one for one in letters if not unicodedata.combining(one) and one not in _APOSTROPHES
+        one for one in letters if not unicodedata.combining(one) and one not in _ALIKE[0]
     )
     return " ".join(sorted(re.findall(r"\w+", plain)))
 
