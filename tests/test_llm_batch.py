@@ -239,6 +239,15 @@ def test_a_batch_that_fails_as_a_whole_is_said_and_can_be_tried_again(
             assert len(server.batches) == batch_api.MAX_ROUNDS
         check(run(server, tmp_path))
 
+        # Who cancels a batch wants it to stop.
+        with monkeypatch.context() as patch:
+            patch.setattr(server, "_complete", lambda record: record.update(status="cancelled"))
+            n_before = len(server.batches)
+            stopped = run(server, tmp_path, count=22)
+            assert [stopped[n].status for n in (19, 20, 21)] == ["ok", "error", "error"]
+            assert len(server.batches) == n_before + 1
+        check(run(server, tmp_path, count=22))
+
         def refuse(method: str, path: str, data: bytes) -> tuple[int, dict[str, str], bytes]:
             return _error(401, "Incorrect API key provided", "invalid_api_key")
 

@@ -183,8 +183,15 @@ class _Batches:
         while self._awaited:
             for digest in sorted(self._awaited):
                 batch = self._retrieve(digest)
-                if batch is not None and batch.status in _ENDED_STATUSES:
-                    self._collect(batch, digest)
+                if batch is None or batch.status not in _ENDED_STATUSES:
+                    continue
+                keys = self._store.list_batch_lines(digest).keys() & self._lines.keys()
+                self._collect(batch, digest)
+                if batch.status == "cancelled":
+                    # Somebody wants it to stop: what has no reply waits for another run.
+                    error = f"gave up after batch {batch.id} was cancelled"
+                    for line in map(self._lines.__getitem__, keys):
+                        line.reply = line.reply or ChatReply("error", error=error)
             if self._awaited:
                 time.sleep(POLL_SECONDS)
 
