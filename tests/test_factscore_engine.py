@@ -351,7 +351,7 @@ def test_each_answer_of_a_conversation_is_a_response(tmp_path: Path) -> None:
     path = write(
         tmp_path / "talks.jsonl",
         {"topic": "A", "messages": messages, "response_id": 7},
-        {"topic": "B", "output": "x"},
+        {"topic": "B", "output": "x", "messages": messages[:1]},  # its prompt
     )
     read = [(one.topic, one.output, one.system) for one in read_responses([path])]
     answers = [("A", "A sang.", "talks"), ("A", "He wrote\nverse.", "talks")]

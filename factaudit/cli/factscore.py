@@ -155,8 +155,8 @@ def factscore_command(vary: Sequence[str], **given: Any) -> Outcome:
 @click.option(
     "--grouper",
     help=(
-        "What groups the facts by person: llm (a language model, the default), given (the groups in"
-        " your file) or one-group (all facts are about one person)."
+        "What groups the facts by person: llm (a language model, the default) or given (the groups"
+        " in your file)."
     ),
 )
 @_add_options(*_LAST_OPTIONS)

@@ -163,7 +163,8 @@ class _Conversation(BaseModel):
 
 
 def _read_lines(row: dict[str, Any]) -> list[_ResponseLine]:
-    if "messages" in row:
+    # A line with an output may have the prompt in its messages.
+    if "messages" in row and "output" not in row:
         return _Conversation.model_validate(row).lines()
     return [_ResponseLine.model_validate(row)]
 
@@ -180,8 +181,8 @@ def read_responses(
     A line is ``{topic or name, output, [system], [response_id], [facts], [annotations],
     [candidates], [docs]}``. A fact is a text or ``{text, [label], [sentence], [group], [entity]}``;
     its label is S, NS, IR, 1 or 0. A document is ``{title, text}``. If a line has ``docs`` and no
-    ``candidates``, their titles are the candidates. A line ``{topic, messages}`` is a conversation,
-    of which each answer of the assistant is a response.
+    ``candidates``, their titles are the candidates. A line ``{topic, messages}`` without an
+    ``output`` is a conversation, of which each answer of the assistant is a response.
 
     Args:
         facts: ``model`` or ``human``: take the facts from the ``annotations`` of the original's

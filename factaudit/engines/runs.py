@@ -95,10 +95,10 @@ class _ScoreExperiment(RunSettings):
         self._read_audits()  # a misspelt audit is found before an hour of judging, not after
         inputs = block.list_inputs()
         fetch_missing_published_files(inputs, say)
+        check_run_spares_inputs(out, inputs)
         # A knowledge source may have gigabytes: the signature names it.
         if not str(block.knowledge).endswith((".jsonl", ".jsonl.gz")):
             inputs = [path for path in inputs if path != block.knowledge]
-        check_run_spares_inputs(out, inputs)
         responses = read_block_responses(block)
         systems = format_count(len({one.system for one in responses}), "system")
         say(f"responses {len(responses):>9,} of {systems}")
