@@ -94,6 +94,10 @@ def test_what_is_missing_is_fetched_once_checked_and_kept(published, folder, cal
     )
     fetch_missing_published_files([path], said.append)
     assert len(said) == 1
+    # Another process, which found it missing, leaves it where it may be read now.
+    number = path.stat().st_ino
+    fetching._fetch_published_file(file)
+    assert path.stat().st_ino == number
     assert sum(published.asked.values()) == 1
     assert "4 files, 1.1 MB; 1 in" in call("list", "data")[1]
     path.write_bytes(path.read_bytes()[:1000])  # damaged: fetched again

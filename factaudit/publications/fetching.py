@@ -232,7 +232,8 @@ def _fetch_published_file(file: PublishedFile) -> None:
         retry_if_failed=_RETRIES,
     )
     try:
-        path.unlink(missing_ok=True)  # a damaged one
+        if path.is_file() and not _is_published_file(path, file):
+            path.unlink()  # damaged; a whole one is another process's, which may be reading it
         folder.fetch(name, downloader=download)
     except requests.RequestException as error:
         answer = error.response
