@@ -18,6 +18,7 @@ from llm_server import FaultServer, Plan
 
 from factaudit import Claim, FactauditError, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
+from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReplyToken
 
@@ -281,6 +282,8 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
     file = tmp_path / "mine.yaml"
     file.write_text("user: '{claim} {doc}'\npositive: ['yes']\nnegative: ['no']\n")
     assert LLMJudge(**named, template=str(file)).verdict_name == "llm:m:mine"  # type: ignore[arg-type]
+    npm = make_named_evaluator(f"npm:stopwords={tmp_path / 'words.txt'}")
+    assert npm.name == "npm:stopwords=words.txt"
 
 
 @pytest.mark.parametrize(

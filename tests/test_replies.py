@@ -202,6 +202,7 @@ TOLD = [
         [("error", None, "HTTP 503")] * 2 + [("error", None, "HTTP 400")],
         "3 failed (most often 'HTTP 503')",
     ),
+    ([("error", None, "the claim has 900 tokens")], "1 failed ('the claim has 900 tokens')."),
     ([("unparsed", 1, "Hm")] * 2, "2 predictions are guesses"),
     (
         [("error", None, "HTTP 400: no")],
@@ -209,12 +210,13 @@ TOLD = [
     ),
     (
         [
-            ("error", None, "HTTP 503"),
+            ("error", None, "gave up after 6 attempts: HTTP 503"),
             ("skipped", None, "max_cost of 1.0"),
             ("refused", None, "No"),
         ],
-        "3 of 101 verdicts are unscored: 1 failed ('HTTP 503'), 1 refused ('No'), 1 skipped"
-        " ('max_cost of 1.0'). To retry what failed, run the same command again.",
+        "3 of 101 verdicts are unscored: 1 failed ('gave up after 6 attempts: HTTP 503'),"
+        " 1 refused ('No'), 1 skipped ('max_cost of 1.0'). To retry what failed, run the same"
+        " command again.",
     ),
 ]
 
@@ -228,6 +230,8 @@ def test_a_user_is_told_of_what_could_not_be_read(
     table["claim_id"] = table.index.astype(str)
     (line,) = format_unscored_verdicts(validate_verdicts(table), ["gpt"], ["no page"])
     assert said in line
+    may_pass = any(str(raw).startswith("gave up") for _, _, raw in odd)
+    assert ("run the same command again" in line) == may_pass
 
 
 # Any reply at all

@@ -109,7 +109,12 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
     evaluator = make_evaluator(kind, options) if kind else wrap_as_evaluator(spec)
     name, cut = common.name, common.threshold
     if name is None:
-        told = ",".join(f"{key}={value}" for key, value in options.items())
+        # Of a file the name: its folder is another on every machine.
+        shown = {
+            key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+            for key, value in options.items()
+        }
+        told = ",".join(f"{key}={value}" for key, value in shown.items())
         spec_name = f"{kind}:{told}" if told else kind
         name = getattr(evaluator, "verdict_name", None) or spec_name or type(evaluator).__name__
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""

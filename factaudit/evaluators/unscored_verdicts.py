@@ -13,8 +13,9 @@ from factaudit.text.stated_verdicts import list_json_fields
 MAX_SILENT_GUESS_SHARE = 0.01
 #: So much of a reply or a reason is shown in a line.
 _SHOWN_CHARACTERS = 150
-#: How the reason begins of a request that its server rejects (HTTP 400, say), and would again.
-_REJECTED_PREFIX = "HTTP 4"
+#: How the reason begins of a request that its server rejects (HTTP 400, say), and would again; and
+#: what says that a failure may pass: of all others only the same can come when asked again.
+_REJECTED_PREFIX, _MAY_PASS = "HTTP 4", "gave up after"
 _STATUS_WORDS = {
     "error": "failed",
     "unparsed": "without an answer that can be read",
@@ -60,7 +61,7 @@ def format_unscored_verdicts(
                         f" The server rejects {format_count(n_rejected, 'request')} and would do so"
                         " again: change what its message names (the model, params or the template)."
                     )
-                if n_rejected < len(raw):
+                if raw.str.contains(_MAY_PASS, regex=False).any():
                     hint += " To retry what failed, run the same command again."
         if parts:
             told = ", ".join(parts)
