@@ -1,10 +1,10 @@
-"""What does an audit declare? Its columns, checks and figures, which tables, reports and pages
+"""What does an audit declare? Its columns, checks and figures, which the tables, reports and pages
 read.
 
 An audit is one file in `factaudit.audit` (or in a package with an entry point in the group
-``factaudit.audits``) with ``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` where several
-belong together. Text is Markdown where it goes to the audits page only (``what``, ``options``,
-``Check.says``), and plain elsewhere.
+``factaudit.audits``) that has ``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` if several
+belong together. Texts that appear only on the audits page are Markdown (``what``, ``options``,
+``Check.says``); all others are plain.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from factaudit.arrays.judgements import Judgements
     from factaudit.audit.core import checks
 
-#: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is
-#: (keys, yes and no).
+#: percent: a share, shown as 100 times its value. points: a difference of shares. p: a p-value.
+#: text: shown as it is (keys, yes and no).
 Unit = Literal["percent", "points", "number", "count", "p", "text"]
 
 
@@ -35,51 +35,52 @@ Unit = Literal["percent", "points", "number", "count", "p", "text"]
 class Column:
     """One key of an audit's rows.
 
-    ``heading`` has no unit: tables and figures add it. Columns next to each other with the same
-    ``what`` share a line of the audits page. The order of columns is that of the report's table:
-    what a row is about (``key``) comes first, then numbers of claims, then figures. Rows are in the
-    order of the evaluators within the keys that stand before theirs.
+    ``heading`` has no unit, because tables and figures add it. Neighbouring columns with the same
+    ``what`` share a line of the audits page. The order of the columns is that of the report's
+    table: first what a row is about (``key``), then numbers of claims, then figures. Rows are
+    sorted by the order of the evaluators, within the keys that come before theirs.
     """
 
     heading: str
     unit: Unit = "number"
-    #: What the key holds.
+    #: What the values mean.
     what: str = ""
-    #: Whether it says what a row is about.
+    #: Whether it says what a row is about (a key of the row).
     key: bool = False
-    #: Whether there are ``_min`` and ``_max``; words: what they are, if not the extremes that
-    #: unscored claims leave.
+    #: Whether there are ``_min`` and ``_max``. Words say what they are if they are not the extremes
+    #: that the unscored claims allow.
     bounds: bool | str = False
-    #: How its interval (``_low`` and ``_high``) is made: a method of
-    #: `factaudit.audit.core.interval_methods`, or words; "": there is none.
+    #: The method of its interval (``_low`` and ``_high``): one of
+    #: `factaudit.audit.core.interval_methods`, or words. "": it has none.
     interval: str = ""
-    #: Whether the report's table has it ("any": where some row has one that is neither null nor 0).
-    #: The CSV has it.
+    #: Whether the report's table shows it ("any": only if some value is neither null nor 0). The
+    #: CSV always has it.
     shown: bool | Literal["any"] = True
-    #: Of a number: decimals; four significant digits by default.
+    #: The decimals of a number; by default it has four significant digits.
     digits: int | None = None
-    #: Of points: whether a plus is shown (not for an absolute difference).
+    #: For points: whether a plus sign is shown (not for an absolute difference).
     signed: bool = True
-    #: How values read, where that is not as they are.
+    #: How values are shown, if not as they are.
     values: Mapping[str, str] = field(default_factory=dict)
-    #: Of a figure: which claims are behind a point of it, of the kinds that the claim browser has.
+    #: For a figure: the claims behind a point of it, as a kind that the claim browser has.
     claims: str = "wrong"
-    #: Of a figure: the column that counts the claims in its denominator.
+    #: For a figure: the column that counts the claims in its denominator.
     counted_in: str = "n"
 
 
 def share_column(
     heading: str, what: str, interval: str = WILSON, unit: Unit = "percent", **options: Any
 ) -> Column:
-    """A share, or a difference of shares (unit: points), with bounds and an interval."""
+    """A column for a share, or a difference of shares (unit: points), with bounds and an
+    interval."""
     return Column(heading, unit, what, bounds=True, interval=interval, **options)
 
 
 _END_SUFFIXES = ("_low", "_high", "_min", "_max")
-#: That of a run which says no other.
+#: The seed of a run that names no other.
 DEFAULT_CONFIDENCE = 0.95
 
-#: Keys that many audits have, with one meaning.
+#: Keys that many audits have, always with the same meaning.
 SHARED_COLUMNS: dict[str, Column] = {
     "dataset": Column(
         "dataset",
@@ -165,7 +166,7 @@ SHARED_COLUMNS: dict[str, Column] = {
 
 
 def pick_shared_columns(*column_names: str) -> dict[str, Column]:
-    """Columns of `SHARED_COLUMNS` by name, in this order."""
+    """The columns of `SHARED_COLUMNS` with these names, in this order."""
     return {name: SHARED_COLUMNS[name] for name in column_names}
 
 
@@ -174,14 +175,14 @@ def pick_shared_columns(*column_names: str) -> dict[str, Column]:
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit: what it asks, how it is computed and what the rest of the project needs to know of
-    it.
+    """An audit: what it asks, how it is computed, and what the rest of the project needs to know
+    about it.
 
-    ``name`` is the key in ``results.json`` and the name of the CSV. ``title`` heads its section of
-    the report, ``question`` stands in ``factaudit list audits`` and the audits page, ``text`` under
-    the title, ``formula`` in the captions. ``compute(judged, *, <options>, intervals) -> rows``;
-    its keyword-only arguments are the audit's options,
-    each told of in ``options``. None: a table that an engine writes.
+    ``name`` is the key in ``results.json`` and the name of the CSV. ``title`` is the heading of its
+    section in the report, ``question`` appears in ``factaudit list audits`` and on the audits page,
+    ``text`` under the title, and ``formula`` in the captions. ``compute(judged, *, <options>,
+    intervals) -> rows``: its keyword-only arguments are the audit's options, each of which is
+    described in ``options``. None: an engine writes the table.
     """
 
     name: str
@@ -193,29 +194,30 @@ class Audit:
     source: str = ""
     formula: str = ""
     text: str = ""
-    #: What a reader does where its figures are bad: the audits page has it.
+    #: What to do if its figures are bad; shown on the audits page.
     remedy: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     plot: AnyPlot | None = None
     checks: tuple[checks.Check, ...] = ()
-    #: Whether it says something of claims of which none is labelled.
+    #: Whether it says something about claims without any label.
     without_labels: bool = False
-    #: What of a counts table (`factaudit.tables.counts_table`) it needs: the two error rates, or
-    #: how many of the labelled errors were found as well ("joint"); None: it needs claims.
+    #: What it needs of a counts table (`factaudit.tables.counts_table`): the two error rates, or
+    #: also how many of the labelled errors were found ("joint"). None: it needs claims.
     counts: Literal["margins", "joint"] | None = None
-    #: Whether it is computed where nobody asked for audits by name; None: always.
+    #: Whether it is computed if nobody asked for audits by name; None: always.
     applies: Callable[[Judgements], bool] | None = None
-    #: The options that evaluators bring: from those given and, by evaluator, its signature.
+    #: The options that follow from the evaluators: a function of the given options and of each
+    #: evaluator's signature.
     complete: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] | None = None
-    #: The rows that the report's table and figures show, and a note on where the others are; None:
-    #: all.
+    #: The rows that the report's table and figures show, and a note that says where the others are;
+    #: None: all rows.
     readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
-    #: Further paragraphs of its section, from its rows.
+    #: Further paragraphs of its section, made from its rows.
     remarks: Callable[[Sequence[Row]], list[str]] | None = None
 
     def options_model(self) -> type[BaseModel]:
-        """A pydantic model of the options: the keyword-only arguments; the intervals are the whole
-        run's."""
+        """A pydantic model of the options: the keyword-only arguments of ``compute``, except the
+        intervals, which belong to the whole run."""
         if self.compute is None:
             raise UsageError(
                 f"audit {self.name!r} is a table that an engine writes: it cannot be computed"
@@ -235,7 +237,7 @@ def _make_options_model(name: str, compute: Callable[..., Any]) -> type[BaseMode
 
 
 def declare_unknown_audit(name: str, rows: Sequence[Row]) -> Audit:
-    """An audit of which nothing is known but its rows: words say what they are about, all else are
+    """An audit of which only the rows are known. Words are taken for keys, everything else for
     numbers."""
     return Audit(
         name, name.replace("_", " ").capitalize(), "", list_declared_columns({}, rows), None
@@ -245,10 +247,10 @@ def declare_unknown_audit(name: str, rows: Sequence[Row]) -> Audit:
 def list_declared_columns(
     declared_columns: Mapping[str, Column], rows: Sequence[Row]
 ) -> dict[str, Column]:
-    """The columns that rows have: ``dataset``, what they are grouped ``by``, the declared ones, and
-    what is left.
+    """The columns that rows have: ``dataset``, the columns that they are grouped ``by``, the
+    declared ones, and any others.
 
-    Intervals and bounds are no columns of their own.
+    Intervals and bounds are not columns of their own.
     """
     present = dict.fromkeys(key for row in rows for key in row)
     known = {key: column for key, column in declared_columns.items() if key in present}
@@ -275,8 +277,8 @@ def _guess_column(key: str, rows: Sequence[Row]) -> Column:
 def sort_declared_rows(
     rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]
 ) -> list[Row]:
-    """Rows with ``evaluators`` in this order within what stands before the evaluator's column; all
-    else as it is."""
+    """Rows in which ``evaluators`` come in this order, within the keys that come before the
+    evaluator's column. Everything else keeps its order."""
     keys = [key for key, column in columns.items() if column.key]
     mine = [key for key in keys if key in ("evaluator", "evaluator_a", "evaluator_b")]
     if not mine:

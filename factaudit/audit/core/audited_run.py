@@ -1,5 +1,5 @@
-"""What do checks, decisions and the first screen read? A run's rows by audit, its limits, and whom
-its rows are of."""
+"""What do checks, decisions and the first screen read? The rows of a run by audit, its limits, and
+the evaluators that they are about."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AuditedRun:
-    """A run's rows by audit, and what they are ``about`` (as in ``results.json``).
+    """The rows of a run by audit, and what they are ``about`` (as in ``results.json``).
 
-    columns: those that each audit declares; `factaudit.audit.make_audited_run` has them.
+    columns: the columns that each audit declares; `factaudit.audit.make_audited_run` fills them in.
     """
 
     audits: Mapping[str, Sequence[Row]]
@@ -39,12 +39,12 @@ class AuditedRun:
     )
 
     def rows(self, audit: str) -> Sequence[Row]:
-        """The rows of an audit; none where it was not computed."""
+        """The rows of an audit; none if it was not computed."""
         return self.audits.get(audit, [])
 
     def per_dataset(self, audit: str, figure: str | None = None, **wanted: str) -> Iterator[Row]:
-        """Rows of one data set (or of all together) that have these values and whose ``figure`` is
-        defined; none where rows are split by a column of the claims."""
+        """The rows of single data sets (or of all together) that have these values and whose
+        ``figure`` is defined. There are none if rows are split by a column of the claims."""
         asked = (self.about.get("options") or {}).get(audit, {}).get("by") or ()
         if set(asked) - {"dataset", *self.columns.get(audit, ())}:
             return
@@ -58,8 +58,8 @@ class AuditedRun:
                 yield row
 
     def overall(self, audit: str) -> dict[str, Row]:
-        """Each evaluator's one row that stands for all claims: the mean over data sets, else its
-        only row."""
+        """For each evaluator the one row that is about all claims: the mean over data sets, else
+        its only row."""
         found: dict[str, Row] = {}
         for (evaluator,), rows in group_rows(self.rows(audit), "evaluator").items():
             mine = [row for row in rows if not is_redundant_macro_row(row)]
@@ -74,23 +74,23 @@ class AuditedRun:
 
     @property
     def floors(self) -> set[str]:
-        """The evaluators that read nothing (``always-yes``, say): what others are measured by, and
-        no candidates."""
+        """The evaluators that read nothing (such as ``always-yes``). Others are compared with them,
+        and they are never candidates."""
         return {each["name"] for each in self.about.get("evaluators") or [] if each.get("floor")}
 
     @cached_property
     def confidence(self) -> float:
-        """That of all intervals; 1 less the chance that a check warns of nothing."""
+        """The confidence of all intervals. 1 minus it is the probability of a false alarm."""
         return float(self.about.get("confidence") or DEFAULT_CONFIDENCE)
 
     @cached_property
     def limits(self) -> DecisionLimits:
-        """Those that its ``about`` has, else the defaults."""
+        """The limits in ``about``, else the defaults."""
         return DecisionLimits.parse(self.about.get("limits"))
 
     @cached_property
     def cluster_counts(self) -> Mapping[str, int]:
-        """By data set how many documents (else responses, else claims) there are, where that is
+        """For each data set its number of documents (else responses, else claims), if it is
         known."""
         claims = self.about.get("claims") or []
         return {
@@ -99,7 +99,7 @@ class AuditedRun:
 
     @cached_property
     def candidates(self) -> AuditedRun:
-        """Without the rows of floors: what checks look at."""
+        """The rows without floors. Checks look at these."""
         audits = {
             name: [
                 row for row in rows if not self.floors & {row.get(key) for key in EVALUATOR_KEYS}
@@ -109,15 +109,16 @@ class AuditedRun:
         return AuditedRun(audits, self.about, self.columns)
 
     def find(self, check: checks.Check) -> list[checks.Finding]:
-        """What a check finds in this run, also where nothing can be said; it is looked for once."""
+        """What a check finds in this run, including findings that say nothing. It is computed
+        once."""
         if check.id not in self._found:
             self._found[check.id] = check.find(self.candidates)
         return self._found[check.id]
 
     def is_open(self, row: Row) -> bool:
-        """Whether so much of a row is unscored or guessed that bounds say more than a figure."""
+        """Whether so much of a row is unscored or guessed that bounds say more than the figure."""
         return open_share(row) > self.limits.max_unscored
 
     def fill(self, template: str, row: Row) -> str:
-        """The template with the figures of a row, or with their bounds where much is open."""
+        """The template with the figures of a row, or with their bounds if too much is open."""
         return fill(template, row, self.is_open(row))

@@ -1,4 +1,5 @@
-"""May an evaluator be used for a task? The limits that say so, and how sure a figure is of them."""
+"""When may an evaluator be used for a task? The limits that decide this, and how certain a figure
+is with respect to them."""
 
 from __future__ import annotations
 
@@ -10,25 +11,26 @@ from typing import Any
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError, suggest_known_name
 
-#: An evaluator whose verdicts change more often than this share, where nothing that matters did, is
-#: not stable.
+#: An evaluator is not stable if a larger share of its verdicts changes although nothing relevant
+#: has changed.
 MAX_FLIP_RATE = 0.05
 
 
 @dataclass(frozen=True)
 class DecisionLimits:
-    """The limits that decide whether an evaluator may be used for a task, in shares; a run can set
+    """The limits that decide whether an evaluator may be used for a task, in shares. A run can set
     its own.
 
-    min_rate: both TPR and TNR, to find single errors. max_bias: of each system's error rate, to
-    report it.
-    max_misordered: share of pairs of systems that labels and predictions order differently, to rank
-    them (one that is significantly reversed forbids it). min_orderable: share of pairs that the
-    labels must order, before they can say
-    anything of a ranking. max_unscored: with a larger share unscored or guessed, sentences state
-    bounds instead of the
-    figure. max_review: share of the claims that people may have to review, so that few of the rest
-    are errors.
+    min_rate: for both TPR and TNR, to find single errors.
+    max_bias: for each system's error rate, to report it.
+    max_misordered: the share of pairs of systems that labels and predictions may order differently,
+    to rank systems (one significantly reversed pair forbids it).
+    min_orderable: the share of pairs that the labels must order before they say anything about a
+    ranking.
+    max_unscored: if a larger share is unscored or guessed, sentences state bounds instead of the
+    figure.
+    max_review: the share of claims that people may have to review so that few of the rest are
+    errors.
     """
 
     min_rate: float = 0.8
@@ -40,8 +42,8 @@ class DecisionLimits:
 
     @classmethod
     def parse(cls, limits: Mapping[str, Any] | None) -> DecisionLimits:
-        """The defaults with some given; raises `UsageError` for an unknown name or a value outside
-        [0, 1]."""
+        """The defaults with some values replaced. Raises `UsageError` for an unknown name or a
+        value outside [0, 1]."""
         names = [field.name for field in fields(cls)]
         for name, value in (limits or {}).items():
             if name not in names:
@@ -55,11 +57,11 @@ class DecisionLimits:
 
 
 def widen_interval(row: Row, key: str) -> tuple[float, float]:
-    """The interval of a figure, widened to its bounds; without an interval NaN, which is beyond no
-    limit.
+    """The interval of a figure, widened to its bounds. Without an interval it is NaN, which is
+    beyond no limit.
 
-    Bounds say what the figure of these claims could be, the interval what other claims would make
-    of it: where claims are unscored, the interval is moved to either bound.
+    Bounds say what the figure of these claims could be; the interval says what it would be for
+    other claims. If claims are unscored, the interval is moved to either bound.
     """
     value, low, high, least, most = (
         row.get(f"{key}{end}") for end in ("", "_low", "_high", "_min", "_max")
@@ -71,7 +73,7 @@ def widen_interval(row: Row, key: str) -> tuple[float, float]:
 
 
 def has_interval(row: Row, key: str) -> bool:
-    """Whether a figure has an interval: without one nothing follows of what it could be."""
+    """Whether a figure has an interval. Without one, nothing follows about its true value."""
     return row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None
 
 
@@ -82,7 +84,7 @@ def is_within(row: Row, key: str, limit: float) -> bool:
 
 
 def count_open(row: Row) -> int:
-    """How many claims are unscored or guessed."""
+    """The number of claims that are unscored or guessed."""
     return (row.get("n_unscored") or 0) + (row.get("n_guessed") or 0)
 
 

@@ -1,5 +1,5 @@
-"""How is a figure written? The same in tables, figures, findings and sentences, by the column that
-holds it."""
+"""How is a figure written? In the same way in tables, figures, findings and sentences, by the
+column that holds it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from factaudit.audit.core.audit_declaration import Column
 
-#: Stands for an undefined figure; its reason is given beside it.
+#: What is printed for an undefined figure; its reason is given beside it.
 UNDEFINED_MARK = "–"
-#: A share that no audit has a column of.
+#: The column for a share that is in no audit's table.
 PERCENT_COLUMN = Column("", "percent")
 
 
 def format_heading_with_unit(column: Column) -> str:
-    """With its unit: ``TPR (%)``, ``bias (points)``, ``Kendall τ-b``."""
+    """The heading with its unit: ``TPR (%)``, ``bias (points)``, ``Kendall τ-b``."""
     return column.heading + {"percent": " (%)", "points": " (points)"}.get(column.unit, "")
 
 
 def format_audit_figure(column: Column, value: Any) -> str:
-    """As it is printed: percent and points with one decimal, counts with thousands separators, null
-    as "–".
+    """A figure as it is printed: percent and points with one decimal, counts with thousands
+    separators, null as "–".
 
-    A share of nearly nothing, or of nearly all, has the decimals that tell it from 0 and from 100.
+    A share that is very close to 0 or 1 gets enough decimals to be told from it.
 
     >>> [format_audit_figure(PERCENT_COLUMN, share) for share in (0.0004, 0, 0.12, 0.9996, 1)]
     ['0.04', '0.0', '12.0', '99.96', '100.0']
@@ -55,7 +55,7 @@ def _count_decimals(value: float) -> int:
 
 
 def format_figure_range(column: Column, low: Any, high: Any) -> str:
-    """A range: ``71.2–80.4``, or with "to" where a sign would read like the dash."""
+    """A range: ``71.2–80.4``, or with "to" if a minus sign would look like the dash."""
     first, last = format_audit_figure(column, low), format_audit_figure(column, high)
     return f"{first} to {last}" if "−" in first + last or "+" in first + last else f"{first}–{last}"
 
@@ -71,8 +71,8 @@ def format_percentage_points(difference: float, with_sign: bool = False) -> str:
 
 
 def format_whole_percent(share: float) -> str:
-    """Without decimals; a half goes up, as readers of a printed 70.5 round it (Python's formats go
-    to even numbers).
+    """A percentage without decimals. A half is rounded up, as readers would round a printed 70.5
+    (Python's formats round it to an even number).
 
     >>> [format_whole_percent(share) for share in (0.705, 0.715, 0.7049)]
     ['71', '72', '70']

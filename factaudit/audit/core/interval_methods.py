@@ -1,4 +1,5 @@
-"""How is each interval made? The names that `Column.interval` uses, in the words of captions."""
+"""How is each interval computed? The names that `Column.interval` uses, in the words of
+captions."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ CLUSTER_BOOTSTRAP = "cluster bootstrap"
 
 
 def is_random_interval_method(interval_method: str) -> bool:
-    """Whether a method resamples, so that it has replicates.
+    """Whether a method resamples, and so has a number of replicates.
 
     >>> is_random_interval_method(CLUSTER_BOOTSTRAP), is_random_interval_method(WILSON)
     (True, False)

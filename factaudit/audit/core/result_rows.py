@@ -10,8 +10,8 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 
 Row = dict[str, Any]
 
-#: Where rows are a product (pairs of systems; calibrations × systems) and would be more, an audit
-#: has none.
+#: The largest number of rows that are a product (pairs of systems, calibrations × systems). An
+#: audit that would have more has none.
 MOST_PRODUCT_ROWS = 50_000
 #: The dataset of a row that is the unweighted mean over datasets.
 MACRO_MEAN = "__macro__"
@@ -19,13 +19,13 @@ MACRO_MEAN = "__macro__"
 EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
 
 
-#: Why a figure of claims has no interval where all its claims are of one cluster: nothing says how
-#: clusters differ.
+#: Why a figure has no interval if all its claims are in one cluster: nothing shows how clusters
+#: differ.
 FEW_CLUSTERS = "fewer than two clusters"
 
 
 def explain_missing_labels(level: str) -> str:
-    """Why rates of claims or responses have no labelled one: a response has a label where all its
+    """Why rates of claims or responses have no label to use: a response has a label only if all its
     claims have one.
 
     >>> explain_missing_labels("response")
@@ -37,12 +37,12 @@ def explain_missing_labels(level: str) -> str:
 
 
 def list_row_keys(rows: Sequence[Row]) -> list[str]:
-    """The keys of rows that have the same; none where there is no row."""
+    """The keys of the rows, which are the same in all of them; none if there is no row."""
     return list(rows[0]) if rows else []
 
 
 def select_rows_by_keys(rows: Sequence[Row], wanted: Mapping[str, Collection[Any]]) -> list[Row]:
-    """The rows whose keys have one of the values that are wanted of each."""
+    """The rows in which each key has one of the wanted values."""
     return [row for row in rows if all(row[key] in values for key, values in wanted.items())]
 
 
@@ -57,7 +57,7 @@ def is_redundant_macro_row(row: Row) -> bool:
 
 
 def group_rows(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows by the values of some keys, in order of first appearance."""
+    """Rows grouped by the values of some keys, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
