@@ -275,12 +275,10 @@ class Gate:
             probability = (
                 None if "burned" in claim.claim else 0.2 if "indeed" in claim.claim else 0.4
             )
-            yield Verdict(
-                claim.claim_id,
-                probability,
-                None if probability is None else int(probability > 0.3),
-                "ok",
-            )
+            if probability is None:
+                yield Verdict(claim.claim_id, status="skipped", raw="no word to ask for")
+            else:
+                yield Verdict(claim.claim_id, probability, int(probability > 0.3))
 
 
 def test_the_nonparametric_probability_is_combined_by_and(
@@ -290,9 +288,10 @@ def test_the_nonparametric_probability_is_combined_by_and(
     llm = ScriptedLLM(answer_two_facts)
     texts = "It rained. It was wrong. It burned."
     scored = score(knowledge, llm, texts, verifiers=["retrieval+npm"])
-    assert scored.verdicts["prediction"].tolist() == [1, 0, 0, 0, 1, 1]
+    assert scored.verdicts["prediction"].fillna(-1).tolist() == [1, 0, 0, 0, -1, -1]
     assert scored.verdicts["raw"].tolist()[:3] == ["True\n[npm 0.4]", "True\n[npm 0.2]", "False"]
-    assert scored.verdicts["raw"].iloc[4] == "True\n[npm None]"
+    assert scored.verdicts["raw"].iloc[4] == "True\n[npm no word to ask for]"
+    assert scored.verdicts["status"].iloc[4] == "unparsed"
     assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted+npm"}
 
 

@@ -140,8 +140,13 @@ class FactVerifier:
             verdict = read_verification(reply, self.parser, claim.claim_id)
             if self.npm is not None and verdict.prediction == 1:
                 (said,) = self.npm.judge([claim])
-                verdict = replace(verdict, raw=f"{verdict.raw}\n[npm {said.score}]")
-                if said.prediction == 0:  # P(True) is no score for it
+                raw = f"{verdict.raw}\n[npm {said.raw if said.score is None else said.score}]"
+                verdict = replace(verdict, raw=raw)
+                if said.prediction is None:
+                    # Both must agree, so without the second there is no verdict.
+                    verdict = Verdict(claim.claim_id, status="unparsed", raw=raw)
+                elif said.prediction == 0:
+                    # P(True) is no score for a fact that is not supported.
                     verdict = replace(verdict, prediction=0, score=None)
             yield verdict
 

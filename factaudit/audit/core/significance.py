@@ -1,10 +1,10 @@
-"""How significantly are figures beyond a limit? By their own intervals, corrected for all rows of a
-check.
+"""How significantly are figures beyond a limit? The p-values come from the figures' own intervals
+and are corrected for all rows of a check.
 
-The p-value of a figure is that of its interval: a test that knows clusters. The interval is moved
-to either bound, so that nothing is significant that unscored claims could undo. Holm's correction
-over all rows of a check keeps the chance of one false alarm or more at 5 %, however many rows there
-are.
+The p-value of a figure inverts its interval, so it is a test that uses clusters. The interval is
+moved to either bound, so that nothing is significant that unscored claims could undo. Holm's
+correction over all rows of a check keeps the probability of any false alarm at 5 %, however many
+rows there are.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from factaudit.stats.multiplicity import (
     sign_test_p,
 )
 
-#: To which side of its limit a figure is wrong; off: farther from 0 than the limit.
+#: The side of the limit on which a figure is bad; off: farther from 0 than the limit.
 Side = Literal["over", "under", "off"]
 
 
 class Tests:
-    """p-values of rows' figures against a limit, by their intervals.
+    """p-values of the rows' figures against a limit, by their intervals.
 
-    A row's own p-value of no difference (``p_bias`` of ``bias``) is never gone below, and is the
-    only one where there is no interval. Rows without either are not tested, and count in the
-    correction all the same.
+    If a row has its own p-value of no difference (``p_bias`` for ``bias``), the p-value is never
+    lower than it; without an interval it is the only one. Rows with neither are not tested, but
+    they count in the correction.
     """
 
     def __init__(
@@ -52,8 +52,9 @@ class Tests:
         self.can_reject = self._select_rejectable(rows)
 
     def _select_rejectable(self, rows: Sequence[Row]) -> np.ndarray:
-        """Of few clusters a row's own p-value is at least the sign test's where all err alike: some
-        cannot be significant beside the others, and leave these their power (Tarone 1990)."""
+        """With few clusters, a row's own p-value is at least that of the sign test when all
+        clusters err in the same direction. So some rows cannot become significant beside the
+        others, and leave their share of the level to these (Tarone 1990)."""
         clusters = np.array([row.get("n_clusters") for row in rows], dtype=float)
         is_few = (clusters < FEWEST_CLUSTERS_FOR_T_TEST) & ~np.isnan(self.own) & self.has_interval
         least_p = np.zeros(len(rows))
@@ -62,10 +63,11 @@ class Tests:
         return select_rejectable_tests(least_p, 1 - self.run.confidence)
 
     def adjust(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
-        """Holm's adjusted p-values of "the figure is not beyond the limit"; NaN where nothing was
-        tested.
+        """Holm's adjusted p-values of the hypothesis that the figure is not beyond the limit; NaN
+        if it was not tested.
 
-        has_bounds: whatever the unscored claims are; else as if they were like the others.
+        has_bounds: whatever the unscored claims are; otherwise as if they were like the scored
+        ones.
         """
         p = np.where(self.can_reject, self.compute(limit, side, has_bounds=has_bounds), np.nan)
         adjusted = np.full(len(p), np.nan)
@@ -73,7 +75,7 @@ class Tests:
         return np.where(np.isnan(p), np.nan, adjusted)
 
     def are_within(self, limit: float, side: Side) -> np.ndarray:
-        """Which figures are within the limit by their intervals and their bounds: bool."""
+        """bool: which figures are within the limit by their intervals and their bounds."""
         low, high = self.low - (self.value - self.least), self.high + (self.most - self.value)
         return {
             "over": high <= limit,
@@ -82,7 +84,7 @@ class Tests:
         }[side]
 
     def compute(self, limit: float, side: Side, *, has_bounds: bool = True) -> np.ndarray:
-        """Two-sided p-values, not adjusted."""
+        """Two-sided p-values without adjustment."""
         over = self._on_one_side(limit, 1, has_bounds)
         under = self._on_one_side(-limit if side == "off" else limit, -1, has_bounds)
         p = {"over": over, "under": under, "off": np.minimum(over, under)}[side]
@@ -93,18 +95,19 @@ class Tests:
             (self.value - self.low, self.low) if side > 0 else (self.high - self.value, self.high)
         )
         point = (self.least if side > 0 else self.most) if has_bounds else self.value
-        if self.is_share and 0 < limit < 1:  # the variance at the limit, not at the interval's end
+        # The variance is that at the limit, not at the interval's end.
+        if self.is_share and 0 < limit < 1:
             half = half * np.sqrt(limit * (1 - limit) / np.maximum(end * (1 - end), 1e-12))
         p = p_value_of_interval(side * (point - limit), half, self.freedom, self.run.confidence)
-        # Nothing is significantly beyond a limit that is not significantly beyond 0.
+        # A figure that is not significantly beyond 0 is not significantly beyond its limit.
         if side * limit >= 0:
             p = np.where(np.isnan(self.own), p, np.maximum(p, self.own))
         return p
 
 
 def count_degrees_of_freedom(run: AuditedRun, row: Row) -> float:
-    """One less than the clusters that a row rests on: its own number of them, else what its data
-    set has at most."""
+    """One less than the number of clusters on which a row rests: its own number, else the largest
+    possible one of its data set."""
     if row.get("n_clusters") is not None:
         return float(row["n_clusters"] - 1)
     counts = [run.cluster_counts.get(str(row.get("dataset"))), row.get("n")]

@@ -40,10 +40,10 @@ def tabulate(
 ) -> list[Row]:
     """A row for each of N keys.
 
-    counts: by name whole numbers (N,), or any other values that a row has as they are. figures: by
-    name, arrays (N,).
-    reasons: bool (N,) by what the row's reason says where it is True, behind the key's own
-    ``reason``. few_clusters: why a figure has no interval.
+    counts: whole numbers (N,) by name, or any other values that go into the rows as they are.
+    figures: by name, arrays (N,). reasons: bool (N,) by a sentence that the row's reason contains
+    where the value is True, after the key's own ``reason``. few_clusters: why a figure has no
+    interval.
     """
     columns = {
         name: values.tolist() if isinstance(values, np.ndarray) else values
@@ -65,10 +65,10 @@ def explain_row(
     reasons: Sequence[str] = (),
     few_clusters: str = FEW_CLUSTERS,
 ) -> Row:
-    """The row with its ``reason``: those given (else which figures are undefined), and which
-    figures lack an interval.
+    """The row with its ``reason``: the given reasons (else the names of the undefined figures), and
+    the figures that lack an interval.
 
-    few_clusters: why a figure has none.
+    few_clusters: why a figure has no interval.
     """
     undefined = [name for name in figures if row[name] is None]
     lacking = [
@@ -83,8 +83,8 @@ def explain_row(
 
 
 def list_figure_columns(name: str, figure: Figure) -> dict[str, list[float | None]]:
-    """The columns of a figure: NAME, its bounds ``_min`` and ``_max`` and its interval ``_low`` and
-    ``_high``."""
+    """The columns of a figure: NAME, its bounds ``_min`` and ``_max``, and its interval ``_low``
+    and ``_high``."""
     columns = {name: _list_plain_numbers(figure.point)}
     for ends, names in ((figure.bounds, ("min", "max")), (figure.interval, ("low", "high"))):
         for end, values in zip(names, ends or (), strict=False):
@@ -93,12 +93,12 @@ def list_figure_columns(name: str, figure: Figure) -> dict[str, list[float | Non
 
 
 def pick_figure(name: str, figure: Figure, place: int) -> Row:
-    """A figure of one group as the part of a row."""
+    """A figure of one group as part of a row."""
     return {key: values[place] for key, values in list_figure_columns(name, figure).items()}
 
 
 def interleave(rows_by_evaluator: Iterable[Sequence[Row]]) -> list[Row]:
-    """The rows of several evaluators (or pairs), which have the same groups each, group by
+    """The rows of several evaluators (or pairs of them) that have the same groups, sorted by
     group."""
     return [row for rows in zip(*rows_by_evaluator, strict=True) for row in rows]
 
@@ -110,12 +110,12 @@ def average_datasets(
     counts: Sequence[str],
     remark: str = "",
 ) -> list[Row]:
-    """Of rows that are equal in ``keys`` the unweighted mean of each figure over the data sets
-    where it is defined.
+    """For rows with equal ``keys``, the unweighted mean of each figure over the data sets on which
+    it is defined.
 
-    ``counts`` are summed, what is neither is null. Bounds are means over the rows that have them,
-    and hold the mean. An interval is MOVER's, the data sets being independent; it is null where a
-    defined figure has none. remark: what the reason says of each mean.
+    ``counts`` are summed; columns that are neither counts nor figures are null. Bounds are means
+    over the rows that have them, and contain the mean. The interval is MOVER's for independent data
+    sets; it is null if a defined figure has none. remark: added to the reason of each mean.
     """
     means = []
     for values, group in group_rows(rows, *keys).items():
@@ -142,7 +142,8 @@ def _average_figure(rows: Sequence[Row], key: str) -> Row:
     found: Row = {key: mean}
     for end, values, narrower in (("min", least, min), ("max", most, max)):
         if f"{key}_{end}" in rows[0]:
-            # A row without the figure may have bounds: their mean is over more data sets.
+            # A row without the figure may have bounds, so the mean of the bounds can be over more
+            # data sets.
             bound = mean_of_defined(values)
             found[f"{key}_{end}"] = (
                 bound if mean is None or bound is None else narrower(bound, mean)
