@@ -31,7 +31,7 @@ def write_inputs(folder: Path) -> None:
     from factaudit.llm.store import ReplyStore
 
     shutil.copytree(HERE / "inputs", folder, dirs_exist_ok=True)
-    for name in ("inspect.eval", "phoenix.csv", "promptfoo.json"):
+    for name in ("inspect.json", "phoenix.csv", "promptfoo.json"):
         shutil.copy(HERE / "logs" / name, folder)
     for run in ("a", "b"):
         assert run_command("run", "e.yaml", "--out", f"runs/{run}") == 0

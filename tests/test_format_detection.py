@@ -17,7 +17,6 @@ from factaudit.datasets.format_detection import detect_dataset_format
 LOGS = Path(__file__).parent / "logs"
 LOG_FORMATS = {
     "deepeval.json": "deepeval",
-    "inspect.eval": "inspect",
     "inspect.json": "inspect",
     "lm_eval_samples_mini_support.jsonl": "lm-eval",
     "phoenix.csv": "phoenix",
@@ -65,8 +64,8 @@ def test_a_file_that_looks_like_two_formats_is_asked_about(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_verbs_take_a_log_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "log.eval"
-    shutil.copy(LOGS / "inspect.eval", log)
+    log = tmp_path / "log.json"
+    shutil.copy(LOGS / "inspect.json", log)
     assert run_command("inspect", log) == 0
     assert "format    inspect" in capsys.readouterr().out
     assert run_command("inspect", log) == 0

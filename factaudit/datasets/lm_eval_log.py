@@ -32,8 +32,8 @@ class _Line(SourceRow):
 def read_lm_eval_log(
     path: Path, labels: Mapping[str, int | None]
 ) -> tuple[str | None, list[dict[str, Any]]]:
-    """The name of a file's task, and its claims: each with its ``target``, and with ``scores`` and
-    ``replies`` by evaluator.
+    """The name of a file's task, and its claims: each with its ``target``, and with ``scores`` by
+    evaluator.
 
     Targets and answers are words that are read like those of any table (yes, supported, ...). Where
     the model ranked choices by log-likelihood, and their words say which is "attributable", its
@@ -52,14 +52,13 @@ def read_lm_eval_log(
         target = "" if line.target is None else str(line.target).strip()
         if target in map(str, range(len(choices))):
             target = choices[int(target)]
-        new = {"doc": line.doc, "target": _name_answer(target, labels), "scores": {}, "replies": {}}
+        new = {"doc": line.doc, "target": _name_answer(target, labels), "scores": {}}
         sample = samples.setdefault(line.doc_id, {"doc_id": line.doc_id, **new})
         own = f"{model} ({line.filter})" if has_filters else model
         if own in sample["scores"]:
             message = f"a second answer to doc_id {line.doc_id!r}: keep one line for each sample"
             raise InputError(str(path), [Problem(message, line.position, unit="line")])
         sample["scores"][own] = _read_verdict(line, choices, labels)
-        sample["replies"][own] = str(line.filtered_resps if choices else line.filtered_resps[0])
     task = re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl"))
     return task, [*samples.values()]
 

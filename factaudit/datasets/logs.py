@@ -40,7 +40,7 @@ from factaudit.tables.vocabulary import (
 Recipe = Mapping[str, Any]
 #: Columns of ours whose fields a recipe names, and what it says of evaluators.
 _ROLES = ("claim", "doc", "label", "system")
-_KINDS = ("score", "prediction", "raw", "error", "direction")
+_KINDS = ("score", "prediction", "direction")
 #: Not supported and supported, by how a tool says that a score is to be.
 _SCALES = {"minimize": (1.0, 0.0), "maximize": (0.0, 1.0)}
 #: The letter of a choice, as models answer multiple-choice questions: ``ANSWER: A``.
@@ -224,10 +224,14 @@ def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[s
         raise InputError(source, [Problem(message)])
     found: dict[str, dict[str, str]] = {}
     for name in names:
-        fields = [
-            (kind, path.replace("NAME", name)) for kind in _KINDS for path in reversed(recipe[kind])
-        ]
-        own = {kind: path for kind, path in fields if path in table and table[path].notna().any()}
+        own: dict[str, str] = {}
+        for kind in _KINDS:
+            fields = [path.replace("NAME", name) for path in recipe[kind]]
+            fields = [path for path in fields if path in table]
+            filled = [path for path in fields if table[path].notna().any()]
+            # A metric that always failed has a field without any score, and stays unscored.
+            if fields:
+                own[kind] = (filled or fields)[0]
         is_measure = has_vocabulary_word_in_column_name("measures", name.partition("(")[0])
         if {"score", "prediction"} & {*own} and not is_measure:
             found[name] = own
@@ -248,18 +252,10 @@ def _read_evaluator(
     table: pd.DataFrame, name: str, own: Mapping[str, str], said: pd.Series
 ) -> tuple[dict[str, pd.Series], EvaluatorColumnMapping]:
     """The columns of what an evaluator said, and which is which."""
-    passed, raw, status = (f"{name}: {kind}" for kind in ("passed", "raw", "status"))
-    nothing = pd.Series(None, index=table.index, dtype="object")
-    # No reason is an empty list of reasons.
-    errors = table[own["error"]].map(lambda cell: cell or None) if "error" in own else nothing
-    replies = table[own["raw"]] if "raw" in own else nothing
-    said = said.mask(errors.notna(), None)
-    columns = {
-        raw: errors.where(errors.notna(), replies),
-        status: errors.mask(errors.notna(), "error"),
-    }
-    kinds: dict[str, Any] = {"raw": raw, "status": status}
-    is_told = "direction" in own or {"score", "prediction"} <= {*own}
+    passed = f"{name}: passed"
+    columns, kinds = dict[str, pd.Series](), dict[str, Any]()
+    directions = {*table[own["direction"]].dropna()} if "direction" in own else set()
+    is_told = bool(directions) or {"score", "prediction"} <= {*own}
     if has_only_words(said) or (not is_told and said.dropna().isin((0, 1)).all()):
         # C and I, and what a metric concluded, are of support whatever the metric is called.
         is_plain = "score" in own and said.equals(table[own["score"]])
@@ -269,9 +265,9 @@ def _read_evaluator(
         kinds["score"] = name
         columns[name] = said
         if "prediction" in own:
+            # A metric that failed has no score, and may say all the same that it was not passed.
             kinds["prediction"] = passed
             columns[passed] = table[own["prediction"]].mask(said.isna(), None)
-    directions = {*table[own["direction"]].dropna()} if "direction" in own else set()
     if len(directions) == 1:
         kinds["scale"] = _SCALES.get(directions.pop())
     return columns, EvaluatorColumnMapping.model_validate(kinds)
