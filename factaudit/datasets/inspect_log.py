@@ -21,7 +21,7 @@ def read_inspect_log(path: Path) -> tuple[str | None, list[Any]]:
         command = f"inspect log dump {shlex.quote(str(path))} > {shlex.quote(path.stem)}.json"
         message = f"an archive of Inspect, which is read as JSON: run `{command}`"
         raise InputError(str(path), [Problem(message)])
-    document = read_json(path, dict[str, Any])
+    document: dict[str, Any] = read_json(path, dict[str, Any])
     samples = [one for one in document.get("samples") or [] if isinstance(one, dict)]
     named = [one | {"scores": _name_scores(one)} for one in samples]
     return (document.get("eval") or {}).get("task"), named
