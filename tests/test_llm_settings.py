@@ -40,6 +40,7 @@ def test_a_model_is_named_on_one_line() -> None:
         ("gpt-4o-mini:=3", "expected NAME"),
         ("gpt-4o-mini:concurency=3", "llm has no option 'concurency' .did you mean 'concurrency'"),
         ("gpt-4o-mini:temperature=1", "a parameter of the request is params.temperature"),
+        ("gpt-4o-mini:n=3", "to ask a judge several times, give repeats=N"),
         ("gpt-4o-mini:concurrency=many", "llm, option concurrency: .*found 'many'"),
         ("gpt-4o-mini:concurrency=0", "concurrency: expected more than 0"),
         ("gpt-4o-mini:base_url=ftp://x", "base_url: expected"),

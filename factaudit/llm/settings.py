@@ -217,7 +217,11 @@ def make_from_options(option_class: Any, given: Mapping[str, Any], what: str) ->
     ]
     for key in options:
         if key not in known:
-            where = f"; a parameter of the request is params.{key}" if "params" in known else ""
+            where = ""
+            if "params" in known:
+                where = f"; a parameter of the request is params.{key}"
+                if key in _RESERVED_PARAMS:
+                    where = "; to ask a judge several times, give repeats=N" if key == "n" else ""
             raise UsageError(
                 f"{what} has no option"
                 f" {key!r}{suggest_known_name(str(key), known) if known else ''}{where}"
