@@ -189,27 +189,22 @@ def _fill_from_original(claims: pd.DataFrame, original: pd.DataFrame) -> str:
         agreed = matched[matched.map(n_different[column]) == 1]
         claims.loc[agreed.index, column] = agreed.map(first[column])
     labelled = matched[matched.map(n_different["label"]) == 1]
-    missed = _explain_misses(wanted.drop(found.index), known)
-    counts = [
-        *((n, reason) for reason, n in sorted(missed.items())),
-        (
-            (matched.map(n_different["response_id"]) > 1).sum(),
-            "matched several responses of one system (response_id left empty)",
-        ),
-        (
-            (claims.loc[labelled.index, "label"] != labelled.map(first["label"])).sum(),
-            "of the matched have another label there",
-        ),
-    ]
-    n_ambiguous, n_nameless = (n_systems > 1).sum(), (n_systems == 0).sum()
-    share = f" ({len(matched) / len(wanted):.1%})" if len(wanted) else ""
-    parts = [
-        f"of {format_count(len(wanted), 'claim')}, {len(matched):,} matched{share}, "
-        f"{n_ambiguous:,} ambiguous{' (several systems wrote the text)' if n_ambiguous else ''}, "
-        f"{len(wanted) - len(matched) - n_ambiguous:,} not matched"
-    ]
-    counts.insert(0, (n_nameless, "in the release without a system"))
-    return "; ".join([*parts, *(f"{n:,} {reason}" for n, reason in counts if n)])
+    has_other_label = claims.loc[labelled.index, "label"] != labelled.map(first["label"])
+    n_ambiguous = int((n_systems > 1).sum())
+    counts: dict[str, int] = {
+        "in the release without a system": (n_systems == 0).sum(),
+        **dict(sorted(_explain_misses(wanted.drop(found.index), known).items())),
+        "matched several responses of one system (response_id left empty)": (
+            matched.map(n_different["response_id"]) > 1
+        ).sum(),
+        "of the matched have another label there": has_other_label.sum(),
+    }
+    summary = (
+        f"of {format_count(len(wanted), 'claim')}, {len(matched):,} matched, {n_ambiguous:,}"
+        " ambiguous (several systems wrote the text),"
+        f" {len(wanted) - len(matched) - n_ambiguous:,} not matched"
+    )
+    return "; ".join([summary, *(f"{n:,} {reason}" for reason, n in counts.items() if n)])
 
 
 def _explain_misses(missing: pd.Series, known: pd.Series) -> Counter[str]:
