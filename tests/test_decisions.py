@@ -75,6 +75,13 @@ CASES: dict[str, tuple[list[Row], tuple[str, ...]]] = {
     "all systems alike": (alternate(("a", "b", "c", "d")), ("no", "no", "no")),
     "three systems alike": (alternate(("b", "c", "d")), ("no", "no", CANNOT)),
     "many unscored": (claims(SYSTEMS) + UNSCORED, (CANNOT, CANNOT, CANNOT)),
+    "half unscored, so that no pair is surely ordered otherwise": (
+        [
+            row | {"e": float(at % 3 > 0) if at % 2 else None}
+            for at, row in enumerate(claims(SYSTEMS))
+        ],
+        ("no", "no", CANNOT),
+    ),
     "a shifted score": (
         [
             row | {"e": 0.6 + 0.3 * row["e"], "doc_id": str(at // 5)}

@@ -38,10 +38,15 @@ class Answer:
     why: str
 
 
-def list_decisions(run: AuditedRun, evaluator: str) -> list[Answer]:
-    """An answer for each task that there is something to answer by."""
+def list_decisions(run: AuditedRun, evaluator: str, with_help: bool = True) -> list[Answer]:
+    """An answer for each task that there is something to answer by.
+
+    with_help: whether errors may be found with a tuned threshold or with people's review.
+    """
     answers = [
-        ask(run, evaluator) for ask in (may_find_errors, may_publish_rates, may_rank_systems)
+        may_find_errors(run, evaluator, with_help),
+        may_publish_rates(run, evaluator),
+        may_rank_systems(run, evaluator),
     ]
     return [answer for answer in answers if answer is not None]
 
@@ -58,8 +63,8 @@ def word_mistakes(run: AuditedRun, row: Row) -> str:
     return run.fill(text, row)
 
 
-def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
-    """As it is, with a tuned threshold, or with review of a part."""
+def may_find_errors(run: AuditedRun, evaluator: str, with_help: bool = True) -> Answer | None:
+    """As it is; else, with_help, with a tuned threshold, or with review of a part."""
     row, least = run.overall("rates").get(evaluator), run.limits.min_rate
     if row is None:
         return None
@@ -72,7 +77,7 @@ def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     may = _choose(is_met, any(high < least for _, high in ends))
     tuned = run.overall("discrimination").get(evaluator, {})
     review = run.overall("triage").get(evaluator, {})
-    if is_met:
+    if is_met or not with_help:
         pass
     elif all(widen_interval(tuned, key)[0] > least for key in ("tuned_tpr", "tuned_tnr")):
         may = "with a correction"
@@ -110,15 +115,16 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
 
 
 def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
-    """How many labels of a system would let the interval of a typical rate's bias end at the limit;
-    "" where there are as many, or no interval."""
+    """How many labels of a system would let the interval of a typical rate's bias be as wide as the
+    limit to either side; "" where there are as many, or no interval."""
     known = [row for row in rows if has_interval(row, "bias") and row["n"]]
     ratios = [(row["bias_high"] - row["bias_low"]) / (2 * limit) for row in known]
     needed = median([row["n"] * r**2 for row, r in zip(known, ratios, strict=True)] or [0])
     have = median([row["n"] for row in known] or [0])
     # Rounded to two digits: 1,437 labels are about 1,400.
-    told = {"needed": int(float(f"{needed:.2g}")), "have": round(have)}
-    text = "; it takes about {needed} labels of each system to tell, and there are {have}"
+    told = {"needed": int(float(f"{needed:.2g}")), "have": round(have), "limit": limit}
+    text = "; to know a rate's bias to within ±{limit:limit} points takes about {needed} labels of"
+    text += " each system, and there are {have}"
     return fill(text, told) if needed > have else ""
 
 
@@ -156,11 +162,13 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
     findings = [one for one in run.find(ORDER_CHECK) if one.evaluator == evaluator]
     is_reversed = any(one.verdict == "beyond" for one in findings)
     has_power = n_ordered >= limits.min_orderable * n_pairs
-    finds_none = has_power and not counts["n_ordered_alike"]
+    # Unscored claims may hide that it finds some.
+    is_known = counts["n_not_alike_min"] >= n_ordered
+    finds_none = has_power and not counts["n_ordered_alike"] and is_known
     is_alike = has_power and counts["n_not_alike_max"] <= limits.max_misordered * n_pairs
     may = _choose(is_alike and not (is_reversed or finds_none), is_reversed or finds_none)
-    figure = "agrees with the labels on {agreeing} pairs of systems (the labels order {n_ordered})"
-    figure += " and puts {n_reversed:number pair} in the wrong order"
+    figure = "agrees with the labels on {agreeing} pairs of systems (significantly different by the"
+    figure += " labels: {n_ordered}) and puts {n_reversed:number pair} in the wrong order"
     figure = fill(figure, counts | {"agreeing": count_agreeing_pairs(rows)})
     why = (
         "Required: no pair in the wrong order, {least:limit} % of the pairs ordered by the labels,"

@@ -27,6 +27,7 @@ from factaudit.audit.decisions import (
     list_decisions,
     list_orders_of,
     list_system_biases,
+    may_find_errors,
     word_mistakes,
 )
 from factaudit.audit.differences import find_bacc_difference
@@ -291,7 +292,7 @@ def _advise_on_accuracy(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice
     yield Advice("Use", _word_recommended(run, names, [row["evaluator"] for row in worse]))
     bad = [row for row in rows if row not in alike and _is_bad(row)]
     if bad:
-        reasons = [f"{row['evaluator']} {word_mistakes(run, row)}" for row in bad]
+        reasons = [_word_badness(run, row) for row in bad]
         yield Advice("Avoid", f"{_join_clauses(reasons)}.")
     yield from _advise_on_tasks(run, names)
     yield from _advise_on_few_labels(run)
@@ -308,8 +309,17 @@ def _subtract_bacc(run: AuditedRun, best: Row, row: Row) -> Row:
 def _is_bad(row: Row) -> bool:
     """Whether an evaluator is wrong on most errors, or on most correct claims, or may be
     guessing."""
-    is_wrong = any(widen_interval(row, key)[1] < 0.5 for key in ("tpr", "tnr"))
-    return is_wrong or widen_interval(row, "bacc")[0] <= 0.5
+    return _is_mostly_wrong(row) or widen_interval(row, "bacc")[0] <= 0.5
+
+
+def _is_mostly_wrong(row: Row) -> bool:
+    return any(widen_interval(row, key)[1] < 0.5 for key in ("tpr", "tnr"))
+
+
+def _word_badness(run: AuditedRun, row: Row) -> str:
+    if _is_mostly_wrong(row):
+        return f"{row['evaluator']} {word_mistakes(run, row)}"
+    return f"{row['evaluator']} is not significantly better than guessing"
 
 
 def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str]) -> str:
@@ -345,15 +355,16 @@ def _join_clauses(clauses: Sequence[str]) -> str:
 
 def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
     """For each task whether one of these evaluators is fit for it, and what else to do."""
-    answers = [(name, one) for name in evaluators for one in list_decisions(run, name)]
+    answers = [(name, one) for name in evaluators for one in list_decisions(run, name, False)]
     for task, doing in _TASKS.items():
         mine = [(name, one) for name, one in answers if one.task == task]
         for may, word in (("yes", "Good for"), ("no", "Not for")):
             said = [f"{name} {one.figure}" for name, one in mine if one.may == may]
             if said:
                 yield Advice(word, f"{doing}: {_join_clauses(said)}.")
-        if {one.may for _, one in mine} == {"cannot tell"}:
-            name, first = mine[0]
+        unknown = [(name, one) for name, one in mine if one.may == "cannot tell"]
+        if unknown and all(one.may != "yes" for _, one in mine):
+            name, first = unknown[0]
             # The check of power speaks where the labels order no pair of systems.
             if task != "rank systems" or _is_any_pair_ordered(list_orders_of(run, name)):
                 text = f"For {doing}, these labels cannot tell: {name} {first.figure}."
@@ -365,6 +376,11 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
 def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> Iterator[Advice]:
     """What to do where no evaluator is fit for a task."""
     if task == "find single errors":
+        for name in evaluators:
+            answer = may_find_errors(run, name)
+            if answer is not None and answer.may == "with a correction":
+                yield Advice("Instead", f"tune the threshold of {name}. {answer.why}")
+                break
         reviews = [run.overall("triage").get(name, {}) for name in evaluators]
         able = [row for row in reviews if row.get("errors_found") is not None]
         if able:

@@ -9,7 +9,7 @@ from statistics import mean
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval
 from factaudit.audit.core.result_rows import Row, is_total_key
-from factaudit.audit.core.wording import fill
+from factaudit.audit.core.wording import fill, join_names
 from factaudit.audit.estimates import DISTANCE_PER_WIDTH
 
 
@@ -71,10 +71,14 @@ def advise_on_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
         average = " on average" if len(quoted) > 1 else ""
         text = f"the estimated rates: {{n:number label}} give {100 * run.confidence:.3g} % CIs of"
         yield "Use", fill(f"{text} {{width:rough}}{average}.", told)
+    lone = [row["system"] for row in rows if not row["n_labels"]]
+    if lone:
+        text = f"No claim of {join_names(lone)} was labelled; the rate rests on the labels of the"
+        yield "Beware", f"{text} other systems."
     places = {(row["dataset"], row["level"], row["method"]) for row in run.rows("estimates")}
     for row in run.rows("estimate_summary"):
         if (row["dataset"], row["level"], row.get("quote")) not in places:
-            yield "Beware", f"On {row['dataset']} no rate can be reported: {row['why']}."
+            yield "Beware", f"On {row['dataset']} ({row['level']} level), {row['why']}."
 
 
 def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
