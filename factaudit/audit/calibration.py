@@ -233,7 +233,7 @@ def _list_corrected_biases(run: AuditedRun) -> Iterator[Row]:
     for (evaluator,), mine in group_rows(corrected, "evaluator").items():
         choices = []
         for (method,), some in group_rows(mine, "method").items():
-            known = [row for row in some if row["mean_abs_bias"] is not None]
+            known = [row for row in some if row["change"] is not None]
             means = [row for row in known if row["calibration_system"] == MEAN_OVER_CALIBRATIONS]
             tested = [row for row in some if has_interval(row, "bias")]
             if means and tested:
@@ -267,7 +267,8 @@ CHECK = Check(
     advice="Do not rely on a correction with one system's labels.",
     within=(
         "Corrected by {by} with the labels of one other system, every error rate of {evaluator} is"
-        " significantly within {limit:limit} points of the labelled one."
+        " on average over these systems significantly within {limit:limit} points of the labelled"
+        " one."
     ),
     unit="corrected rate",
     null=(

@@ -21,11 +21,14 @@ _KEY_COLUMNS = ("dataset", "system", "response_id", "doc", "claim")
 class CommonKeys:
     """What tells claims apart in two tables: a key for each row of either, and of which columns of
     ours it is.
+
+    note: that ids were matched by their numbers.
     """
 
     names: Sequence[str]
     first: pd.Series
     second: pd.Series
+    note: str | None = None
 
 
 def list_claim_key_columns(columns: Mapping[str, str]) -> list[str]:
@@ -50,7 +53,20 @@ def find_common_keys(
             rows[columns["claim_id"]].astype("str"),
             others[other_columns["claim_id"]].astype("str"),
         )
-        if second.isin(first).any() or not has_texts:
+        if second.isin(first).any():
+            return CommonKeys(["claim_id"], first, second)
+        # "7.0" (pandas, of a column in which a number is missing) and "007" may be the claims' "7".
+        known, wanted = (
+            ids.str.replace(r"^0*(\d+)(\.0+)?$", r"\1", regex=True) for ids in (first, second)
+        )
+        if known.is_unique and wanted.isin(known).all():
+            found = wanted.map(pd.Series(first.to_numpy(), index=known))
+            note = (
+                f"ids  {second.name}: {second.iloc[0]} is the claim {found.iloc[0]!r}, by its"
+                " number"
+            )
+            return CommonKeys(["claim_id"], first, found, note)
+        if not has_texts:
             return CommonKeys(["claim_id"], first, second)
     if not has_texts:
         return None

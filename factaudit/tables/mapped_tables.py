@@ -203,18 +203,38 @@ def _find_owners(tables: Sequence[_Table]) -> list[_Table]:
     owners = [one for one in owners if not one.has_annotator_rows] or owners
     if len(owners) > 1:
         largest = max(owners, key=lambda one: len(one.rows))
-        if all(one is largest or _has_claims_of(largest, one) for one in owners):
+        others = [one for one in owners if one is not largest]
+        same = [_find_same_columns(largest, one) for one in others]
+        if None not in same:
+            _leave_out_same_columns(others, [names or set() for names in same])
             named = ", ".join(one.name for one in owners)
             largest.notes.append(f"claims  the same in {named}: read once")
             return [largest]
     return owners
 
 
-def _has_claims_of(largest: _Table, other: _Table) -> bool:
+def _find_same_columns(largest: _Table, other: _Table) -> set[str] | None:
+    """The columns that say the same in both tables; None where the other one has other claims."""
     keys = find_common_keys(largest.rows, largest.columns, other.rows, other.columns)
     if keys is None or keys.first.duplicated().any() or keys.second.duplicated().any():
-        return False
-    return bool(keys.second.isin(keys.first).all())
+        return None
+    if not keys.second.isin(keys.first).all():
+        return None
+    rows = largest.rows.set_axis(pd.Index(keys.first), axis=0).loc[keys.second].astype("str")
+    both = [str(name) for name in other.rows if name in rows]
+    return {name for name in both if (rows[name].array == other.rows[name].astype("str")).all()}
+
+
+def _leave_out_same_columns(others: Sequence[_Table], same: Sequence[set[str]]) -> None:
+    """Leave out the verdicts that tables repeat, and their labels where all repeat them: a copy is
+    no second judgement. Where some labels differ, each file's are those of one annotator."""
+    told = [(one, names) for one, names in zip(others, same, strict=True) if one.has_labels]
+    if all(one.columns["label"] in names for one, names in told):
+        for one, _ in told:
+            del one.columns["label"]
+    for one, names in zip(others, same, strict=True):
+        kept = {name: own for name, own in one.evaluators.items() if not {*own.columns} <= names}
+        one.evaluators = kept
 
 
 def _name_single_annotators(owners: Sequence[_Table], others: Sequence[_Table]) -> None:
@@ -235,9 +255,11 @@ def _name_single_annotators(owners: Sequence[_Table], others: Sequence[_Table]) 
             )
             raise InputError(one.name, [Problem(message)])
     named = [*labelled, *(one for one in repeated if one not in labelled)]
-    for one in named:
+    stems = [name_table_stem(one.name) for one in named]
+    for one, stem in zip(named, stems, strict=True):
         column = one.columns["label"]
-        one.annotators[column if len(named) == 1 else name_table_stem(one.name)] = column
+        name = stem if stems.count(stem) == 1 else one.name
+        one.annotators[column if len(named) == 1 else name] = column
         if one not in others:
             del one.columns["label"]
 
@@ -333,6 +355,7 @@ def _find_claim_ids(one: _Table, claims: pd.DataFrame | None) -> pd.Series:
         message = f"cannot tell which claims the verdicts are of: {expected} (--id COLUMN)"
         raise InputError(one.name, [Problem(message)])
     if keys.names == ["claim_id"]:
+        one.notes += [] if keys.note is None else [keys.note]
         return keys.second
     if keys.first.duplicated().any():
         same = ", ".join(keys.names)
@@ -360,10 +383,12 @@ def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) 
             known = claims.set_index("claim_id")["label"].reindex(said.index)
             if n_differ := int((known.fillna(-1).to_numpy() != said.to_numpy()).sum()):
                 theirs = owners[0].columns["label"]
+                way = f"--ignore {theirs}, or --ignore {column}"
+                if theirs == column:  # which would ignore both
+                    way = "delete it from one of the files"
                 message = (
                     f"labels {n_differ:,} of {len(said):,} rows differently from {theirs!r} of"
-                    f" {owners[0].name}: expected one column of labels (--ignore {theirs}, or"
-                    f" --ignore {column})"
+                    f" {owners[0].name}: expected one column of labels ({way})"
                 )
                 raise InputError(one.name, [Problem(message, column=column)])
         elif said.index.has_duplicates:
@@ -384,29 +409,30 @@ def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) 
 
 
 def _make_verdicts(one: _Table) -> Iterator[pd.DataFrame]:
-    """The verdicts of the rows' claims: a table for each evaluator."""
+    """The verdicts of the rows' claims: a table for each column of an evaluator's, or for each
+    scale."""
     assert one.ids is not None
-    for name, columns, places in _list_statements(one):
+    for who, columns, places in _list_statements(one):
         rows = one.rows.iloc[places]
+        said_by = who.iloc[places].to_numpy() if isinstance(who, pd.Series) else who
         made = pd.DataFrame(
-            {"claim_id": one.ids.iloc[places].to_numpy(), "evaluator": name}, index=rows.index
+            {"claim_id": one.ids.iloc[places].to_numpy(), "evaluator": said_by}, index=rows.index
         )
         made = made.assign(**_read_judgements(one, rows, columns))
         if one.has_annotator_rows:  # a row for each of a claim's annotators
             made = made[[ours for ours in made if ours in VERDICT_COLUMNS]].drop_duplicates()
-            if (differ := made.duplicated("claim_id")).any():
+            if (differ := made.duplicated(["claim_id", "evaluator"])).any():
                 message = (
-                    f"expected one verdict of {name} for a claim in all rows of its annotators,"
-                    " found two"
+                    f"expected one verdict of {made['evaluator'][differ].iloc[0]} for a claim in"
+                    " all rows of its annotators, found two"
                 )
                 raise InputError(one.name, [Problem(message, int(made.index[differ][0]) + 1)])
         yield made
 
 
-def _list_statements(
-    one: _Table,
-) -> Iterator[tuple[str | None, EvaluatorColumnMapping, np.ndarray]]:
-    """Each evaluator, the columns in which it says something, and the rows."""
+def _list_statements(one: _Table) -> Iterator[tuple[Any, EvaluatorColumnMapping, np.ndarray]]:
+    """Who says something, one name or one for each row of the table; in which columns; and of
+    which rows."""
     every = np.arange(len(one.rows))
     if one.evaluators:
         yield from ((name, columns, every) for name, columns in one.evaluators.items())
@@ -426,11 +452,13 @@ def _list_statements(
     who = named.astype("str").where(named.notna(), None)
     is_said = one.rows[own.columns].notna().any(axis=1) | who.notna()
     is_said &= ~one.is_of_people & ~who.isin(one.mapping.ignore)
+    if not one.mapping.scale and not one.mapping.threshold:
+        yield who, own, every[is_said]
+        return
     codes, names = pd.factorize(who, use_na_sentinel=False)
     for at, name in enumerate(names):
         places = np.flatnonzero(is_said & (codes == at))
-        name = name if isinstance(name, str) else None
-        yield name, _add_scale(one.mapping, own, str(name)), places
+        yield who, _add_scale(one.mapping, own, str(name)), places
 
 
 def _add_scale(

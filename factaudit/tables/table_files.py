@@ -692,6 +692,10 @@ def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] |
     if not isinstance(document, dict) or not document or depth == 0:
         return None
     columns = [*document.values()]
+    if len(columns) > 1 and all(
+        isinstance(one, dict) and [*one] == [*map(str, range(len(columns[0])))] for one in columns
+    ):  # by the number of the row, as pandas writes it
+        columns = [[*one.values()] for one in columns]
     if columns[0] and all(isinstance(one, list) for one in columns):
         is_table = len({len(one) for one in columns}) == 1
         if is_table and not all(isinstance(one, dict) for one in columns[0]):

@@ -23,6 +23,7 @@ from factaudit.tables.nested_columns import flatten_columns
 from factaudit.tables.plain_values import clear_blank_cells
 from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.reading import combine_claims, combine_verdicts
+from factaudit.tables.roles import TableRoles
 from factaudit.tables.schema import CLAIM_COLUMNS
 from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
@@ -34,7 +35,7 @@ from factaudit.tables.standard_columns import (
 )
 from factaudit.tables.table_files import load_pandas_frame, read_table
 from factaudit.tables.validation import REPEATED_ID_REMEDY
-from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_vocabulary_words
 
 #: Names of a text that may be a document as well as a claim.
 _MERE_TEXTS = {"text", "texts", "content", "output", "node output", "title"}
@@ -164,26 +165,26 @@ def load_tables(
                 raise error from None
     else:
         tables = [one.make_plain() for one in inputs]
-    _refuse_tables_of_documents(tables, kinds)
     return _load_by_names(tables, kinds, given, report_line)
 
 
-def _refuse_tables_of_documents(tables: Sequence[NamedTable], kinds: Sequence[str | None]) -> None:
+def _refuse_tables_of_documents(placed: Sequence[TableRoles], given: ColumnMapping) -> None:
     """Raise `InputError` for a table that only holds documents by their ids, which another table
     names: its texts might be taken for claims."""
-    for at, (name, rows) in enumerate(tables):
-        names = {normalise_vocabulary_words(column): str(column) for column in rows}
-        ids = [names[one] for one in COLUMN_NAMES["doc_id"] if one in names]
-        others = [table for place, (_, table) in enumerate(tables) if place != at]
-        roles = ("claim", "label", "score", "prediction", "evaluator", "annotator", "system")
-        known = {one for role in roles for one in COLUMN_NAMES[role]} - _MERE_TEXTS
-        is_named = any(column in table for column in ids for table in others)
-        if kinds[at] is None and is_named and not known & {*names}:
+    for one in placed:
+        claim, doc = (one.roles.get(ours) for ours in ("claim", "doc"))
+        key = one.roles.get("doc_id") or (None if claim else one.roles.get("claim_id"))
+        is_claim = claim is not None and normalise_vocabulary_words(claim) not in _MERE_TEXTS
+        is_judged = one.is_labelled or one.is_judged or one.unclear or "system" in one.roles
+        is_named = any(key in other.rows for other in placed if other is not one)
+        if one.kind or not key or not (claim or doc) or "claim" in given.columns:
+            continue
+        if is_named and not is_claim and not is_judged and one.rows[key].is_unique:
             message = (
                 "it holds documents and no claims: join them to the claims (pandas:"
-                f" claims.merge(documents, on={ids[0]!r}))"
+                f" claims.merge(documents, on={key!r}))"
             )
-            raise InputError(name, [Problem(message)])
+            raise InputError(one.name, [Problem(message)])
 
 
 def _load_by_names(
@@ -198,6 +199,7 @@ def _load_by_names(
     _check_mapped_columns(given, tables, source)
 
     proposal = propose_column_mapping(tables, own_kinds, given)
+    _refuse_tables_of_documents(proposal.placed, given)
     placed = list_placed_columns(proposal.mapping, proposal.own_names)
     if proposal.questions:
         raise AmbiguousReadingError(source, proposal.questions, placed)

@@ -48,6 +48,40 @@ def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
     assert said["ann_eve"].astype(str).str.cat() == L
 
 
+def test_a_copy_is_no_second_annotator_and_no_second_verdict(tmp_path: Path) -> None:
+    judged = {**CLAIMS_TABLE, "gpt4_score": FIRST_SCORES}
+    files = {"first.csv": judged, "second.csv": {**judged, "claude_score": SECOND_SCORES}}
+    loaded = load_input_tables(write_files(tmp_path, files))
+    assert loaded.annotations is None
+    assert loaded.verdicts is not None
+    assert loaded.verdicts["evaluator"].value_counts().to_dict() == {"gpt4": N, "claude": N}
+    copies = {"claims.csv": CLAIMS_TABLE, "copy.csv": CLAIMS_TABLE, "gpt4.csv": judged}
+    assert load_input_tables(write_files(tmp_path, copies)).annotations is None
+
+
+def test_annotators_whose_files_have_one_name_are_told_apart(tmp_path: Path) -> None:
+    paths = write_files(tmp_path, {"claims.csv": TEXTS})
+    for folder, said in (("eve", L), ("bob", OTHER)):
+        (tmp_path / folder).mkdir()
+        files = {"labels.csv": {"id": IDS, "label": [*map(int, said)]}}
+        paths += write_files(tmp_path / folder, files)
+    loaded = load_input_tables(paths)
+    assert loaded.annotations is not None
+    assert loaded.annotations["annotator"].nunique() == 2
+
+
+def test_texts_are_claims_where_the_user_says_so(tmp_path: Path) -> None:
+    """Without that word they are taken for documents."""
+    claims = {"doc_id": IDS, "text": CLAIMS}
+    scores = {"doc_id": IDS, "gpt4_score": FIRST_SCORES, "label": [*map(int, L)]}
+    paths = write_files(tmp_path, {"claims.csv": claims, "scores.csv": scores})
+    with pytest.raises(InputError, match="it holds documents and no claims"):
+        load_input_tables(paths)
+    loaded = load_input_tables(paths, mapping={"columns": {"claim": "text", "claim_id": "doc_id"}})
+    assert loaded.claims is not None
+    assert loaded.claims["claim"].tolist() == CLAIMS
+
+
 def test_verdicts_without_a_first_repeat_are_refused() -> None:
     claims = pd.DataFrame({**LABELLED_CLAIMS, "dataset": "towns"})
     rows = {"claim_id": IDS, "evaluator": "gpt4", "score": FIRST_SCORES, "repeat": 1}
