@@ -505,7 +505,7 @@ def test_a_missing_interval_is_told_by_its_own_cause():
     assert still
     for row in still:
         assert "no interval for adjusted_error_rate" in row["reason"]
-        assert "its replicates are all alike or mostly undefined" in row["reason"]
+        assert "only claims have one, after adjusted counts" in row["reason"]
 
 
 def test_all_unscored_is_undefined_and_never_0():

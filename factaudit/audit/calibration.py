@@ -42,10 +42,21 @@ MEAN_OVER_CALIBRATIONS = "__cv__"
 MOST_REPLICATES = 500
 #: Of more systems than this there are no intervals, and only the best method has a row for each.
 MOST_SYSTEMS = 20
+#: Of what a corrected rate has an interval. Of others too few intervals held the true bias, or too
+#: many (tests/validity/coverage.md): of responses, of which few are without an error, and of the
+#: threshold with the best BAcc, which jumps when claims are drawn again. The bias without a
+#: correction has its interval in `quantification`.
+INTERVAL_LEVEL = "claim"
+INTERVAL_METHODS = ("adjusted_counts", "zero_bias_threshold")
+#: Of fewer labelled errors, other claims or misjudged claims of a system, claims drawn again vary
+#: less than new ones.
+FEWEST_CLAIMS = 5
 _NO_CALIBRATION = "no calibration could be made"
+_NEVER_INTERVAL = "only claims have one, after adjusted counts or a threshold without bias"
 _NO_INTERVAL = (
-    f"fewer than two clusters, more than {MOST_SYSTEMS} systems, or its replicates are all alike or"
-    " mostly undefined"
+    f"fewer than {FEWEST_CLAIMS} labelled errors, other claims or misjudged claims, fewer than two"
+    f" clusters, more than {MOST_SYSTEMS} systems, or its replicates are all alike or mostly"
+    " undefined"
 )
 
 
@@ -66,7 +77,8 @@ def compute_adjustment(
     it cannot give what the method needs, or the evaluator is not clear of chance on it; reason says
     why). What the labels of the others make of its own rate, averaged over the calibrations that
     could be made: adjusted_error_rate and bias (adjusted - labelled), with an interval from a
-    cluster bootstrap that calibrates again. calibration_error_rate (its labelled one) and
+    cluster bootstrap that calibrates again (of `INTERVAL_LEVEL` and `INTERVAL_METHODS` alone).
+    calibration_error_rate (its labelled one) and
     calibration_errors are of all its labels.
 
     Row ``__cv__`` has the means over the n_systems calibrations that could be made, and the number
@@ -94,7 +106,8 @@ def compute_adjustment(
             draws = None
             for place, evaluator in enumerate(judgements.evaluators):
                 claims = CalibrationClaims.select(units, place, labelled)
-                if intervals is not None and draws is None and len(systems) <= MOST_SYSTEMS:
+                has_draws = level == INTERVAL_LEVEL and len(systems) <= MOST_SYSTEMS
+                if intervals is not None and draws is None and has_draws:
                     draws = intervals.draw(claims.cluster, dataset)
                 key: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
                 rows += _tabulate_calibrations(key, systems, claims, methods, intervals, draws)
@@ -113,11 +126,13 @@ def _tabulate_calibrations(
     chosen = [method for method in claims.methods if method in methods]
     rates = claims.correct_rates(list(dict.fromkeys(["none", *chosen])))
     refusals = {method: claims.explain_refusals(method) for method in chosen}
-    possible = {
-        method: np.array([not why for why in refusals[method]], dtype=bool) for method in chosen
-    }
     ends: Mapping[str, np.ndarray] = {}
     if intervals is not None and draws is not None and draws.n_units > 1 and systems:
+        possible = {
+            method: np.array([not why for why in refusals[method]], dtype=bool)
+            for method in chosen
+            if method in INTERVAL_METHODS
+        }
         ends = estimate_corrected_intervals(claims, possible, intervals, draws)
     tables = {}
     for method in chosen:
@@ -171,10 +186,14 @@ def _tabulate_method(
     }
     figures |= {name: Figure(np.append(values, np.nan)) for name, values in of_one.items()}
     if ends is not None:
+        cells = claims.cells[:, :2, :2]
+        n_misjudged = cells[:, 0, 1] + cells[:, 1, 0]
+        has_enough = np.minimum(cells.sum(2).min(1), n_misjudged) >= FEWEST_CLAIMS
         for at, name in enumerate(("adjusted_error_rate", "bias")):
             # The interval holds the point, and there is none without a point.
             point = of_one[name]
             low, high = np.minimum(ends[0, at], point), np.maximum(ends[1, at], point)
+            low, high = np.where(has_enough, [low, high], np.nan)
             interval = np.append(low, np.nan), np.append(high, np.nan)
             figures[name] = replace(figures[name], interval=interval)
     n_others = (n_usable > 0).sum() - (n_usable > 0)
@@ -201,7 +220,9 @@ def _tabulate_method(
         "no other system can calibrate": np.append(np.isnan(adjusted), False),
         "no label": np.append(np.isnan(labelled), False),
     }
-    return tabulate(keys, counts, figures, reasons, _NO_INTERVAL)
+    has_intervals = key["level"] == INTERVAL_LEVEL and method in INTERVAL_METHODS
+    why = _NO_INTERVAL if has_intervals else _NEVER_INTERVAL
+    return tabulate(keys, counts, figures, reasons, why)
 
 
 # ---- checks
@@ -266,9 +287,9 @@ CHECK = Check(
     slight="off",
     advice="Do not rely on a correction with one system's labels.",
     within=(
-        "Corrected by {by} with the labels of one other system, every error rate of {evaluator} is"
-        " on average over these systems significantly within {limit:limit} points of the labelled"
-        " one."
+        "Corrected by {by} with the labels of one other system, every error rate of {evaluator}"
+        " that could be tested is on average over these systems significantly within {limit:limit}"
+        " points of the labelled one."
     ),
     unit="corrected rate",
     null=(
@@ -312,7 +333,9 @@ AUDIT = Audit(
         " that the method can use. To compare a method with “no adjustment”, read “change”, which"
         " uses the same systems for both. “Bias” says how far off each system's own rate is after"
         " corrections with the others' labels, and in which direction; its interval includes the"
-        " error of the calibration."
+        " error of the calibration. Only claims have one, after adjusted counts or a threshold"
+        " without bias: of responses, and after the threshold with the best BAcc, intervals from"
+        " the same draws were wrong too often in simulations."
     ),
     remedy=(
         "If no method leaves less bias than `none`, do not correct rates with the labels of one"
