@@ -79,7 +79,7 @@ def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     )
     assert "total: unknown" in out
     assert "decompose: at most 4 calls" in call(*line, "--vary", "k=3")[1]
-    assert "group: at most 2 calls" in call("dfactscore", *line[1:])[1]
+    assert "group: at most 1 call;" in call("dfactscore", *line[1:])[1]
     path.write_text(
         '{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n',
         encoding="utf-8",

@@ -148,7 +148,7 @@ def test_what_an_evaluator_was_trained_on_stands_beside_the_recommendation() -> 
     tables = make_tables(
         {"a": (0.95, 0.95), "b": (0.7, 0.7)}, datasets=("RAGTruth-QA", "RAGTruth-Summary")
     )
-    told = "learned from this benchmark, so expect lower accuracy on your data."
+    told = "trained on this benchmark, so expect lower accuracy on your data."
     (use,) = advice_of(compose(tables, trained_on={"a": ["ragtruth"]}), "Use")
     assert use.endswith(told)
     (use,) = advice_of(compose(tables, trained_on={"b": ["ragtruth"]}), "Use")

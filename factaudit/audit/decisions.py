@@ -167,8 +167,8 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
     finds_none = has_power and not counts["n_ordered_alike"] and is_known
     is_alike = has_power and counts["n_not_alike_max"] <= limits.max_misordered * n_pairs
     may = _choose(is_alike and not (is_reversed or finds_none), is_reversed or finds_none)
-    figure = "agrees with the labels on {agreeing} pairs of systems (significantly different by the"
-    figure += " labels: {n_ordered}) and puts {n_reversed:number pair} in the wrong order"
+    figure = "agrees with the labels on {agreeing} pairs of systems (by the labels, {n_ordered}"
+    figure += " differ significantly) and puts {n_reversed:number pair} in the wrong order"
     figure = fill(figure, counts | {"agreeing": count_agreeing_pairs(rows)})
     why = (
         "Required: no pair in the wrong order, {least:limit} % of the pairs ordered by the labels,"

@@ -318,8 +318,8 @@ def _is_mostly_wrong(row: Row) -> bool:
 
 def _word_badness(run: AuditedRun, row: Row) -> str:
     if _is_mostly_wrong(row):
-        return f"{row['evaluator']} {word_mistakes(run, row)}"
-    return f"{row['evaluator']} is not significantly better than guessing"
+        return f"{row['evaluator']}: it {word_mistakes(run, row)}"
+    return f"{row['evaluator']}: it is not significantly better than guessing"
 
 
 def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str]) -> str:
@@ -331,8 +331,9 @@ def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str
         text = f"{alike[0]}; it is not significantly more accurate than {join_names(alike[1:])}."
     trained = [name for name in alike if _is_trained_on(run, name)]
     if trained:
-        text += f" {join_names(trained)} learned from this benchmark, so expect lower accuracy on"
-        text += " your data."
+        were = "was" if len(trained) == 1 else "were"
+        text += f" {join_names(trained)} {were} trained on this benchmark, so expect lower accuracy"
+        text += " on your data."
     return text
 
 
@@ -367,7 +368,8 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
             name, first = unknown[0]
             # The check of power speaks where the labels order no pair of systems.
             if task != "rank systems" or _is_any_pair_ordered(list_orders_of(run, name)):
-                text = f"For {doing}, these labels cannot tell: {name} {first.figure}."
+                text = f"These labels cannot tell whether {name} can be used for {doing}: it"
+                text += f" {first.figure}."
                 yield Advice("Beware", text)
         if mine and all(one.may != "yes" for _, one in mine):
             yield from _advise_instead(run, task, evaluators)

@@ -149,7 +149,7 @@ class _Conversation(BaseModel):
 
     def lines(self) -> list[_ResponseLine]:
         """A line for each answer of the assistant."""
-        answers = [turn.text() for turn in self.messages if turn.role == "assistant"]
+        answers = [turn.text() for turn in self.messages if turn.role.casefold() == "assistant"]
         return [
             _ResponseLine(
                 topic=self.topic,
