@@ -83,13 +83,11 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     )
     assert len(read_sample(folder / "three.parquet").rows) == 150
     done = label(folder, "labels.csv", sample="three.parquet")
-    said = run("labels", done, "--claims", "claims.parquet", "--out", "merged.parquet")
-    assert "labels by majority" in said
     said = run(
         "estimate",
         *TABLES,
         "--label-file",
-        "merged.parquet",
+        done,
         "--sample",
         "three.parquet",
         "--out",
@@ -122,27 +120,17 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     assert "label-2.html" in said
     files = [label(folder, "a.csv", "ann"), label(folder, "b.csv", "ben", wrong=4)]
     said = run(
-        "labels",
-        *files,
-        "--claims",
-        "claims.parquet",
-        "--out",
-        "all.parquet",
-        "--page",
-        "disagree.html",
+        *("audit", "claims.parquet", *files, "--out", "runs/people"),
     )
-    assert "agreement 90.0%" in said
-    assert "α" in said
-    assert "4 claims have both labels" in said
-    one = run("labels", files[0], label(folder, "c.csv", "cat", wrong=1), "--out", "one.parquet")
-    assert "1 claim has both labels" in one
-    assert (folder / "disagree.html").read_text().count("Label 4 claims") == 1
+    assert "1,000 claims in 1 data set, 36 labelled" in said
+    assert ["ann", "and", "ben", "40", "4"] in [line.split()[:5] for line in said.splitlines()]
+    assert (folder / "runs/people/disputed.html").read_text().count("Label 4 claims") == 1
+    together = ("--label-file", files[0], "--label-file", files[1])
     rule = ("--label-rule", "any_unattributable")
     run(
         "estimate",
         *TABLES,
-        "--label-file",
-        "all.parquet",
+        *together,
         "--sample",
         "sample.parquet",
         *rule,
@@ -152,8 +140,7 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     run(
         "estimate",
         *TABLES,
-        "--label-file",
-        "all.parquet",
+        *together,
         "--sample",
         "sample.parquet",
         "--label-rule",
@@ -264,12 +251,6 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
             1,
             "this is not a sample: expected a file that `factaudit sample` wrote",
         ),
-        (
-            ["labels", "claims.parquet", "--out", "o.csv", "--page", "p.html"],
-            2,
-            "name their file with --claims",
-        ),
-        (["labels", "claims.parquet", "--out", "o.csv", "--grade", "good"], 2, "expected GRADE=1"),
     ],
 )
 def test_what_is_refused(run: Run, arguments: list[str], code: int, message: str) -> None:

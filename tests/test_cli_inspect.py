@@ -85,7 +85,4 @@ def test_inspect_says_what_it_has_not_seen_and_what_a_lone_file_lacks(tmp_path: 
     assert "supported, partially, not_supported" in shown
     assert "15 texts of about 2 characters" in shown
     assert "people    60 annotations of 4 people on 15 claims" in shown
-    assert (
-        f"next      factaudit labels {tmp_path / 'said.csv'} --claims CLAIMS --out labels.parquet"
-        in shown
-    )
+    assert f"next      factaudit audit CLAIMS {tmp_path / 'said.csv'} --out runs/labels" in shown

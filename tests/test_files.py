@@ -93,7 +93,6 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "diff . sub --out claims.jsonl",
         "sample claims.parquet verdicts.parquet --budget 1 --out verdicts.parquet",
         "triage queue.csv verdicts.parquet --out .",
-        "labels claims.jsonl --out claims.jsonl",
     ],
 )
 def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, command):

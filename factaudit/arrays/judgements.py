@@ -28,6 +28,7 @@ from factaudit.stats.clustered_proportions import (
 )
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.tables.annotations import has_double_labels
 from factaudit.tables.documents import encode_distinct_documents
 from factaudit.tables.schema import GRADE_COLUMN, is_text_placeholder
 from factaudit.tables.validation import find_claim_variants
@@ -143,8 +144,7 @@ class Judgements:
     @cached_property
     def has_double_labels(self) -> bool:
         """Whether some claim has labels of two annotators or more."""
-        known = None if self.annotations is None else self.annotations.dropna(subset="label")
-        return known is not None and bool(known["claim_id"].duplicated().any())
+        return has_double_labels(self.annotations)
 
     @cached_property
     def stated_prediction(self) -> np.ndarray:

@@ -60,7 +60,7 @@ REPORT_ORDER = (
         "chunking_rates",
         "adjustment",
     ),
-    *("invariance", "stability", "ceiling", "grades"),
+    *("invariance", "stability", "agreement", "ceiling", "grades"),
 )
 
 

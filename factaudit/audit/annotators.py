@@ -1,31 +1,102 @@
 """How far do annotators agree? Their agreement limits how well an evaluator can agree with them.
 
-The ceiling is the BAcc of one annotator against the others.
+Two audits: ``agreement`` compares the annotators with each other and needs no evaluator;
+``ceiling`` is the BAcc of one annotator against the others, beside that of each evaluator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.claim_parts import select_claims
-from factaudit.audit.core.interval_methods import MOVER
+from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, INFLUENCE, MOVER
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row, group_rows
+from factaudit.audit.core.tabulate import explain_row
 from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.stats.agreement import krippendorff_alpha
+from factaudit.stats.agreement import krippendorff_alpha, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.influence import Scale, Statistic, interval, mean
+from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.tables import STATUSES, find_claim_positions_in_table
 
 _ANNOTATORS_AS_EVALUATOR = "\0people"  # no evaluator can be called that
 _ENDS = ("", "_min", "_max", "_low", "_high")
+#: Of more annotators, pairs are not listed: a crowd of 50 has 1,225 of them.
+MAX_LISTED_ANNOTATORS = 10
+
+
+def compute_annotator_agreement(
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
+    """A row per dataset and pair of annotators; of three annotators or more first one of all
+    together (annotator_a ``__all__``).
+
+    n: the claims to which two or more of them gave a label; n_split: those with both labels. agree:
+    the mean over these claims of the share of pairs of their labels that are equal (Fleiss 1971),
+    so that a claim counts once however many people labelled it. kappa: Cohen 1960, of pairs only.
+    alpha: Krippendorff's, nominal, which allows labels to be missing. An undecided label is
+    missing.
+    """
+    if judgements.annotations is None:
+        return []
+    at, said, annotator = _list_annotators_labels(judgements)
+    rows = []
+    for place, dataset in enumerate(judgements.dataset_names):
+        inside = judgements.dataset_codes[at] == place
+        names = sorted(set(annotator[inside]))
+        groups = [tuple(names)]
+        if 2 < len(names) <= MAX_LISTED_ANNOTATORS:
+            groups += combinations(names, 2)
+        for group in groups if len(names) > 1 else ():
+            mine = np.flatnonzero(inside & np.isin(annotator, group))
+            mine = mine[np.lexsort((annotator[mine], at[mine]))]
+            one, other = group if len(group) == 2 else (ALL_TOGETHER, None)
+            row: Row = {"dataset": dataset, "annotator_a": one, "annotator_b": other}
+            claim, cluster = at[mine], judgements.cluster_codes[at[mine]]
+            row |= _measure_agreement(claim, said[mine], cluster, len(group), intervals)
+            rows.append(row)
+    return rows
+
+
+def _measure_agreement(
+    claim: np.ndarray,
+    said: np.ndarray,
+    cluster: np.ndarray,
+    n_annotators: int,
+    intervals: ClusterBootstrap | None,
+) -> Row:
+    """The figures of r labels, sorted by claim and annotator: the row of the claim, the label (1 or
+    0) and the claim's cluster, (r,) each."""
+    is_shared = np.isin(claim, claim[1:][claim[1:] == claim[:-1]])
+    said = said[is_shared]
+    _, first, unit = np.unique(claim[is_shared], return_index=True, return_inverse=True)
+    cluster, total = cluster[is_shared][first], np.bincount(unit)
+    ones = np.bincount(unit, said)
+    split = ones * (total - ones)
+    figures: dict[str, tuple[Statistic, Scale]] = {
+        "agree": (mean(1 - split / (total * (total - 1) / 2)), "logit"),
+        "alpha": (krippendorff_alpha(said, unit, len(total)), "fisher"),
+    }
+    row: Row = {"n": len(total), "n_split": int((split > 0).sum()), "kappa": None}
+    if n_annotators == 2:
+        figures["kappa"] = weighted_kappa(*said.reshape(-1, 2).T.astype(float)), "fisher"
+    for name, (statistic, scale) in figures.items():
+        row[name] = none_if_undefined(statistic.point)
+        if intervals is not None:
+            ends = interval(statistic, cluster, scale, intervals.confidence)
+            row |= name_ends(name, ends)
+    why = "" if len(total) else "no claim has two labels"
+    return explain_row(row, figures, [why], "labels do not vary, or all claims are of one document")
 
 
 def compute_annotator_ceiling(
@@ -37,8 +108,7 @@ def compute_annotator_ceiling(
     Each annotator of a claim in turn is left out: the majority of the others is the label (ties
     have none), what the one left out said a prediction, and so is what the evaluator said.
     ``ceiling`` is the annotators' BAcc, ``bacc`` the evaluator's; n judgements of ``n_claims``
-    claims that two or more annotated; ``agree`` is the share of pairs of judgements that agree,
-    ``alpha`` Krippendorff's.
+    that have a majority of others.
     """
     if judgements.annotations is None:
         return []
@@ -49,11 +119,10 @@ def compute_annotator_ceiling(
     }
     rows = []
     for dataset in left_out.dataset_names:
-        agreement = _measure_agreement(judgements, dataset)
         people = rates[dataset, _ANNOTATORS_AS_EVALUATOR]
         for evaluator in judgements.evaluators:
             own = rates[dataset, evaluator]
-            row: Row = {"dataset": dataset, "evaluator": evaluator, **agreement}
+            row: Row = {"dataset": dataset, "evaluator": evaluator}
             row |= {key: own[key] for key in ("n", "n_unscored", "reason")}
             for end in (end for end in _ENDS if f"bacc{end}" in people):
                 row |= {f"ceiling{end}": people[f"bacc{end}"], f"bacc{end}": own[f"bacc{end}"]}
@@ -94,21 +163,6 @@ def _list_annotators_labels(judgements: Judgements) -> tuple[np.ndarray, np.ndar
     return at, table["label"].to_numpy(dtype=np.int64), table["annotator"].to_numpy()
 
 
-def _measure_agreement(judgements: Judgements, dataset: str) -> Row:
-    """How many claims of a data set two or more annotated, and how far these agree."""
-    at, said, annotator = _list_annotators_labels(judgements)
-    inside = judgements.dataset_codes[at] == judgements.dataset_names.index(dataset)
-    claim = np.unique(at[inside], return_inverse=True)[1]
-    ones, total = np.bincount(claim, said[inside]).astype(np.int64), np.bincount(claim)
-    apart = divide_or_undefined((ones * (total - ones)).sum(), (total * (total - 1) / 2).sum())
-    return {
-        "n_claims": int((total > 1).sum()),
-        "n_annotators": len(set(annotator[inside])),
-        "agree": none_if_undefined(1 - apart),
-        "alpha": none_if_undefined(krippendorff_alpha(said[inside], claim, len(total)).point),
-    }
-
-
 # ---- checks
 
 
@@ -145,13 +199,13 @@ CHECK = Check(
         " data set"
     ),
 )
-AUDIT = Audit(
+CEILING = Audit(
     name="ceiling",
     title="How far annotators agree: the ceiling of any evaluator",
     question=(
-        "How well do annotators agree with each other, and how far is each evaluator from that?"
+        "How well does one annotator agree with the others, and how far is each evaluator from"
+        " that?"
     ),
-    source="Krippendorff 2011 (α)",
     formula=(
         "Ceiling = BAcc of one annotator against the majority of the others, for each annotator in"
         " turn. BAcc = the evaluator's, against the same majorities."
@@ -166,16 +220,12 @@ AUDIT = Audit(
     ),
     columns={
         **pick_shared_columns("dataset", "evaluator"),
-        "n_claims": Column("claims", "count", "claims with at least two labels"),
-        "n_annotators": Column("annotators", "count", "people who labelled claims"),
         "n": Column(
             "judgements",
             "count",
             "labels that have a majority of the other annotators and an evaluator's score",
         ),
         "n_unscored": Column("unscored", "count", "such labels without an evaluator's score"),
-        "agree": Column("agree", "percent", "share of pairs of labels of a claim that agree"),
-        "alpha": Column("Krippendorff's α", "number", "agreement beyond chance", digits=2),
         "ceiling": share_column("ceiling", "BAcc of one annotator against the others", MOVER),
         "bacc": share_column("BAcc", "BAcc of the evaluator against the same others", MOVER),
         **pick_shared_columns("reason"),
@@ -189,3 +239,60 @@ AUDIT = Audit(
     ),
     checks=(CHECK,),
 )
+AGREEMENT = Audit(
+    name="agreement",
+    title="How far annotators agree with each other",
+    question=(
+        "How often do annotators give a claim the same label, and how far is that beyond chance?"
+    ),
+    source="Fleiss 1971 (agreement), Cohen 1960 (κ), Krippendorff 2011 (α)",
+    formula=(
+        "Agreement = mean over claims of the share of pairs of their labels that are equal. κ and α"
+        " are 1 if all labels agree and 0 if they agree as often as by chance."
+    ),
+    remedy=(
+        "Read the claims with both labels in the claim browser (shown: annotators disagree), make"
+        " the guideline clearer, and let one more person label these claims."
+    ),
+    columns={
+        **pick_shared_columns("dataset"),
+        **{
+            name: Column(
+                name.replace("_", " "),
+                "text",
+                "the two annotators; `__all__` is all of them together. Of more than"
+                f" {MAX_LISTED_ANNOTATORS} annotators, pairs are not listed",
+                key=True,
+                values={ALL_TOGETHER: "all annotators"},
+            )
+            for name in ("annotator_a", "annotator_b")
+        },
+        "n": Column("claims", "count", "claims with at least two labels of these annotators"),
+        "n_split": Column("with both labels", "count", "such claims on which they disagree"),
+        "agree": Column(
+            "agreement",
+            "percent",
+            "mean over claims of the share of pairs of labels that are equal",
+            interval=INFLUENCE,
+        ),
+        "kappa": Column(
+            "Cohen's κ",
+            "number",
+            "agreement of two annotators beyond chance",
+            interval=FISHER_JACKKNIFE,
+            digits=2,
+        ),
+        "alpha": Column(
+            "Krippendorff's α",
+            "number",
+            "agreement of any number of annotators beyond chance",
+            interval=FISHER_JACKKNIFE,
+            digits=2,
+        ),
+        **pick_shared_columns("reason"),
+    },
+    compute=compute_annotator_agreement,
+    without_evaluators=True,
+    applies=lambda judged: judged.has_double_labels,
+)
+AUDITS = (AGREEMENT, CEILING)

@@ -19,7 +19,7 @@ from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.decision_limits import has_interval, widen_interval
-from factaudit.audit.core.result_rows import MACRO_MEAN, Row
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
 from factaudit.audit.core.wording import ENOUGH_FOR_SHARES, fill, join_names
 from factaudit.audit.decisions import (
     average_absolute_bias,
@@ -104,6 +104,8 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
     if not table:
         heads, table, most = *tabulate_estimates(run), MAX_SYSTEMS
         advice += [Advice(*one) for one in advise_on_estimates(run)]
+    if not table:
+        heads, table = tabulate_agreement(run)
     known = [at for at in range(len(heads)) if any(row[at] for row in table)]
     heads, table = [heads[at] for at in known], [[row[at] or "–" for at in known] for row in table]
     return Screen(describe_size(run), heads, table[:most], table[most:], advice)
@@ -125,7 +127,7 @@ def rank_evaluators(run: AuditedRun) -> list[str]:
 def describe_size(run: AuditedRun) -> str:
     """How many evaluators, claims, labels and errors the figures rest on."""
     n_floors, evaluators = len(run.floors), run.about.get("evaluators") or []
-    parts = [format_count(len(evaluators) - n_floors, "evaluator")]
+    parts = [format_count(len(evaluators) - n_floors, "evaluator")] if evaluators else []
     if n_floors:
         parts.append(format_count(n_floors, "baseline that reads nothing", _BASELINES))
     claims = run.about.get("claims") or []
@@ -221,6 +223,33 @@ def _format_share(run: AuditedRun, row: Row, wrong: str, n_key: str) -> str:
     if n >= ENOUGH_FOR_SHARES or row["dataset"] == MACRO_MEAN or run.is_open(row):
         return text
     return f"{text} ({round(row[wrong] * n):,} of {n:,})"
+
+
+def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
+    """Of a run without evaluators: headings, and a row for all annotators and each two of them."""
+    rows = [] if run.about.get("evaluators") else run.rows("agreement")
+    heads = [
+        *(("", "annotators"), ("claims with", "two labels"), ("claims with", "both labels")),
+        ("agreement, %", f"({100 * run.confidence:.3g} % CI)"),
+        *(("Cohen's", "κ"), ("Krippendorff's", "α")),
+    ]
+    has_datasets = len({row["dataset"] for row in rows}) > 1
+    table = []
+    for row in rows:
+        pair = [row[key] for key in ("annotator_a", "annotator_b") if row[key] is not None]
+        name = "all annotators" if is_total_key(pair[0]) else " and ".join(pair)
+        agreement = "" if row["agree"] is None else fill("{agree:percent}", row)
+        if has_interval(row, "agree"):
+            agreement = fill("{agree:percent} ({agree_low:percent}–{agree_high:percent})", row)
+        table.append(
+            [
+                f"{row['dataset']}, {name}" if has_datasets else name,
+                *(f"{row[key]:,}" for key in ("n", "n_split")),
+                agreement.replace(" %", ""),
+                *("" if row[key] is None else f"{row[key]:.2f}" for key in ("kappa", "alpha")),
+            ]
+        )
+    return heads, table
 
 
 # ---- the advice

@@ -29,7 +29,6 @@ from factaudit.cli import (
     inspect,
     judge,
     knowledge,
-    labels,
     listing,
     perturb,
     run,
@@ -51,7 +50,7 @@ from factaudit.version import __version__
 #: The headings of the help and the commands under each of them, in order.
 _SECTIONS = {
     "Audit": (run, inspect, perturb, judge, audit, view, diff),
-    "Label": (sample, labels, estimate, triage),
+    "Label": (sample, estimate, triage),
     "Import and export": (export, convert, listing),
     "Metrics": (factscore, knowledge),
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     example="factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine",
 )
 @click.argument(
-    "files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]..."
+    "files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|LABELS]..."
 )
 @options.RUN_FOLDER_OPTION
 @options.OVERWRITE_OPTION
@@ -101,7 +101,8 @@ def audit_command(
     Claims and verdicts can be in one file or in several. The command says how it read your columns,
     and `factaudit inspect` shows it beforehand. If you only have published error rates, give a
     table of counts with the columns dataset, system, evaluator, n, labelled_error_rate and
-    predicted_error_rate.
+    predicted_error_rate. Files of labels by several annotators, without verdicts, show how far the
+    annotators agree.
 
     Parquet files that do not fit into memory are read with --where duckdb.
     """

@@ -175,7 +175,7 @@ def _suggest_commands(
     elif loaded.claims is not None:
         commands.append(f"factaudit judge {names} --evaluator rouge2 --out verdicts.parquet")
     elif loaded.annotations is not None:
-        commands.append(f"factaudit labels {names} --claims CLAIMS --out labels.parquet")
+        commands.append(f"factaudit audit CLAIMS {names} --out runs/labels")
     return commands
 
 

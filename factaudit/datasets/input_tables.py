@@ -171,25 +171,6 @@ def load_judged_input_claims(
     return JudgedInputClaims(loaded.claims, loaded.verdicts, said)
 
 
-def load_input_annotations(
-    sources: Sequence[str | Path],
-    claims: str | Path | None = None,
-    mapping: Any = None,
-    report_line: Report = lambda line: None,
-) -> tuple[pd.DataFrame | None, pd.DataFrame]:
-    """What people said, of files of ours or of any shape, and the claims that it is of where they
-    are known."""
-    loaded = load_input_tables(
-        [*([] if claims is None else [claims]), *sources], mapping, report_line
-    )
-    if loaded.annotations is None:
-        raise UsageError(
-            f"{name_input_sources(sources)}: no columns of several people in it: say --people"
-            " COLUMN for each, or --columns annotator=COLUMN"
-        )
-    return loaded.claims, loaded.annotations
-
-
 def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
     """Whether a file holds published error rates (a table of counts), not claims; by the mapping's
     sheet."""

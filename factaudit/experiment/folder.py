@@ -93,6 +93,8 @@ class RunSettings(BaseModel):
 EXPERIMENT_FILE = "experiment.yaml"
 #: The page that `factaudit view` writes.
 CLAIM_PAGE = "claims.html"
+#: The page on which one more person labels the claims that annotators dispute.
+DISPUTED_PAGE = "disputed.html"
 #: The files and folders that runs, including those of engines, write at the top of a run folder.
 _RUN_FILES = (
     *(
@@ -108,7 +110,7 @@ _RUN_FILES = (
         "responses.jsonl",
         "citations.jsonl",
     ),
-    *("results.json", "report.html", EXPERIMENT_FILE, CLAIM_PAGE),
+    *("results.json", "report.html", EXPERIMENT_FILE, CLAIM_PAGE, DISPUTED_PAGE),
 )
 _RUN_FOLDERS = ("tables", "figures", ".work")
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
 from pydantic import Field, model_validator
 
 from factaudit.arrays.duckdb_tables import (
@@ -23,6 +24,7 @@ from factaudit.arrays.duckdb_tables import (
 )
 from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.errors import UsageError
+from factaudit.estimate.page import has_texts, write_labelling_page
 from factaudit.estimate.rates import EstimationResults
 from factaudit.estimate.settings import EstimateSettings
 from factaudit.evaluators.judging import (
@@ -37,6 +39,7 @@ from factaudit.evaluators.judging import (
 )
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
 from factaudit.experiment.folder import (
+    DISPUTED_PAGE,
     RunFolder,
     RunSettings,
     check_run_spares_inputs,
@@ -67,9 +70,14 @@ from factaudit.settings.yaml_file import YamlFile, YamlPlace, check_yaml_setting
 from factaudit.settings.yaml_paths import YamlPaths
 from factaudit.signature import hash_texts
 from factaudit.tables import merge_verdict_tables, write_table
-from factaudit.tables.annotations import read_annotations
+from factaudit.tables.annotations import (
+    find_disputed_claims,
+    has_double_labels,
+    list_annotator_judgements,
+    read_annotations,
+)
 from factaudit.tables.counts_table import read_counts
-from factaudit.tables.validation import find_claim_variants
+from factaudit.tables.validation import find_claim_variants, make_empty_verdicts
 from factaudit.text.display_text import format_count
 
 #: Audits that read nothing but the texts of claims and documents, which DuckDB does not load.
@@ -273,6 +281,12 @@ def _judge_and_audit_tables(
         with count_run_llm_calls(callers, folder.work / "calls.json", experiment.max_cost) as calls:
             judged = judge(claims, evaluators, journal=folder.work / "journal", progress=progress)
         verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
+    said = None if annotations is None else list_annotator_judgements(annotations)
+    (folder.path / DISPUTED_PAGE).unlink(missing_ok=True)
+    if verdicts is None and experiment.estimate is None and has_double_labels(said):
+        assert said is not None
+        verdicts = make_empty_verdicts()
+        _write_page_of_disputes(claims, said, folder, experiment.seed)
     if verdicts is None:
         work_to_do = (
             "estimate from"
@@ -282,7 +296,7 @@ def _judge_and_audit_tables(
         raise UsageError(
             f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that"
             " brings verdicts (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes"
-            " verdicts)"
+            " verdicts), or files in which two annotators labelled the same claims"
         )
     for one in evaluators:
         for part, _ in walk_evaluator_members(one.evaluator):
@@ -290,12 +304,15 @@ def _judge_and_audit_tables(
                 provenance.append({"evaluator": one.name, **found})
     for line in format_unscored_verdicts(verdicts, [one.name for one in evaluators]):
         folder.say(line)
-    folder.say(
-        f"verdicts  {len(verdicts):>9,} by"
-        f" {format_count(verdicts['evaluator'].nunique(), 'evaluator')}"
-    )
     write_table(claims, folder.path / "claims.parquet")
-    write_table(verdicts, folder.path / "verdicts.parquet")
+    if len(verdicts):
+        folder.say(
+            f"verdicts  {len(verdicts):>9,} by"
+            f" {format_count(verdicts['evaluator'].nunique(), 'evaluator')}"
+        )
+        write_table(verdicts, folder.path / "verdicts.parquet")
+    else:
+        (folder.path / "verdicts.parquet").unlink(missing_ok=True)
     people = folder.path / "annotations.parquet"
     people.unlink(missing_ok=True)
     if annotations is not None:
@@ -308,7 +325,7 @@ def _judge_and_audit_tables(
     inputs, notes, told = read.input_files, read.notes, select_detailed_verdicts(verdicts)
     joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
     # these take most of the memory, and nothing below reads them
-    del read, claims, verdicts, annotations
+    del read, claims, verdicts, annotations, said
     signatures = {one.name: one.signature for one in evaluators}
     results = compare(joined, **experiment.compare_arguments, signatures=signatures, inputs=inputs)
     bare = replace(joined.judged)  # without what the audits cached, which nothing below reads
@@ -320,6 +337,19 @@ def _judge_and_audit_tables(
     results.calls.extend(calls)
     shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
     return folder.finish(experiment, results, claim_browser=shown, provenance=provenance)
+
+
+def _write_page_of_disputes(
+    claims: pd.DataFrame, said: pd.DataFrame, folder: RunFolder, seed: int
+) -> None:
+    """Write the page on which one more person labels the claims that have both labels."""
+    disputed = claims[claims["claim_id"].isin(find_disputed_claims(said))]
+    if len(disputed) and has_texts(disputed):
+        page = write_labelling_page(disputed, folder.path / DISPUTED_PAGE, "adjudicator", seed)
+        folder.say(
+            f"disputed  {len(disputed):>9,} claims with both labels; one more person can label"
+            f" them on {page}"
+        )
 
 
 def _note_many_verdicts(experiment: Experiment, folder: RunFolder) -> None:

@@ -146,10 +146,14 @@ class ClaimBrowser:
 
     def _order_by_telling(self) -> list[int]:
         """The claims of each data set in turn: first those on which an evaluator is confidently
-        wrong, then those on which evaluators disagree, then the rest."""
+        wrong, then those on which annotators or evaluators disagree, then the rest."""
         said, label = self.judged.prediction, self.judged.label
         is_disputed = (said == 1).any(0) & (said == 0).any(0)
-        telling = np.zeros(len(self.table))
+        labels = (
+            {one.get("label") for one in self._people.get(claim, ())}
+            for claim in self._cells["claim_id"]
+        )
+        telling = np.fromiter(({0, 1} <= given for given in labels), float, len(self.table))
         # All of them at once would take much memory.
         for prediction, score in zip(said, self.judged.score, strict=True):
             distance = np.nan_to_num(np.abs(score - 0.5), nan=0.25)

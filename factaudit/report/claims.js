@@ -10,7 +10,7 @@
   const KINDS = {
     wrong: "judged wrongly", passed: "unattributable, and passed", rejected: "attributable, and rejected",
     right: "judged rightly", unscored: "without a verdict", disagree: "evaluators disagree",
-    contrary: "verdict does not follow a change",
+    disputed: "annotators disagree", contrary: "verdict does not follow a change",
   };
   const ORDERS = {
     "": "most telling", wrong: "most evaluators wrong", disagreement: "most disagreement", lowest: "lowest score",
@@ -61,6 +61,7 @@
     return scores.length ? (order === "highest" ? mean : -mean) : -Infinity;
   }
   function hasKind(kind, row, evaluator) {
+    if (kind === "disputed") return [0, 1].every((label) => (row.people || []).some((one) => one.label === label));
     const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
     if (kind === "contrary") return said.some((one) => (row.variants || []).some((v) => isContrary(one, v, row.label)));
     return said.some((one) => isOf(kind, one, row.label, row.said));
@@ -206,7 +207,7 @@
       scroll.tabIndex = 0;
       scroll.setAttribute("role", "region");
       scroll.setAttribute("aria-label", "verdicts");
-      scroll.append(verdicts(row));
+      if (row.said.length) scroll.append(verdicts(row));
       if (row.people) node.append(people(row));
       const doc = row.doc < 0 ? null : about.docs[row.doc];
       node.prepend(top, scroll);

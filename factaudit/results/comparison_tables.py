@@ -19,10 +19,12 @@ from factaudit.errors import UsageError
 from factaudit.signature import hash_texts
 from factaudit.tables.annotations import (
     count_labels_by_grade,
+    has_double_labels,
     list_annotator_judgements,
     relabel_claims_by_annotations,
 )
 from factaudit.tables.digest import compute_table_digest
+from factaudit.tables.validation import make_empty_verdicts
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,17 @@ class ComparisonTables:
     ) -> ComparisonTables:
         """The arguments are those of `compare`."""
         loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
-        if loaded.claims is None or loaded.verdicts is None:
+        annotations = loaded.annotations if annotations is None else annotations
+        said = None if annotations is None else list_annotator_judgements(annotations)
+        if loaded.claims is None or (loaded.verdicts is None and not has_double_labels(said)):
             missing = "claims" if loaded.claims is None else "verdicts"
             raise UsageError(f"compare: there are no {missing} in what was given")
-        table, verdict_table = loaded.claims, loaded.verdicts
+        table = loaded.claims
+        verdict_table = make_empty_verdicts() if loaded.verdicts is None else loaded.verdicts
         is_first = verdict_table["repeat"] == 0
         check_first_repeats({*verdict_table["evaluator"]} - {*verdict_table["evaluator"][is_first]})
-        annotations = loaded.annotations if annotations is None else annotations
         if label_rules and annotations is None:
             raise UsageError("label_rules: there are no annotations that they could be made of")
-        said = None if annotations is None else list_annotator_judgements(annotations)
         if said is not None and label_rules:
             table = relabel_claims_by_annotations(table, said, label_rules[0])
         judged = replace(

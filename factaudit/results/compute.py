@@ -150,6 +150,8 @@ def compare(
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
         annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
+        Where two of them labelled the same claims, no verdicts are needed: then only the agreement
+        of the annotators is measured.
         label_rules: the first makes the claims' labels of the annotations. By default the labels
         are the claims' own.
     """
@@ -163,6 +165,11 @@ def compare(
         )
     )
     judged = ready.judged
+    if not judged.evaluators and judged.has_double_labels:
+        able = {name: given for name, given in chosen.items() if known[name].without_evaluators}
+        if audits is not None and (lacking := [name for name in chosen if name not in able]):
+            raise UsageError(f"audit {lacking[0]!r} needs verdicts, and there are none")
+        chosen = able
     if audits is None:
         applies = {name: known[name].applies for name in chosen}
         chosen = {
@@ -173,6 +180,8 @@ def compare(
     for name, given in chosen.items():
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(given, signatures or {})
+    if title == DEFAULT_TITLE and [*chosen] == ["agreement"]:
+        title = "Annotators compared"
     options: AuditRunOptions = {
         "title": title,
         "seed": seed,

@@ -207,6 +207,28 @@ def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Serie
     return labels.mask(found < 0)
 
 
+def fill_labels_by_majority(claims: pd.DataFrame, annotations: pd.DataFrame) -> pd.DataFrame:
+    """The claims, of which those without a label of their own get that of most annotators."""
+    judged = list_annotator_judgements(annotations)
+    majority = claims["claim_id"].map(label_claims_by_annotations("majority", judged))
+    return claims.assign(label=claims["label"].fillna(majority.astype("Int8")))
+
+
+def has_double_labels(judgements: pd.DataFrame | None) -> bool:
+    """Whether some claim was labelled by two annotators or more (`list_annotator_judgements`)."""
+    known = None if judgements is None else judgements.dropna(subset="label")
+    return known is not None and bool(known["claim_id"].duplicated().any())
+
+
+def find_disputed_claims(judgements: pd.DataFrame) -> pd.Index:
+    """The ids of the claims to which annotators gave both labels, in the order of the table.
+
+    judgements: from `list_annotator_judgements`.
+    """
+    n_labels = judgements.groupby("claim_id", sort=False)["label"].nunique()
+    return n_labels.index[n_labels > 1]
+
+
 def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Series) -> pd.Series:
     """The reason why people could not decide, of each claim that they looked at and that has no
     label: by claim_id.

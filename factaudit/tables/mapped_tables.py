@@ -18,8 +18,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem
 from factaudit.tables.annotations import (
     ANNOTATION_COLUMNS,
-    label_claims_by_annotations,
-    list_annotator_judgements,
+    fill_labels_by_majority,
     validate_annotations,
 )
 from factaudit.tables.cell_values import has_no_value, has_only_words, parse_judgement_numbers
@@ -155,11 +154,7 @@ def apply_mapping_to_tables(placed: Sequence[TableRoles], mapping: ColumnMapping
         source = ", ".join(one.name for one in said)
         annotations = validate_annotations(whole, claims=claims, source=source)
     if annotations is not None and claims is not None:
-        judged = list_annotator_judgements(annotations)
-        majority = (
-            claims["claim_id"].map(label_claims_by_annotations("majority", judged)).astype("Int8")
-        )
-        claims = claims.assign(label=claims["label"].fillna(majority))
+        claims = fill_labels_by_majority(claims, annotations)
     judges = [one for one in tables if one.has_verdicts]
     made = [rows for one in judges for rows in _make_verdicts(one) if len(rows)]
     verdicts = None

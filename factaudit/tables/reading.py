@@ -14,6 +14,7 @@ from factaudit.tables.schema import name_row_unit
 from factaudit.tables.table_files import read_table
 from factaudit.tables.validation import (
     make_claim_ids_from_content,
+    make_empty_verdicts,
     merge_claim_tables,
     merge_verdict_tables,
     validate_claims,
@@ -71,12 +72,16 @@ def combine_verdicts(
 
 
 def read_run_tables(run_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The claims and verdicts of a run folder. Raises `InputError` where it holds none (a table of
-    counts, say)."""
-    for name in ("claims.parquet", "verdicts.parquet"):
-        if not (run_dir / name).is_file():
+    """The claims and verdicts of a run folder (no verdicts where only people judged the claims).
+    Raises `InputError` where it holds none (a table of counts, say)."""
+    claims_file, verdicts_file = run_dir / "claims.parquet", run_dir / "verdicts.parquet"
+    has_people = (run_dir / "annotations.parquet").is_file()
+    for path, is_needed in ((claims_file, True), (verdicts_file, not has_people)):
+        if is_needed and not path.is_file():
             raise InputError(
-                str(run_dir), [Problem(f"the run folder has no {name}: there are no claims")]
+                str(run_dir), [Problem(f"the run folder has no {path.name}: there are no claims")]
             )
-    claims = read_claims(run_dir / "claims.parquet")
-    return claims, read_verdicts(run_dir / "verdicts.parquet", claims=claims)
+    claims = read_claims(claims_file)
+    if not verdicts_file.is_file():
+        return claims, make_empty_verdicts()
+    return claims, read_verdicts(verdicts_file, claims=claims)

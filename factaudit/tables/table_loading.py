@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.errors import InputError, Problem, suggest_known_name
-from factaudit.tables.annotations import combine_annotations
+from factaudit.tables.annotations import combine_annotations, fill_labels_by_majority
 from factaudit.tables.column_kinds import is_name_of_model
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.column_profiles import MAX_PROFILED_ROWS, find_judged_columns
@@ -295,4 +295,6 @@ def _load_standard_tables(
         if found := find_judged_columns(further):
             report_line(f"ignored   {', '.join(found)}: --evaluator or --people reads it")
     said = combine_annotations(people, people_names, table) if people else None
+    if table is not None and said is not None:
+        table = fill_labels_by_majority(table, said)
     return LoadedTables(table, judged, None, said)

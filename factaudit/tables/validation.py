@@ -130,6 +130,12 @@ def _parse_document_column(values: pd.Series, problems: TableProblemCollector) -
     return share_documents(values)
 
 
+def make_empty_verdicts() -> pd.DataFrame:
+    """A table of verdicts without a row: that of claims which only people judged."""
+    one = pd.DataFrame({"claim_id": ["c"], "evaluator": ["e"], "prediction": [1]})
+    return validate_verdicts(one).iloc[:0]
+
+
 def validate_verdicts(
     table: pd.DataFrame,
     claims: pd.DataFrame | None = None,

@@ -201,6 +201,8 @@ class Audit:
     checks: tuple[checks.Check, ...] = ()
     #: Whether it says something about claims without any label.
     without_labels: bool = False
+    #: Whether it is about the labels alone, so that it needs no verdicts.
+    without_evaluators: bool = False
     #: What it needs of a counts table (`factaudit.tables.counts_table`): the two error rates, or
     #: also how many of the labelled errors were found ("joint"). None: it needs claims.
     counts: Literal["margins", "joint"] | None = None

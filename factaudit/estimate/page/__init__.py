@@ -54,7 +54,7 @@ def write_labelling_page(
     """Write the page of one annotator; the order is shuffled by seed and annotator (whole responses
     together)."""
     _check_html_suffix(path)
-    if claims["claim"].isna().any() or claims["claim"].map(is_text_placeholder).any():
+    if not has_texts(claims):
         raise InputError(
             str(path),
             [
@@ -66,6 +66,12 @@ def write_labelling_page(
     shuffled = _shuffle_claims(claims, annotator, seed, by_response)
     write_text(path, render_labelling_page(shuffled, annotator, path.stem))
     return path
+
+
+def has_texts(claims: pd.DataFrame) -> bool:
+    """Whether every claim has a text that a page can show."""
+    texts = claims["claim"]
+    return not (texts.isna().any() or texts.map(is_text_placeholder).any())
 
 
 def render_labelling_page(claims: pd.DataFrame, annotator: str, name: str) -> str:
