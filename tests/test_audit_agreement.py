@@ -60,7 +60,7 @@ def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
     }
     rows = measure(columns)
     assert [(row["annotator_a"], row["annotator_b"]) for row in rows] == [
-        ("__all__", None),
+        ("__all__", "__all__"),
         *(("a", "b"), ("a", "c"), ("b", "c")),
     ]
     table = np.array(

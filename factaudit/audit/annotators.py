@@ -39,7 +39,7 @@ def compute_annotator_agreement(
     judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
     """A row per dataset and pair of annotators; of three annotators or more first one of all
-    together (annotator_a ``__all__``).
+    together (both ``__all__``).
 
     n: the claims to which two or more of them gave a label; n_split: those with both labels. agree:
     the mean over these claims of the share of pairs of their labels that are equal (Fleiss 1971),
@@ -50,17 +50,18 @@ def compute_annotator_agreement(
     if judgements.annotations is None:
         return []
     at, said, annotator = _list_annotators_labels(judgements)
+    annotator = annotator.astype(str)
     rows = []
     for place, dataset in enumerate(judgements.dataset_names):
         inside = judgements.dataset_codes[at] == place
-        names = sorted(set(annotator[inside]))
+        names = sorted(set(annotator[inside].tolist()))
         groups = [tuple(names)]
         if 2 < len(names) <= MAX_LISTED_ANNOTATORS:
             groups += combinations(names, 2)
         for group in groups if len(names) > 1 else ():
             mine = np.flatnonzero(inside & np.isin(annotator, group))
             mine = mine[np.lexsort((annotator[mine], at[mine]))]
-            one, other = group if len(group) == 2 else (ALL_TOGETHER, None)
+            one, other = group if len(group) == 2 else (ALL_TOGETHER, ALL_TOGETHER)
             row: Row = {"dataset": dataset, "annotator_a": one, "annotator_b": other}
             claim, cluster = at[mine], judgements.cluster_codes[at[mine]]
             row |= _measure_agreement(claim, said[mine], cluster, len(group), intervals)
@@ -80,23 +81,32 @@ def _measure_agreement(
     is_shared = np.isin(claim, claim[1:][claim[1:] == claim[:-1]])
     said = said[is_shared]
     _, first, unit = np.unique(claim[is_shared], return_index=True, return_inverse=True)
-    cluster, total = cluster[is_shared][first], np.bincount(unit)
-    ones = np.bincount(unit, said)
+    # Sums of numbers round by their order: that of the claims' rows must not matter.
+    ones, total = np.bincount(unit, said), np.bincount(unit)
+    order = np.lexsort((said[first], ones, total, cluster[is_shared][first]))
+    unit = np.argsort(order)[unit]
+    cluster, ones, total = cluster[is_shared][first][order], ones[order], total[order]
+    by_annotator, by_label = np.argsort(unit, kind="stable"), np.lexsort((said, unit))
     split = ones * (total - ones)
     figures: dict[str, tuple[Statistic, Scale]] = {
         "agree": (mean(1 - split / (total * (total - 1) / 2)), "logit"),
-        "alpha": (krippendorff_alpha(said, unit, len(total)), "fisher"),
+        "alpha": (krippendorff_alpha(said[by_label], unit[by_label], len(total)), "fisher"),
     }
     row: Row = {"n": len(total), "n_split": int((split > 0).sum()), "kappa": None}
     if n_annotators == 2:
-        figures["kappa"] = weighted_kappa(*said.reshape(-1, 2).T.astype(float)), "fisher"
+        figures["kappa"] = (
+            weighted_kappa(*said[by_annotator].reshape(-1, 2).T.astype(float)),
+            "fisher",
+        )
     for name, (statistic, scale) in figures.items():
         row[name] = none_if_undefined(statistic.point)
         if intervals is not None:
             ends = interval(statistic, cluster, scale, intervals.confidence)
             row |= name_ends(name, ends)
-    why = "" if len(total) else "no claim has two labels"
-    return explain_row(row, figures, [why], "labels do not vary, or all claims are of one document")
+    why = ["" if len(total) else "no claim has two labels"]
+    if n_annotators > 2:
+        why.append("kappa is of two annotators only")
+    return explain_row(row, figures, why, "labels do not vary, or all claims are of one document")
 
 
 def compute_annotator_ceiling(

@@ -236,8 +236,8 @@ def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[lis
     has_datasets = len({row["dataset"] for row in rows}) > 1
     table = []
     for row in rows:
-        pair = [row[key] for key in ("annotator_a", "annotator_b") if row[key] is not None]
-        name = "all annotators" if is_total_key(pair[0]) else " and ".join(pair)
+        name = f"{row['annotator_a']} and {row['annotator_b']}"
+        name = "all annotators" if is_total_key(row["annotator_a"]) else name
         agreement = "" if row["agree"] is None else fill("{agree:percent}", row)
         if has_interval(row, "agree"):
             agreement = fill("{agree:percent} ({agree_low:percent}–{agree_high:percent})", row)
