@@ -7,6 +7,7 @@ import csv
 import json
 import re
 from html.parser import HTMLParser
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_render_returns_what_it_wrote(
 
 
 def test_csv_holds_every_row_and_column(folder: Path, example: dict[str, Any]) -> None:
-    for audit, rows in example["audits"].items():
+    for audit, rows in filter(itemgetter(1), example["audits"].items()):
         with (folder / "tables" / f"{audit}.csv").open(encoding="utf-8", newline="") as file:
             read = list(csv.DictReader(file))
         assert len(read) == len(rows)
