@@ -124,7 +124,7 @@ def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
     # Rounded to two digits: 1,437 labels are about 1,400.
     told = {"needed": int(float(f"{needed:.2g}")), "have": round(have), "limit": limit}
     text = "; to know a rate's bias to within ±{limit:limit} points takes about {needed} labels of"
-    text += " each system, and there are {have}"
+    text += " each system and data set; there are {have}"
     return fill(text, told) if needed > have else ""
 
 

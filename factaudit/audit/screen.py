@@ -28,7 +28,6 @@ from factaudit.audit.decisions import (
     list_orders_of,
     list_system_biases,
     may_find_errors,
-    word_mistakes,
 )
 from factaudit.audit.differences import find_bacc_difference
 from factaudit.audit.input_description import uses_trial_model
@@ -54,7 +53,7 @@ _BASELINES = "baselines that read nothing"
 #: The tasks of decisions, as advice names them.
 _TASKS = {
     "find single errors": "finding single errors",
-    "report a system's error rate": "publishing error rates as they are",
+    "report a system's error rate": "publishing uncorrected error rates",
     "rank systems": "ranking systems",
 }
 
@@ -300,7 +299,8 @@ def _explain_lacking_labels(run: AuditedRun) -> str:
     text = f"{format_count(errors, 'labelled error')} and"
     text += f" {format_count(correct, 'labelled correct claim')}"
     text += " are too few to choose an evaluator, to flag errors with it, to publish error rates or"
-    return f"{text} to rank systems. Label at least {ENOUGH_FOR_SHARES} of each."
+    text += f" to rank systems. Label until there are at least {ENOUGH_FOR_SHARES} errors and"
+    return f"{text} {ENOUGH_FOR_SHARES} correct claims."
 
 
 def _advise_on_accuracy(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
@@ -338,16 +338,15 @@ def _subtract_bacc(run: AuditedRun, best: Row, row: Row) -> Row:
 def _is_bad(row: Row) -> bool:
     """Whether an evaluator is wrong on most errors, or on most correct claims, or may be
     guessing."""
-    return _is_mostly_wrong(row) or widen_interval(row, "bacc")[0] <= 0.5
-
-
-def _is_mostly_wrong(row: Row) -> bool:
-    return any(widen_interval(row, key)[1] < 0.5 for key in ("tpr", "tnr"))
+    is_mostly_wrong = any(widen_interval(row, key)[1] < 0.5 for key in ("tpr", "tnr"))
+    return is_mostly_wrong or widen_interval(row, "bacc")[0] <= 0.5
 
 
 def _word_badness(run: AuditedRun, row: Row) -> str:
-    if _is_mostly_wrong(row):
-        return f"{row['evaluator']}: it {word_mistakes(run, row)}"
+    if widen_interval(row, "tnr")[1] < 0.5:
+        return f"{row['evaluator']}: it {run.fill('misses {fpr:whole} of the errors', row)}"
+    if widen_interval(row, "tpr")[1] < 0.5:
+        return f"{row['evaluator']}: it {run.fill('flags {fnr:whole} of the correct claims', row)}"
     return f"{row['evaluator']}: it is not significantly better than guessing"
 
 
@@ -392,6 +391,8 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
             said = [f"{name} {one.figure}" for name, one in mine if one.may == may]
             if said:
                 yield Advice(word, f"{doing}: {_join_clauses(said)}.")
+        if mine and all(one.may != "yes" for _, one in mine):
+            yield from _advise_instead(run, task, evaluators)
         unknown = [(name, one) for name, one in mine if one.may == "cannot tell"]
         if unknown and all(one.may != "yes" for _, one in mine):
             name, first = unknown[0]
@@ -400,8 +401,6 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
                 text = f"These labels cannot tell whether {name} can be used for {doing}: it"
                 text += f" {first.figure}."
                 yield Advice("Beware", text)
-        if mine and all(one.may != "yes" for _, one in mine):
-            yield from _advise_instead(run, task, evaluators)
 
 
 def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> Iterator[Advice]:

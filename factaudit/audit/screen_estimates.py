@@ -97,6 +97,6 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
     told = {"expected": DISTANCE_PER_WIDTH * width, "raw": mean(raw), "n": max(n_labels)}
     if told["expected"] >= told["raw"]:
         return ""
-    text = "correct them with human labels (factaudit sample, then factaudit estimate): with {n}"
-    text += " labels per data set, they are expected to be off by {expected:rough} on average "
+    text = "correct the rates with human labels (factaudit sample, then factaudit estimate): with"
+    text += " {n} labels per data set, they are expected to be off by {expected:rough} on average, "
     return fill(text + "instead of {raw:rough}.", told)
