@@ -22,10 +22,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factaudit.datasets.conversion import FORMATS, load_package_yaml
+from factaudit.datasets.conversion import FORMATS
 from factaudit.datasets.logs import LOG_RECIPES, WANTED_TABLE
 from factaudit.errors import InputError, Problem
 from factaudit.files import list_folder_files, open_input_file
+from factaudit.settings.yaml_file import read_shipped_yaml
 from factaudit.tables.table_files import read_json_document
 
 #: How many rows of a file, items of a list and keys of an object are looked at, and how deep.
@@ -71,7 +72,7 @@ def check_is_readable(path: Path, has_claims: bool) -> None:
         command = suggest_score_command(path)
         message = f"FActScore's annotated responses, not claims yet: run `{command}`"
         raise InputError(str(path), [Problem(message)])
-    paths, tools = _list_paths(path), load_package_yaml("unread.yaml")
+    paths, tools = _list_paths(path), read_shipped_yaml("factaudit.datasets", "unread.yaml")
     unread = [name for name, marks in tools.items() if _has_mark(paths, marks)]
     if unread and not has_claims:
         message = f"a file of {unread[0]}, which is not read: {WANTED_TABLE}"

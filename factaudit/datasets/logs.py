@@ -17,11 +17,12 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets.conversion import expand_folders, load_package_yaml
+from factaudit.datasets.conversion import expand_folders
 from factaudit.datasets.inspect_log import read_inspect_log
 from factaudit.datasets.lm_eval_log import read_lm_eval_log
 from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
+from factaudit.settings.yaml_file import read_shipped_yaml
 from factaudit.tables.cell_values import find_verdict_in_reply, has_only_words
 from factaudit.tables.claim_keys import name_table_stem
 from factaudit.tables.column_kinds import is_name_of_person
@@ -52,7 +53,7 @@ WANTED_TABLE = (
 
 
 def _load_recipes() -> dict[str, Recipe]:
-    recipes: dict[str, dict[str, Any]] = load_package_yaml("logs.yaml")
+    recipes: dict[str, dict[str, Any]] = read_shipped_yaml("factaudit.datasets", "logs.yaml")
     usual = recipes.pop("usual")
     return {name: usual | own for name, own in recipes.items()}
 

@@ -22,6 +22,7 @@ from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.signature import hash_texts
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables.validation import make_empty_verdicts
 
 #: What stands between two passages of a claim's document, the nearest first; a passage holds no
 #: blank line.
@@ -65,10 +66,7 @@ class VerifiedFacts(NamedTuple):
 
 def validate_any_verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """A table of verdicts, which may be of no fact at all."""
-    if len(table):
-        return validate_verdicts(table)
-    row = {"claim_id": "-", "evaluator": "-", "prediction": 1}
-    return validate_verdicts(pd.DataFrame([row])).iloc[:0]
+    return validate_verdicts(table) if len(table) else make_empty_verdicts()
 
 
 def find_topic_page(topic: str, knowledge: TopicLookup | None) -> Candidate:

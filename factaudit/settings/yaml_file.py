@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -157,6 +158,13 @@ def _resolve_yaml_value_from_folder(value: Any) -> Any:
 def parse_plain_yaml(text: str) -> Any:
     """`yaml.safe_load` that refuses text with many aliases: `yaml.YAMLError` says so."""
     return yaml.load(text, _Loader)
+
+
+def read_shipped_yaml(package: str, name: str) -> Any:
+    """The content of a YAML file that comes with factaudit."""
+    text = files(package).joinpath(name).read_text(encoding="utf-8")
+    # The loader in C, where it is built in, is five times as fast.
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[str, Any]:

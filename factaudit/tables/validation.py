@@ -131,7 +131,7 @@ def _parse_document_column(values: pd.Series, problems: TableProblemCollector) -
 
 
 def make_empty_verdicts() -> pd.DataFrame:
-    """A table of verdicts without a row: that of claims which only people judged."""
+    """A table of verdicts without a row, for claims that no evaluator judged."""
     one = pd.DataFrame({"claim_id": ["c"], "evaluator": ["e"], "prediction": [1]})
     return validate_verdicts(one).iloc[:0]
 

@@ -6,16 +6,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from importlib.resources import files
 from typing import Literal
 
-import yaml
+from factaudit.settings.yaml_file import read_shipped_yaml
 
-_LISTS = yaml.load(
-    files("factaudit.tables").joinpath("vocabulary.yaml").read_text(encoding="utf-8"),
-    # Of C where it is built in: five times as fast.
-    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
-)
+_LISTS = read_shipped_yaml("factaudit.tables", "vocabulary.yaml")
 _PATTERNS = {name: re.compile(text, re.IGNORECASE) for name, text in _LISTS.pop("patterns").items()}
 #: Column of ours -> names that users give it, the likelier first, after
 #: `normalise_vocabulary_words`.
