@@ -151,8 +151,8 @@ class SupportMatrix:
 
     def bound_support(self, rule: str) -> tuple[CountRange, CountRange, CountRange]:
         """The fewest and the most facts that are supported by anybody, by the person of their
-        group, and only by somebody else, over all values of the unsure cells. The links follow the
-        verdicts, so they can change, too.
+        group, and only by somebody else, over all values of the unsure cells. The links depend on
+        the verdicts, so they can change as well.
 
         The first and the last count the response's own facts. The bounds of the first two are
         reached by some values of the cells. The bounds of the last one contain all possible values;
@@ -178,9 +178,9 @@ class SupportMatrix:
         """The fewest and the most facts that somebody supports but the person of their group does
         not.
 
-        Fewest: whoever a group is linked to, the facts that others surely support and this person
-        cannot support are among them. Most: the best links leave no more such facts than any other
-        links, so no more than the links that can leave the fewest. Facts that are not the
+        Fewest: each group has the person for whom there are the fewest facts that others surely
+        support and this person cannot support. Most: the best links leave no more such facts than
+        any other links, so no more than the links that can leave the fewest. Facts that are not the
         response's own count in this comparison, because they count when the best links are chosen.
         """
         grouped, sure_cells, maybe_cells = (

@@ -122,7 +122,7 @@ def _tabulate_calibrations(
     intervals: ClusterBootstrap | None,
     draws: ClusterDraws | None,
 ) -> list[Row]:
-    """What one evaluator's rates become by each method, with each of the systems in turn."""
+    """The rows of one evaluator: its rates, corrected by each method, calibrated on each system."""
     chosen = [method for method in claims.methods if method in methods]
     rates = claims.correct_rates(list(dict.fromkeys(["none", *chosen])))
     refusals = {method: claims.explain_refusals(method) for method in chosen}

@@ -18,7 +18,7 @@ import numpy as np
 from factaudit.arrays.system_rankings import count_ordered_system_rankings
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval, is_within, widen_interval
-from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.wording import fill
 from factaudit.audit.quantification import BIAS_CHECK, list_tested_biases
 from factaudit.audit.ranking import ORDER_CHECK, list_compared_orders
@@ -57,12 +57,6 @@ def _choose(is_met: bool, is_missed: bool) -> Permission:
     return "no" if is_missed else "cannot tell"
 
 
-def word_mistakes(run: AuditedRun, row: Row) -> str:
-    """Which claims an evaluator is wrong on, by its row of the rates."""
-    text = "misses {fpr:whole} of the errors and flags {fnr:whole} of the correct claims"
-    return run.fill(text, row)
-
-
 def may_find_errors(run: AuditedRun, evaluator: str, with_help: bool = True) -> Answer | None:
     """As it is; else, with_help, with a tuned threshold, or with review of a part."""
     row, least = run.overall("rates").get(evaluator), run.limits.min_rate
@@ -88,7 +82,8 @@ def may_find_errors(run: AuditedRun, evaluator: str, with_help: bool = True) -> 
         may = "with review"
         why = "If people review {review_share:percent} of the claims, at most {max_error:limit} % "
         why = fill(why + "of the others are errors ({confidence:limit} % confidence).", review)
-    return Answer("find single errors", may, word_mistakes(run, row), why)
+    figure = "misses {fpr:whole} of the errors and flags {fnr:whole} of the correct claims"
+    return Answer("find single errors", may, run.fill(figure, row), why)
 
 
 def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
@@ -107,7 +102,7 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
         figure += " on average"
         if not run.is_open(bias):
             worst = {"off": max(abs(row["bias"]) for row in rows), "n": len(rows)}
-            figure += fill(", and by {off:rough} at most ({n:number error rate})", worst)
+            figure += fill(", and by {off:rough} for the worst of {n:number rate}", worst)
     if may == "cannot tell":
         figure += _word_labels_needed(rows, most)
     why = "Required: every error rate within {most:limit} points of the labelled one."
@@ -123,9 +118,11 @@ def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
     have = median([row["n"] for row in known] or [0])
     # Rounded to two digits: 1,437 labels are about 1,400.
     told = {"needed": int(float(f"{needed:.2g}")), "have": round(have), "limit": limit}
-    text = "; to know a rate's bias to within ±{limit:limit} points takes about {needed} labels of"
-    text += " each system and data set; there are {have}"
-    return fill(text, told) if needed > have else ""
+    units = ["system"] if any(not is_total_key(row["system"]) for row in known) else []
+    units += ["data set"] if len({row["dataset"] for row in known}) > 1 else []
+    text = "; to know a rate's bias to within ±{limit:limit} points takes about {needed} labels"
+    text += f" of each {' and '.join(units)}" if units else ""
+    return fill(text + "; there are {have}", told) if needed > have else ""
 
 
 def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:

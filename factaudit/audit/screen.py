@@ -36,6 +36,7 @@ from factaudit.audit.ranking import POWER_CHECK
 from factaudit.audit.screen_estimates import (
     advise_on_estimates,
     expect_corrected_rates,
+    format_share_cell,
     tabulate_estimates,
 )
 from factaudit.audit.triage import REVIEWED
@@ -237,14 +238,11 @@ def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[lis
     for row in rows:
         name = f"{row['annotator_a']} and {row['annotator_b']}"
         name = "all annotators" if is_total_key(row["annotator_a"]) else name
-        agreement = "" if row["agree"] is None else fill("{agree:percent}", row)
-        if has_interval(row, "agree"):
-            agreement = fill("{agree:percent} ({agree_low:percent}–{agree_high:percent})", row)
         table.append(
             [
                 f"{row['dataset']}, {name}" if has_datasets else name,
                 *(f"{row[key]:,}" for key in ("n", "n_split")),
-                agreement.replace(" %", ""),
+                format_share_cell(row, "agree"),
                 *("" if row[key] is None else f"{row[key]:.2f}" for key in ("kappa", "alpha")),
             ]
         )
@@ -391,16 +389,14 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
             said = [f"{name} {one.figure}" for name, one in mine if one.may == may]
             if said:
                 yield Advice(word, f"{doing}: {_join_clauses(said)}.")
-        if mine and all(one.may != "yes" for _, one in mine):
-            yield from _advise_instead(run, task, evaluators)
-        unknown = [(name, one) for name, one in mine if one.may == "cannot tell"]
-        if unknown and all(one.may != "yes" for _, one in mine):
-            name, first = unknown[0]
+        if not mine or any(one.may == "yes" for _, one in mine):
+            continue
+        yield from _advise_instead(run, task, evaluators)
+        for name, one in [(name, one) for name, one in mine if one.may == "cannot tell"][:1]:
             # The check of power speaks where the labels order no pair of systems.
             if task != "rank systems" or _is_any_pair_ordered(list_orders_of(run, name)):
                 text = f"These labels cannot tell whether {name} can be used for {doing}: it"
-                text += f" {first.figure}."
-                yield Advice("Beware", text)
+                yield Advice("Beware", f"{text} {one.figure}.")
 
 
 def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> Iterator[Advice]:

@@ -53,12 +53,19 @@ def tabulate_estimates(run: AuditedRun) -> tuple[list[tuple[str, str]], list[lis
     for row in quoted:
         system = f"all {row['level']}s" if is_total_key(row["system"]) else row["system"]
         name = f"{row['dataset']}, {system}" if has_datasets else system
-        rate = fill("{rate:percent}", row)
-        if has_interval(row, "rate"):
-            rate = fill("{rate:percent} ({rate_low:percent}–{rate_high:percent})", row)
-        raw = "" if row["raw"] is None else fill("{raw:percent}", row)
-        table.append([name, rate.replace(" %", ""), raw.replace(" %", "")])
+        table.append([name, format_share_cell(row, "rate"), format_share_cell(row, "raw")])
     return heads, table
+
+
+def format_share_cell(row: Row, key: str) -> str:
+    """A share as a cell of a column of percentages: ``86.7 (74.3–93.6)``, without an interval
+    ``86.7``, and "" if it is undefined."""
+    if row[key] is None:
+        return ""
+    text = f"{{{key}:percent}}"
+    if has_interval(row, key):
+        text += f" ({{{key}_low:percent}}–{{{key}_high:percent}})"
+    return fill(text, row).replace(" %", "")
 
 
 def advise_on_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:
@@ -90,7 +97,7 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
     estimated = [row for row in _list_quoted(run) if has_interval(row, "rate")]
     places = {(row["dataset"], row["system"]) for row in estimated}
     raw = [abs(row["bias"]) for row in biases if (row["dataset"], row["system"]) in places]
-    n_labels = [row["n_labels"] for row in _list_quotable(run)]
+    n_labels = {row["n_labels"] for row in _list_quotable(run)}
     if not raw:
         return ""
     width = mean(row["rate_high"] - row["rate_low"] for row in estimated)
@@ -98,5 +105,7 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
     if told["expected"] >= told["raw"]:
         return ""
     text = "correct the rates with human labels (factaudit sample, then factaudit estimate): with"
-    text += " {n} labels per data set, they are expected to be off by {expected:rough} on average, "
-    return fill(text + "instead of {raw:rough}.", told)
+    text += " at most {n} labels" if len(n_labels) > 1 else " {n} labels"
+    text += " per data set" if len(_list_quotable(run)) > 1 else ""
+    text += ", they are expected to be off by {expected:rough} on average, instead of {raw:rough}."
+    return fill(text, told)

@@ -23,8 +23,8 @@ The steps of the paper, in the order in which `factscore` takes them:
    - ``no-context``, "No-context LM": it reads "FACT True or False?" alone;
    - ``npm``, "NP": the nonparametric masked model. A fact is supported if the mean probability of
      its words in the passages is above 0.3 (`factaudit.evaluators.nonparametric`);
-   - ``retrieval+npm``, "Retrieve→LM+NP": a fact is supported if both find it so. NP is asked only
-     about what the LM finds true;
+   - ``retrieval+npm``, "Retrieve→LM+NP": a fact is supported if both find it supported. NP is
+     asked only about facts that the LM finds supported;
    - or any other evaluator. The prompts and the reading of replies: `factaudit.engines.verifier`.
 
 5. *Score* (§3.1). f(y) of a response is the share of its facts that are supported

@@ -368,14 +368,8 @@ def count_scoring_calls(block: ScoreSettings) -> list[Row]:
         steps["verify"] = None
     unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
     limit = "the cost is not known before the facts are; max_cost limits it"
-    return [
-        unknown
-        | {
-            "evaluator": step,
-            "calls": n_calls,
-            "reason": limit
-            if n_calls is not None
-            else f"one call for each fact and each page that it is put to; {limit}",
-        }
-        for step, n_calls in steps.items()
-    ]
+    rows: list[Row] = []
+    for step, n_calls in steps.items():
+        why = "one call for each fact and each page that it is put to; " if n_calls is None else ""
+        rows.append(unknown | {"evaluator": step, "calls": n_calls, "reason": why + limit})
+    return rows

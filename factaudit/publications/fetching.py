@@ -35,7 +35,7 @@ ADDRESS_VARIABLE = "FACTAUDIT_DATA_URL"
 DEFAULT_ADDRESS = "https://raw.githubusercontent.com"
 #: Nothing is fetched where this is set to anything but 0.
 OFFLINE_VARIABLE = "FACTAUDIT_OFFLINE"
-#: How often a server that fails is asked again, and how long it may say nothing, in seconds.
+#: The number of further attempts if a server fails, and the longest silence in seconds.
 _RETRIES = 2
 _MAX_SILENCE = 60.0
 

@@ -115,7 +115,7 @@ class _Table:
 
     @property
     def has_labels(self) -> bool:
-        """Whether it has a row for each labelled claim, told from others by its number or id.
+        """Whether it has a row for each labelled claim, which is identified by its number or id.
         (Documents without claims are no such.)"""
         names = {*self.columns}
         is_document = "doc" in names and "claim" not in names
@@ -325,7 +325,7 @@ def _read_claims(one: _Table, rows: np.ndarray) -> pd.DataFrame:
 
 
 def _read_claim_column(one: _Table, ours: str, table: pd.DataFrame) -> pd.Series:
-    # A table of our verdicts may hold columns of claims, too.
+    # A table of our verdicts may also hold columns of claims.
     values = table[one.columns.get(ours, ours)]
     if ours == "label":
         return parse_label_cells(one.name, one.mapping, values, str(values.name))

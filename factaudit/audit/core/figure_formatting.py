@@ -23,7 +23,7 @@ def format_audit_figure(column: Column, value: Any) -> str:
     """A figure as it is printed: percent and points with one decimal, counts with thousands
     separators, null as "–".
 
-    A share that is very close to 0 or 1 gets enough decimals to be told from it.
+    A share that is very close to 0 or 1 gets enough decimals to show that it is not 0 or 1.
 
     >>> [format_audit_figure(PERCENT_COLUMN, share) for share in (0.0004, 0, 0.12, 0.9996, 1)]
     ['0.04', '0.0', '12.0', '99.96', '100.0']
