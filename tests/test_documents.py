@@ -12,7 +12,7 @@ from factaudit import InputError, compare, judge, write_table
 from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.tables import (
     documents,
-    make_claim_ids_from_content,
+    make_claim_ids,
     read_claims,
     read_verdicts,
     validate_claims,
@@ -55,8 +55,8 @@ def test_claims_of_one_document_share_its_text(tmp_path, suffix):
     pd.testing.assert_frame_equal(pd.read_parquet(again), as_text)
     pd.testing.assert_frame_equal(read_claims(again), claims)
     assert compute_table_digest(as_text) == compute_table_digest(claims)
-    ids = make_claim_ids_from_content(claims)
-    assert make_claim_ids_from_content(as_text).tolist() == ids.tolist()
+    ids = make_claim_ids(claims)
+    assert make_claim_ids(as_text).tolist() == ids.tolist()
 
 
 @pytest.mark.parametrize("kind", ["int64", "float64", "Int64", "category"])

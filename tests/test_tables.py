@@ -24,7 +24,7 @@ from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,
     list_plain_rows,
-    make_claim_ids_from_content,
+    make_claim_ids,
     read_claims,
     read_verdicts,
 )
@@ -75,7 +75,7 @@ def test_made_ids_do_not_depend_on_other_rows():
 
 def test_ids_tell_a_missing_document_from_an_empty_one():
     table = validate_claims(pd.DataFrame({"dataset": "D", "claim": "x", "doc": ["", None]}))
-    assert make_claim_ids_from_content(table).is_unique
+    assert make_claim_ids(table).is_unique
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -27,7 +27,7 @@ from factaudit.stats.clustered_proportions import (
     count_codes_by_cluster,
 )
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
-from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.tables import STATUSES, find_claim_positions
 from factaudit.tables.annotations import has_double_labels
 from factaudit.tables.documents import encode_distinct_documents
 from factaudit.tables.schema import GRADE_COLUMN, is_text_placeholder
@@ -130,14 +130,14 @@ class Judgements:
             return replace(judged, variants=cls.join(made, verdicts))
         evaluators = sorted(map(str, verdicts.loc[verdicts["repeat"] == 0, "evaluator"].unique()))
         claims, silent = split_empty_responses(claims)
-        rows = find_claim_positions_in_table(claims, verdicts["claim_id"])
+        rows = find_claim_positions(claims, verdicts["claim_id"])
         # Usually all claims are known, and then nothing needs to be copied.
         if (rows < 0).any():
             rows, verdicts = rows[rows >= 0], verdicts[rows >= 0]
         arrays = VerdictArrays(evaluators, len(claims))
         arrays.add(rows, verdicts)
         if annotations is not None:
-            inside = find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0
+            inside = find_claim_positions(claims, annotations["claim_id"]) >= 0
             annotations = annotations[inside].reset_index(drop=True)
         return replace(arrays.judge(claims, silent), annotations=annotations)
 

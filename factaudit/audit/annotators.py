@@ -27,7 +27,7 @@ from factaudit.stats.agreement import krippendorff_alpha, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import Scale, Statistic, interval, mean
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
-from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.tables import STATUSES, find_claim_positions
 
 _ANNOTATORS_AS_EVALUATOR = "\0people"  # no evaluator can be called that
 _ENDS = ("", "_min", "_max", "_low", "_high")
@@ -169,7 +169,7 @@ def _list_annotators_labels(judgements: Judgements) -> tuple[np.ndarray, np.ndar
     left out."""
     assert judgements.annotations is not None
     table = judgements.annotations.dropna(subset="label")
-    at = find_claim_positions_in_table(judgements.claims, table["claim_id"])
+    at = find_claim_positions(judgements.claims, table["claim_id"])
     return at, table["label"].to_numpy(dtype=np.int64), table["annotator"].to_numpy()
 
 

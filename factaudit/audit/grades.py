@@ -25,7 +25,7 @@ from factaudit.stats.agreement import correlation_interval, spearman, weighted_k
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS, interval, mean
 from factaudit.stats.undefined_values import name_ends, none_if_undefined
-from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.tables import STATUSES, find_claim_positions
 from factaudit.tables.schema import GRADE_COLUMN
 
 #: With a lower ρ than this, an evaluator hardly follows the grades by people.
@@ -187,7 +187,7 @@ def _collect_people_grades(judgements: Judgements) -> np.ndarray:
     annotations = judgements.annotations
     if annotations is not None and GRADE_COLUMN in annotations:
         table = annotations.dropna(subset=GRADE_COLUMN)
-        at = find_claim_positions_in_table(judgements.claims, table["claim_id"])
+        at = find_claim_positions(judgements.claims, table["claim_id"])
         by_claim = pd.Series(_parse_grades(table[GRADE_COLUMN])).groupby(at)
         median = by_claim.quantile(0.5, interpolation="lower")
         people[median.index.to_numpy(dtype=np.int64)] = median

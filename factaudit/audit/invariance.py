@@ -22,7 +22,7 @@ from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import IntervalEnds
 from factaudit.stats.undefined_values import divide_or_undefined
-from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables import find_claim_positions
 from factaudit.tables.schema import VARIANT_COLUMNS
 
 #: What `factaudit perturb` changes, in words that follow "with".
@@ -54,7 +54,7 @@ def compute_invariance(
     variants = judgements.variants
     if variants is None:
         return []
-    originals = find_claim_positions_in_table(judgements.claims, variants.claims["variant_of"])
+    originals = find_claim_positions(judgements.claims, variants.claims["variant_of"])
     kinds, expected = _read_variant_kinds_and_expectations(variants)
     rows: list[Row] = []
     for outcome in ("same", "changed"):

@@ -100,7 +100,7 @@ def inspect_command(
 def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
     """What each column of a file holds, for the JSON output."""
     from factaudit.datasets.format_detection import detect_dataset_format
-    from factaudit.tables.column_profiles import profile_column_for_mapping
+    from factaudit.tables.column_profiles import profile_column
     from factaudit.tables.nested_columns import flatten_columns
     from factaudit.tables.questions import AmbiguousReadingError
     from factaudit.tables.table_files import read_table
@@ -112,7 +112,7 @@ def _profile_file(path: Path, mapping: ColumnMapping) -> list[dict[str, Any]]:
     # The reader of the file asks for the sheet.
     with collect_unreadable_rows(), suppress(AmbiguousReadingError):
         table = flatten_columns(read_table(path, sheet=mapping.sheet))
-        profiles = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
+        profiles = [profile_column(str(name), table[name]) for name in table.columns]
         columns = [{"name": one.name, "values": one.describe_values()} for one in profiles]
         held = [
             {

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, read_rows
-from factaudit.tables.vocabulary import normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_words
 
 #: What experts said of a claim's evidence; N/A and the like are no label.
 _SUPPORT = {"complete": 1, "partial": 0, "incomplete": 0, "missing": 0, "1": 1, "0": 0}
@@ -64,7 +64,7 @@ def convert_expertqa(sources: Sequence[Path]) -> Conversion:
                         "topic": question.metadata and question.metadata.field,
                         "claim": claim.claim_string,
                         "doc": "\n\n".join(claim.evidence or []) or None,
-                        "label": _SUPPORT.get(normalise_vocabulary_words(claim.support or "")),
+                        "label": _SUPPORT.get(normalise_words(claim.support or "")),
                         "question": question.question,
                     }
                 )

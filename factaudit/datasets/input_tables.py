@@ -27,7 +27,7 @@ from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_table
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    normalise_vocabulary_words,
+    normalise_words,
 )
 
 Report = Callable[[str], None]
@@ -101,7 +101,7 @@ def _convert_published_data(
     # A score or a verdict alone is a tool's own sum; other judgements somebody added to be read.
     tools_own = {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
     added = converted.unread_judgements
-    added = [one for one in added if normalise_vocabulary_words(one) not in tools_own]
+    added = [one for one in added if normalise_words(one) not in tools_own]
     if added and not given.ignore and not given.evaluator:
         message = (
             f"{', '.join(added)}: by the name people or an evaluator judged there, and the format"

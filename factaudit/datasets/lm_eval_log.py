@@ -17,7 +17,7 @@ from pydantic import Field
 
 from factaudit.datasets.source_files import SourceRow, read_rows
 from factaudit.errors import InputError, Problem
-from factaudit.tables.vocabulary import is_reversed_column_name, parse_label_word
+from factaudit.tables.vocabulary import is_reversed_name, parse_label_word
 
 
 class _Line(SourceRow):
@@ -66,7 +66,7 @@ def read_lm_eval_log(
 def _check_targets_are_no_errors(path: Path, lines: list[_Line]) -> None:
     """Raise `InputError` where the targets are a field like HaluEval's ``hallucination``, of which
     "yes" is no support: the model's answers would be read upside down."""
-    for name in filter(is_reversed_column_name, lines[0].doc):
+    for name in filter(is_reversed_name, lines[0].doc):
         if all(str(line.doc.get(name)) == str(line.target) for line in lines):
             message = f"the targets are the field {name!r}, of which yes means an error"
             wanted = "export a table with claim, doc, label and prediction (1: supported)"

@@ -33,7 +33,7 @@ from factaudit.tables.table_files import read_table
 from factaudit.tables.table_loading import OpenedTable
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    has_vocabulary_word_in_column_name,
+    name_has_word,
     parse_label_word,
 )
 
@@ -233,7 +233,7 @@ def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[s
             # A metric that always failed has a field without any score, and stays unscored.
             if fields:
                 own[kind] = (filled or fields)[0]
-        is_measure = has_vocabulary_word_in_column_name("measures", name.partition("(")[0])
+        is_measure = name_has_word("measures", name.partition("(")[0])
         if {"score", "prediction"} & {*own} and not is_measure:
             found[name] = own
     return found
@@ -241,8 +241,8 @@ def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[s
 
 def _may_be_of_people(name: str, said: pd.Series) -> bool:
     """Whether people may have said what is called ``human``, ``is_supported`` or ``checked``."""
-    is_doubtful = has_vocabulary_word_in_column_name("doubtful_labels", name)
-    is_doubtful = is_doubtful and not has_vocabulary_word_in_column_name("judges", name)
+    is_doubtful = name_has_word("doubtful_labels", name)
+    is_doubtful = is_doubtful and not name_has_word("judges", name)
     may_be_labels = name.lower().startswith("is_") or bool(
         is_doubtful and said.dropna().isin((0, 1)).all()
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from factaudit.datasets.conversion import Conversion
 from factaudit.datasets.source_files import SourceRow, read_rows
-from factaudit.tables.vocabulary import normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_words
 
 #: How labels of attribution begin: 1 where the evidence supports the whole step.
 _LABEL_STARTS = {"full": 1, "partial": 0, "unsupported": 0, "not ": 0, "no ": 0, "contradict": 0}
@@ -30,7 +30,7 @@ class _Step(SourceRow):
 
     @property
     def label(self) -> int | None:
-        words = normalise_vocabulary_words(self.attribution_label or "")
+        words = normalise_words(self.attribution_label or "")
         return next(
             (value for start, value in _LABEL_STARTS.items() if words.startswith(start)), None
         )

@@ -27,7 +27,7 @@ from factaudit.estimate.methods import Estimation
 from factaudit.files import replace_file_atomically
 from factaudit.signature import hash_texts
 from factaudit.stats import sampling
-from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables import find_claim_positions
 from factaudit.tables.annotations import find_undecided_claims
 from factaudit.tables.column_parsing import make_arrow_text
 from factaudit.tables.table_files import check_parquet_unpacked_size
@@ -110,9 +110,7 @@ class LabelSample:
         """The draw in terms of a corpus's rows. Raises `UsageError` where single claims of
         responses were drawn."""
         mine = self.rows[self.rows["dataset"] == corpus.dataset]
-        at = corpus.unit_of_claim[
-            find_claim_positions_in_table(judgements.claims, mine["claim_id"])
-        ]
+        at = corpus.unit_of_claim[find_claim_positions(judgements.claims, mine["claim_id"])]
         if (at < 0).any():
             raise _refuse(
                 self.source,

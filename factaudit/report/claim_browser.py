@@ -21,7 +21,7 @@ from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit import load_all_audits
 from factaudit.tables import (
     STATUSES,
-    find_claim_positions_in_table,
+    find_claim_positions,
     list_plain_rows,
     read_run_tables,
 )
@@ -62,9 +62,7 @@ class ClaimBrowser:
         #: For each claim that has variants: their rows in `Judgements.variants`.
         self._variants: dict[int, list[int]] = {}
         if judged.variants is not None:
-            originals = find_claim_positions_in_table(
-                self.table, judged.variants.claims["variant_of"]
-            )
+            originals = find_claim_positions(self.table, judged.variants.claims["variant_of"])
             for row, original in enumerate(originals.tolist()):
                 self._variants.setdefault(original, []).append(row)
 

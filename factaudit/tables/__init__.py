@@ -19,8 +19,8 @@ from factaudit.tables.schema import (
 )
 from factaudit.tables.table_files import read_table
 from factaudit.tables.validation import (
-    find_claim_positions_in_table,
-    make_claim_ids_from_content,
+    find_claim_positions,
+    make_claim_ids,
     merge_claim_tables,
     merge_verdict_tables,
     validate_claims,
@@ -34,9 +34,9 @@ __all__ = [
     "STATUSES",
     "VERDICT_COLUMNS",
     "VERDICT_KEY",
-    "find_claim_positions_in_table",
+    "find_claim_positions",
     "list_plain_rows",
-    "make_claim_ids_from_content",
+    "make_claim_ids",
     "merge_claim_tables",
     "merge_verdict_tables",
     "parse_table_suffix",

@@ -25,7 +25,7 @@ from factaudit.tables.plain_values import list_plain_rows
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.table_files import read_table
-from factaudit.tables.validation import find_claim_positions_in_table
+from factaudit.tables.validation import find_claim_positions
 
 ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end", "note", "seconds")
 #: How the labels of several annotators become one. A name of an annotator is a rule too.
@@ -137,7 +137,7 @@ def validate_annotations(
     backwards = (annotations["start"] >= annotations["end"]).fillna(False)
     problems.add_where(backwards, "end", "expected an end behind the start", annotations["end"])
     if claims is not None:
-        unknown = find_claim_positions_in_table(claims, ids) < 0
+        unknown = find_claim_positions(claims, ids) < 0
         problems.add_where(
             unknown, "claim_id", "expected the id of a claim, but no claim has it", ids
         )

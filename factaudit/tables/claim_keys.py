@@ -31,7 +31,7 @@ class CommonKeys:
     note: str | None = None
 
 
-def list_claim_key_columns(columns: Mapping[str, str]) -> list[str]:
+def list_key_columns(columns: Mapping[str, str]) -> list[str]:
     return [key for key in _KEY_COLUMNS if key in columns]
 
 
@@ -70,7 +70,7 @@ def find_common_keys(
             return CommonKeys(["claim_id"], first, second)
     if not has_texts:
         return None
-    names = [key for key in list_claim_key_columns(columns) if key in common]
+    names = [key for key in list_key_columns(columns) if key in common]
     first = join_key_cells(rows, [columns[one] for one in names])
     return CommonKeys(names, first, join_key_cells(others, [other_columns[one] for one in names]))
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
     EVALUATOR_AFFIXES,
-    find_vocabulary_words,
+    find_words_in_name,
     has_no_blanks,
-    has_vocabulary_word_in_column_name,
-    normalise_vocabulary_words,
+    name_has_word,
+    normalise_words,
     strip_values_hint,
 )
 
@@ -54,9 +54,9 @@ def list_name_forms(column_name: str) -> list[str]:
     """What a column may be found by: its name; of a dotted one (``input.text``) the last part but a
     mere "text"."""
     plain = strip_values_hint(re.sub(r"^(INPUT|OUTPUT|GOLDEN|ASSIGNMENT):", r"\1.", column_name))
-    parts = [normalise_vocabulary_words(part) for part in plain.split(".")]
+    parts = [normalise_words(part) for part in plain.split(".")]
     telling = next((part for part in reversed(parts) if part not in _GENERIC_NAME_PARTS), parts[-1])
-    return [normalise_vocabulary_words(plain), *([telling] if len(parts) > 1 else [])]
+    return [normalise_words(plain), *([telling] if len(parts) > 1 else [])]
 
 
 def find_known_form(column_name: str, known: Sequence[str]) -> str | None:
@@ -72,14 +72,14 @@ def classify_column_name(name: str, is_binary: bool = False) -> str:
     """
     whole, last = list_name_forms(name)[0], list_name_forms(name)[-1]
     people, judges, supports = (
-        find_vocabulary_words(kind, name) for kind in ("people", "judges", "supports")
+        find_words_in_name(kind, name) for kind in ("people", "judges", "supports")
     )
-    soft = find_vocabulary_words("soft_measures", last) if not people and not judges else None
+    soft = find_words_in_name("soft_measures", last) if not people and not judges else None
     no_judgement = {
         "measure": is_measure(name) or soft,
         "quality": is_quality(name),
-        "reason": find_vocabulary_words("reasons", last),
-        "answer": find_vocabulary_words("answers", name),
+        "reason": find_words_in_name("reasons", last),
+        "answer": find_words_in_name("answers", name),
     }
     if found := next((kind for kind, words in no_judgement.items() if words), None):
         return found
@@ -90,16 +90,16 @@ def classify_column_name(name: str, is_binary: bool = False) -> str:
     if people:
         is_both = judges - _LOOSE_JUDGES - supports
         return "people" if not is_both else "judge" if people <= _LOOSE_PEOPLE else "both"
-    is_doubtful = has_vocabulary_word_in_column_name("doubtful_judgements", name)
+    is_doubtful = name_has_word("doubtful_judgements", name)
     if judges:
-        is_call = is_binary and has_vocabulary_word_in_column_name("calls", name)
+        is_call = is_binary and name_has_word("calls", name)
         return "unknown" if is_doubtful or is_call else "support" if judges <= supports else "judge"
-    if last in COLUMN_NAMES["label"] or has_vocabulary_word_in_column_name("labels", name):
+    if last in COLUMN_NAMES["label"] or name_has_word("labels", name):
         return "label"
-    if is_doubtful or has_vocabulary_word_in_column_name("users", last):
+    if is_doubtful or name_has_word("users", last):
         return "unknown"
     stem, affix = split_evaluator_name(name)
-    if affix in _SURE_AFFIXES and normalise_vocabulary_words(stem) not in COLUMN_NAMES["label"]:
+    if affix in _SURE_AFFIXES and normalise_words(stem) not in COLUMN_NAMES["label"]:
         return "judge"
     return "plain" if last in _PLAIN_NAMES else "unknown"
 
@@ -115,8 +115,8 @@ def is_quality(name: str) -> bool:
 
 
 def _find_no_judgement(kind: str, name: str) -> frozenset[str]:
-    is_overlap = has_vocabulary_word_in_column_name("overlaps", name)
-    return find_vocabulary_words(kind, name) - (_OVERLAP_PARTS if is_overlap else set())
+    is_overlap = name_has_word("overlaps", name)
+    return find_words_in_name(kind, name) - (_OVERLAP_PARTS if is_overlap else set())
 
 
 def split_evaluator_name(column_name: str) -> tuple[str, str]:
@@ -129,9 +129,9 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
     """
     plain = re.sub(r"(\.(value|result|choices))+$", "", strip_values_hint(column_name))
     heading, dot, rest = plain.partition(".")
-    if dot and rest and normalise_vocabulary_words(heading) in _JUDGE_HEADINGS:
+    if dot and rest and normalise_words(heading) in _JUDGE_HEADINGS:
         return split_evaluator_name(rest)
-    if normalise_vocabulary_words(plain).replace(" ", "") in find_vocabulary_words("judges", plain):
+    if normalise_words(plain).replace(" ", "") in find_words_in_name("judges", plain):
         return plain, ""
     for affix in EVALUATOR_AFFIXES:
         if has_no_blanks(affix) and plain.endswith(affix) and plain != affix:
@@ -148,14 +148,14 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
 def is_name_of_person(evaluator: str) -> bool:
     """Whether an evaluator's name is one of people ("human"), and of no judge."""
     judges = (
-        find_vocabulary_words("judges", evaluator)
+        find_words_in_name("judges", evaluator)
         - _LOOSE_JUDGES
-        - find_vocabulary_words("supports", evaluator)
+        - find_words_in_name("supports", evaluator)
     )
-    return has_vocabulary_word_in_column_name("people", evaluator) and not judges
+    return name_has_word("people", evaluator) and not judges
 
 
 def is_name_of_model(annotator: str) -> bool:
     """Whether an annotator's name is one of a model or another judge, and of no person."""
-    is_judge = has_vocabulary_word_in_column_name("judges", annotator)
-    return is_judge and not has_vocabulary_word_in_column_name("people", annotator)
+    is_judge = name_has_word("judges", annotator)
+    return is_judge and not name_has_word("people", annotator)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from factaudit.tables.plain_values import make_plain_python_value
+from factaudit.tables.plain_values import make_plain_value
 from factaudit.tables.problems import TableProblemCollector
 
 #: Text with NaN for null. Named, because pandas 2 takes ``"str"`` for Python's type, and makes text
@@ -29,7 +29,7 @@ def parse_text_column(values: pd.Series, column: str, problems: TableProblemColl
     if isinstance(values.dtype, pd.StringDtype):
         return values.astype(TEXT_DTYPE)
     objects = values.astype(object)
-    texts = objects.map(_format_whole_number_in_column, na_action="ignore")
+    texts = objects.map(_format_whole_number, na_action="ignore")
     good = texts.notna() | values.isna()
     problems.add_where(~good, column, "expected text", objects)
     return texts.where(texts.notna(), None).astype(TEXT_DTYPE)
@@ -51,7 +51,7 @@ def make_empty_text_column(index: pd.Index) -> pd.Series:
     return pd.Series(None, index=index, dtype=TEXT_DTYPE)
 
 
-def _format_whole_number_in_column(value: Any) -> str | None:
+def _format_whole_number(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_) or not isinstance(
@@ -125,10 +125,10 @@ def parse_number_column(values: pd.Series) -> pd.Series:
     them."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values.astype("float64")
-    return values.astype(object).map(_parse_table_number_cell).astype("float64")
+    return values.astype(object).map(_parse_number).astype("float64")
 
 
-def _parse_table_number_cell(value: Any) -> float:
+def _parse_number(value: Any) -> float:
     # Python reads every digit of a text, which not every version of pandas does.
     if isinstance(value, str) and "_" in value:
         return np.nan
@@ -146,19 +146,19 @@ def parse_chunk_scores_column(
     """One list of numbers or nulls per row; CSV holds them as JSON."""
     if values is None:
         return pd.Series(None, index=index, dtype="object")
-    lists = values.astype(object).map(_parse_score_list_in_column, na_action="ignore")
+    lists = values.astype(object).map(_parse_score_list, na_action="ignore")
     expected = "expected a list of numbers from 0 to 1 ([0.2, null, 0.9]) or nothing"
     problems.add_where(lists.isna() & values.notna(), "chunk_scores", expected, values)
     return lists.where(lists.notna(), None)
 
 
-def _parse_score_list_in_column(value: Any) -> list[float | None] | None:
+def _parse_score_list(value: Any) -> list[float | None] | None:
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError:
             return None
-    items: Any = make_plain_python_value(value)
+    items: Any = make_plain_value(value)
     if not isinstance(items, list):
         return None
     return items if all(item is None or _is_score_value(item) for item in items) else None

@@ -22,7 +22,7 @@ from factaudit.tables.vocabulary import (
     has_name_of_error,
     has_no_blanks,
     normalise_label_word,
-    normalise_vocabulary_words,
+    normalise_words,
     parse_label_word,
 )
 
@@ -140,12 +140,12 @@ class ColumnProfile:
         return is_judged and self.n_different > 1 and self.can_hold_labels
 
 
-def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:
+def profile_column(column_name: str, values: pd.Series) -> ColumnProfile:
     """What a column holds, from at most 20,000 of its rows."""
     cells = values.iloc[:MAX_PROFILED_ROWS].tolist()
     is_error = has_name_of_error(column_name)  # an error of the kind "none" is no error
     is_blank = has_no_value
-    if normalise_vocabulary_words(column_name) in _NAMES_OF_TEXTS:
+    if normalise_words(column_name) in _NAMES_OF_TEXTS:
         is_blank = _is_empty
     present = [
         one
@@ -224,8 +224,8 @@ def find_judged_columns(
     found = {}
     for name, values in columns.items():
         cells = [one for cell in values for one in (cell if isinstance(cell, list) else [cell])]
-        column = profile_column_for_mapping(name, pd.Series(cells, dtype="object"))
-        called = normalise_vocabulary_words(name)
+        column = profile_column(name, pd.Series(cells, dtype="object"))
+        called = normalise_words(name)
         is_name = (
             called in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"])
             and not column.has_both_verdicts

@@ -8,7 +8,7 @@ import json
 import pandas as pd
 
 from factaudit.tables.column_parsing import TEXT_DTYPE
-from factaudit.tables.plain_values import make_plain_python_value
+from factaudit.tables.plain_values import make_plain_value
 
 
 def compute_table_digest(table: pd.DataFrame) -> str:
@@ -26,7 +26,7 @@ def _make_hashable(values: pd.Series) -> pd.Series:
         return values.isna().map({True: float("nan")}).astype("float64")
     if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) != "string":
         return pd.Series(
-            [json.dumps(one, default=str) for one in map(make_plain_python_value, values)],
+            [json.dumps(one, default=str) for one in map(make_plain_value, values)],
             dtype=TEXT_DTYPE,
         )
     return values

@@ -12,8 +12,8 @@ import pandas as pd
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.meanings import Scale
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
-from factaudit.tables.validation import find_claim_positions_in_table
-from factaudit.tables.vocabulary import has_vocabulary_word_in_column_name
+from factaudit.tables.validation import find_claim_positions
+from factaudit.tables.vocabulary import name_has_word
 
 #: A direction contradicts the labels where chance would do so less often than this.
 _LEVEL = 0.025
@@ -44,12 +44,8 @@ def ask_about_directions(
     questions = []
     for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
-        truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
-        if (
-            len(names) == 1
-            and not mapping.evaluators
-            and not has_vocabulary_word_in_column_name("people", str(label))
-        ):
+        truth = labels[find_claim_positions(claims, rows["claim_id"])]
+        if len(names) == 1 and not mapping.evaluators and not name_has_word("people", str(label)):
             questions += _ask_whether_label_is_of_judge(rows, truth, mapping, chosen)
         key, scale, columns = _find_scale_option(
             name, mapping, names, bool(rows["score"].notna().any())

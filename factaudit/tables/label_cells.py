@@ -18,7 +18,7 @@ from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
     is_blank_cell,
-    normalise_vocabulary_words,
+    normalise_words,
     parse_label_word,
 )
 
@@ -52,19 +52,19 @@ def parse_label_words(
     """
     meanings: dict[str, int | None] = {"": None, "1": 1, "0": 0, "true": 1, "false": 0}
     own = mapping.labels | mapping.words.get(column, {})
-    meanings |= {normalise_vocabulary_words(word): value for word, value in own.items()}
+    meanings |= {normalise_words(word): value for word, value in own.items()}
     is_reversed = is_column_reversed(column, mapping)
     texts = values.map(lambda value: "" if is_missing_value(value) else str(value))
     said: dict[str, int | None] = {}
     unknown, replies = list[str](), list[str]()
     for text in texts.unique():
-        word = normalise_vocabulary_words(text)
+        word = normalise_words(text)
         verdict = find_verdict_in_reply(text)
         value = None if verdict is None else parse_label_word(verdict)
         if word in meanings or is_blank_cell(text):
             said[text] = meanings.get(word, meanings[""])
         elif value is not None:
-            is_turned = is_reversed and normalise_vocabulary_words(verdict) in BARE_WORDS
+            is_turned = is_reversed and normalise_words(verdict) in BARE_WORDS
             said[text] = 1 - value if is_turned else value
             replies.append(text)
         else:

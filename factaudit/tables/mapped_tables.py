@@ -26,7 +26,7 @@ from factaudit.tables.claim_keys import (
     find_common_keys,
     join_key_cells,
     join_passages_into_document,
-    list_claim_key_columns,
+    list_key_columns,
     name_table_stem,
 )
 from factaudit.tables.column_kinds import is_name_of_model
@@ -45,12 +45,12 @@ from factaudit.tables.schema import (
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.validation import (
     REPEATED_ID_REMEDY,
-    make_claim_ids_from_content,
+    make_claim_ids,
     merge_claim_tables,
     validate_claims,
     validate_verdicts,
 )
-from factaudit.tables.vocabulary import normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_words
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def _make_claims(owners: Sequence[_Table]) -> pd.DataFrame | None:
     # Over all files together, so that equal rows of two files get two ids.
     if len(parts) > 1 and nameless:
         has_own_dataset = all("dataset" in one.columns for one in owners)
-        ids = make_claim_ids_from_content(pd.concat(nameless, ignore_index=True), has_own_dataset)
+        ids = make_claim_ids(pd.concat(nameless, ignore_index=True), has_own_dataset)
         ends = np.cumsum([len(claims) for claims in nameless])[:-1]
         for claims, own in zip(nameless, np.split(ids.to_numpy(), ends), strict=True):
             claims["claim_id"] = pd.Series(own, dtype=TEXT_DTYPE)
@@ -287,7 +287,7 @@ def _find_distinct_claims(table: _Table) -> tuple[np.ndarray, np.ndarray]:
     named = {"claim_id", "claim"} & {*table.columns}
     if not is_long or not named:
         return every, every  # without text a row is a claim
-    keys = ["claim_id"] if "claim_id" in named else list_claim_key_columns(table.columns)
+    keys = ["claim_id"] if "claim_id" in named else list_key_columns(table.columns)
     of_row, _ = pd.factorize(join_key_cells(table.rows, [table.columns[key] for key in keys]))
     return np.unique(of_row, return_index=True)[1], of_row
 
@@ -535,8 +535,8 @@ def _scale_scores(
     """Scores brought to [0, 1], whether each is beyond the threshold, and their grades, if any."""
     column, scale = str(columns.score), columns.scale or (0.0, 1.0)
     if columns.scale is None and (words := one.mapping.words.get(column)):
-        said = {normalise_vocabulary_words(word): value for word, value in words.items()}
-        cells = cells.map(lambda cell: said.get(normalise_vocabulary_words(cell), cell))
+        said = {normalise_words(word): value for word, value in words.items()}
+        cells = cells.map(lambda cell: said.get(normalise_words(cell), cell))
     found = scale_judgement_numbers(parse_judgement_numbers(cells), scale, columns.threshold)
     low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
     expected = f"expected a number from {low:g} to {high:g} (or say --scale {column}=LOW:HIGH)"

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.tables.column_profiles import ColumnProfile, profile_column
 from factaudit.tables.meanings import (
     Scale,
     ask_about_shared_words,
@@ -29,7 +29,7 @@ from factaudit.tables.roles import (
     place_standard_columns,
 )
 from factaudit.tables.schema import CLAIM_COLUMNS, VERDICT_COLUMNS
-from factaudit.tables.vocabulary import normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_words
 
 #: Words that mean the same in any mapping.
 _PLAIN_WORDS = ("0", "1", "true", "false")
@@ -208,7 +208,7 @@ def _list_judgement_columns(
             left_out = (*table.people_evaluators, *table.left_out)
             for name in table.list_values(table.roles["evaluator"]):
                 if name not in left_out:
-                    scored[name] = profile_column_for_mapping(name, values[who == name])
+                    scored[name] = profile_column(name, values[who == name])
     return predicted, scored
 
 
@@ -217,25 +217,21 @@ def _map_words(columns: Sequence[ColumnProfile], given: ColumnMapping) -> dict[s
     (``words``)."""
     labels: dict[str, int | None] = {}
     turned: dict[str, dict[str, int | None]] = {}
-    said = {normalise_vocabulary_words(word) for word in given.labels}
+    said = {normalise_words(word) for word in given.labels}
     for column in columns:
         is_scaled = given.scale.get(column.name, (0, 1)) not in ((0, 1), (1, 0))
         if column.low is not None or column.kind == "empty" or is_scaled:
             continue
         is_reversed = is_column_reversed(column.name, given)
         words = map_label_words(column, is_reversed)
-        words = {
-            word: value
-            for word, value in words.items()
-            if normalise_vocabulary_words(word) not in said
-        }
+        words = {word: value for word, value in words.items() if normalise_words(word) not in said}
         if is_reversed:
             turned[column.name] = words
         else:
             labels |= {
                 word: one
                 for word, one in words.items()
-                if normalise_vocabulary_words(word) not in _PLAIN_WORDS
+                if normalise_words(word) not in _PLAIN_WORDS
             }
     return {"labels": {**labels, **given.labels}, "words": {**turned, **given.words}}
 

@@ -17,13 +17,13 @@ from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.vocabulary import (
     BARE_WORDS,
     FAILURE_WORDS,
-    find_direction_of_column_name,
+    find_direction_of_name,
     find_unknown_words,
-    find_vocabulary_words,
-    has_vocabulary_word_in_column_name,
-    is_reversed_column_name,
+    find_words_in_name,
+    is_reversed_name,
+    name_has_word,
     normalise_label_word,
-    normalise_vocabulary_words,
+    normalise_words,
     parse_label_word,
     parse_stated_range,
 )
@@ -58,7 +58,7 @@ def is_column_reversed(column_name: str, mapping: ColumnMapping) -> bool:
     chosen = mapping.scale.get(column_name)
     if chosen is not None and not isinstance(chosen, str):
         return bool(chosen[0] > chosen[1])
-    return column_name in mapping.high_is_error or is_reversed_column_name(column_name)
+    return column_name in mapping.high_is_error or is_reversed_name(column_name)
 
 
 def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int | None]:
@@ -92,9 +92,9 @@ def read_values(
     name: what ``--scale`` calls it.
     """
     chosen = mapping.scale.get(name, mapping.scale.get(column.name))
-    is_said = column.name in mapping.threshold or {
-        *map(normalise_vocabulary_words, column.words)
-    } <= {*_list_said(mapping)}
+    is_said = column.name in mapping.threshold or {*map(normalise_words, column.words)} <= {
+        *_list_said(mapping)
+    }
     if is_label and column.low is not None and column.low != column.high and not is_said:
         return None, [
             _ask_about_grades(column, mapping),
@@ -115,7 +115,7 @@ def read_values(
 
 
 def _list_said(mapping: ColumnMapping) -> dict[str, int | None]:
-    return {normalise_vocabulary_words(word): value for word, value in mapping.labels.items()}
+    return {normalise_words(word): value for word, value in mapping.labels.items()}
 
 
 def _ask_about_words(
@@ -126,13 +126,9 @@ def _ask_about_words(
     said = _list_said(mapping)
     plain = map_label_words(column, False)
     known = map_label_words(column, is_column_reversed(column.name, mapping))
-    meant = {
-        word: said.get(normalise_vocabulary_words(word), known.get(word)) for word in column.words
-    }
+    meant = {word: said.get(normalise_words(word), known.get(word)) for word in column.words}
     unknown = [
-        word
-        for word in column.words
-        if word not in known and normalise_vocabulary_words(word) not in said
+        word for word in column.words if word not in known and normalise_words(word) not in said
     ]
     unknown = [word for word in unknown if find_verdict_in_reply(word) is None]
     meanings: list[dict[str, int | None]] = []
@@ -229,10 +225,10 @@ def _find_scale(
     low, high = column.low or 0.0, column.high or 0.0
     is_told = bool({name, column.name} & {*mapping.high_is_error})
     is_reversed = is_told or is_column_reversed(column.name, mapping)
-    if find_vocabulary_words("judges", column.name) & {"logit", "logits"}:
+    if find_words_in_name("judges", column.name) & {"logit", "logits"}:
         return ("-logit" if is_reversed else "logit"), []
     possible = _list_possible_scales(column)
-    is_either_way = has_vocabulary_word_in_column_name("either_way", column.name) and not is_told
+    is_either_way = name_has_word("either_way", column.name) and not is_told
     sure = possible[0] if parse_stated_range(column.name) == possible[0] else None
     if sure is None and column.kind == "grade" and (low, high) in _SURE_SCALES:
         sure = (low, high)
@@ -270,7 +266,7 @@ def _ask_about_direction(
     ends: of its scale; by default the numbers that it holds.
     """
     is_said = {name, column.name} & {*mapping.scale, *mapping.high_is_error}
-    if is_said or find_direction_of_column_name(column.name) != "doubtful":
+    if is_said or find_direction_of_name(column.name) != "doubtful":
         return []
     if column.low is None and map_label_words(column, True) == map_label_words(column, False):
         return []  # its words say the same under any name

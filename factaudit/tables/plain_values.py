@@ -13,22 +13,21 @@ def list_plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows as plain dictionaries for JSON: missing values are None, numbers are Python's
     own."""
     columns = {
-        name: [make_plain_python_value(value) for value in table[name].tolist()]
-        for name in table.columns
+        name: [make_plain_value(value) for value in table[name].tolist()] for name in table.columns
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def make_plain_python_value(value: Any) -> Any:
+def make_plain_value(value: Any) -> Any:
     """The value with None for what is missing, and lists and numbers that are Python's own."""
     if is_missing_value(value):
         return None
     if isinstance(value, np.ndarray):
-        return [make_plain_python_value(item) for item in value.tolist()]
+        return [make_plain_value(item) for item in value.tolist()]
     if isinstance(value, list):
-        return [make_plain_python_value(item) for item in value]
+        return [make_plain_value(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): make_plain_python_value(item) for key, item in value.items()}
+        return {str(key): make_plain_value(item) for key, item in value.items()}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -44,9 +43,7 @@ def is_missing_value(value: Any) -> bool:
 
 def dump_json_line(value: Any) -> str:
     """One line of JSON; what JSON has no form for (times, decimals) is text in it."""
-    return json.dumps(
-        make_plain_python_value(value), ensure_ascii=False, default=_encode_foreign_value
-    )
+    return json.dumps(make_plain_value(value), ensure_ascii=False, default=_encode_foreign_value)
 
 
 def _encode_foreign_value(value: Any) -> Any:

@@ -13,7 +13,7 @@ from factaudit.tables.column_parsing import TEXT_DTYPE
 from factaudit.tables.schema import name_row_unit
 from factaudit.tables.table_files import read_table
 from factaudit.tables.validation import (
-    make_claim_ids_from_content,
+    make_claim_ids,
     make_empty_verdicts,
     merge_claim_tables,
     merge_verdict_tables,
@@ -44,7 +44,7 @@ def combine_claims(
     ]
     if len(tables) > 1 and new:
         # Made over all the files together, so that equal rows of two files get two ids.
-        ids = iter(make_claim_ids_from_content(pd.concat(new, ignore_index=True)))
+        ids = iter(make_claim_ids(pd.concat(new, ignore_index=True)))
         for claims in new:
             claims["claim_id"] = pd.Series(list(islice(ids, len(claims))), dtype=TEXT_DTYPE)
     return merge_claim_tables(validated, sources)

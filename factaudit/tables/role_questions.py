@@ -21,10 +21,10 @@ from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.roles import TableRoles
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    find_vocabulary_words,
+    find_words_in_name,
     has_name_of_error,
-    has_vocabulary_word_in_column_name,
-    normalise_vocabulary_words,
+    name_has_word,
+    normalise_words,
     parse_label_word,
 )
 
@@ -112,8 +112,8 @@ def _doubt_other_judgements(table: TableRoles) -> None:
             [label], "may say whether the claim is supported, or whether the evaluator was right"
         )
     for name, column in table.columns.items():
-        words = {normalise_vocabulary_words(word) for word in column.words}
-        is_called = bool({*normalise_vocabulary_words(name).split()} & _ACCEPTANCE_NAMES)
+        words = {normalise_words(word) for word in column.words}
+        is_called = bool({*normalise_words(name).split()} & _ACCEPTANCE_NAMES)
         if (words and words <= _ACCEPTANCE_WORDS) or (column.kind == "binary" and is_called):
             what = "may say whether somebody agreed with another column"
             table.doubt([name], f"{what}: then write a column of the labels that follow")
@@ -135,14 +135,14 @@ def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) ->
         if is_labelled and calls == "answer":
             return column.looks_judged and column.kind == "binary"
         if is_labelled:
-            is_of_judge = has_vocabulary_word_in_column_name("judges", name) and not is_judged
+            is_of_judge = name_has_word("judges", name) and not is_judged
             return is_of_judge and (column.looks_judged or column.low is not None)
-        doubtful = find_vocabulary_words("doubtful_measures", name)
+        doubtful = find_words_in_name("doubtful_measures", name)
         may_be_support = doubtful or calls == "answer" or is_error
         is_measure = (
             calls != "answer"
             and not is_error
-            and bool(find_vocabulary_words("measures", name) - doubtful)
+            and bool(find_words_in_name("measures", name) - doubtful)
         )
         return (
             column.looks_judged
@@ -158,7 +158,7 @@ def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) ->
     )
     is_telling = calls != "unknown" or is_error
     if is_labelled and is_judged:
-        is_property = normalise_vocabulary_words(name).startswith(_PROPERTY_WORDS)
+        is_property = normalise_words(name).startswith(_PROPERTY_WORDS)
         is_label = is_worded and find_known_form(name, COLUMN_NAMES["label"]) is not None
         return is_label or (
             column.looks_judged and (is_telling or (column.kind != "grade" and not is_property))
@@ -247,7 +247,7 @@ def _ask_about_repeated_claims(table: TableRoles) -> None:
     roles = table.roles
     if "claim" not in roles or {"annotator", "evaluator"} & {*roles} or table.people:
         return
-    if "system" in roles and "model" not in normalise_vocabulary_words(roles["system"]):
+    if "system" in roles and "model" not in normalise_words(roles["system"]):
         return  # systems, by their name
     keys = [roles[ours] for ours in ("claim", "doc") if ours in roles]
     rows = table.rows.astype("str")
@@ -293,7 +293,7 @@ def refuse_lists_of_judgements(table: TableRoles) -> None:
             words = {parse_label_word(vote) for cell in votes for vote in cell}
             if None not in words and all(len(cell) > 1 for cell in votes):
                 fields[""] = words
-        names = {normalise_vocabulary_words(field) for field in fields}
+        names = {normalise_words(field) for field in fields}
         is_called = column.calls in ("people", "judge", "both", "label", "plain")
         if (fields and is_called) or names & _TELLING_FIELDS or {0, 1} in fields.values():
             message = (

@@ -30,20 +30,20 @@ from factaudit.tables.column_mapping import (
     EvaluatorColumnMapping,
     match_column_patterns,
 )
-from factaudit.tables.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.tables.column_profiles import ColumnProfile, profile_column
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.schema import CLAIM_COLUMNS, EVALUATORS_KEY
 from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
     WANTED_CLAIM_COLUMNS,
-    list_missing_standard_columns,
+    find_other_names,
 )
 from factaudit.tables.vocabulary import (
     COLUMN_NAMES,
-    has_vocabulary_word_in_column_name,
     is_name_of_annotator,
-    normalise_vocabulary_words,
+    name_has_word,
+    normalise_words,
     parse_label_word,
 )
 
@@ -148,8 +148,8 @@ def place_standard_columns(
     named = _find_named_columns(given, rows)
     left = {*named.values(), *match_column_patterns(map(str, rows.columns), given.ignore)}
     roles = {ours: ours for ours in own if ours in rows and ours not in left}
-    roles |= list_missing_standard_columns(kind, rows.columns, has_others) | named
-    columns = {one: profile_column_for_mapping(one, rows[one]) for one in roles.values()}
+    roles |= find_other_names(kind, rows.columns, has_others) | named
+    columns = {one: profile_column(one, rows[one]) for one in roles.values()}
     return TableRoles(name, rows, columns, kind=kind, roles=roles)
 
 
@@ -177,9 +177,7 @@ def place_columns(
     declared: dict[str, EvaluatorColumnMapping] = rows.attrs.get(EVALUATORS_KEY, {})
     hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)}
     names = [str(column) for column in rows.columns if column not in hidden]
-    table = TableRoles(
-        name, rows, {one: profile_column_for_mapping(one, rows[one]) for one in names}, given
-    )
+    table = TableRoles(name, rows, {one: profile_column(one, rows[one]) for one in names}, given)
     _place_what_the_user_named(table, declared)
     if EVALUATORS_KEY in rows.attrs:  # a log, whose claims have our names
         free = table.list_free_columns()
@@ -206,9 +204,7 @@ def place_columns(
         ids = table.roles.get("claim_id")
         is_wide = "annotator" not in table.roles and (table.evaluators or not has_others)
         # What is called the claims' id, by its name or by the user, has to be one.
-        is_certain = (
-            "claim_id" in given.columns or normalise_vocabulary_words(ids or "") == "claim id"
-        )
+        is_certain = "claim_id" in given.columns or normalise_words(ids or "") == "claim id"
         if is_wide and ids is not None and not is_certain and rows[ids].duplicated().any():
             del table.roles["claim_id"]  # each system has a claim on each document
             table.roles.setdefault("doc_id", ids)
@@ -289,7 +285,7 @@ def _may_be_either(ours: str, columns: Sequence[str]) -> bool:
 
 def _has_word_of_role(table: TableRoles, ours: str, column: str) -> bool:
     """Whether a text is called after a role among other words, or just a text beside the claims."""
-    name, held = normalise_vocabulary_words(column), table.columns[column]
+    name, held = normalise_words(column), table.columns[column]
     if (
         held.kind not in ("text", "list")
         or column.rstrip().endswith("?")
@@ -303,15 +299,13 @@ def _has_word_of_role(table: TableRoles, ours: str, column: str) -> bool:
 
 def _can_be(role: str, column: ColumnProfile) -> bool:
     """Whether what a column holds fits a role that its name has."""
-    name = normalise_vocabulary_words(column.name)
+    name = normalise_words(column.name)
     if column.kind == "empty":
         return role == name.replace(" ", "_")
     if role in ("claim", "doc"):
         if name == role and column.kind == "text":
             return True  # an exact name decides
-        is_answer = (
-            has_vocabulary_word_in_column_name("answers", name) and name not in COLUMN_NAMES["doc"]
-        )
+        is_answer = name_has_word("answers", name) and name not in COLUMN_NAMES["doc"]
         is_text = (column.kind == "text" and column.has_sentences) or (
             role == "doc" and column.kind == "list"
         )
@@ -331,9 +325,7 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
     if role in ("system", "evaluator"):
         # "judge.model" says who judged, and not whose the claim is.
         heading = column.name.rpartition(".")[0]
-        is_of_judge = "model" not in heading and has_vocabulary_word_in_column_name(
-            "judges", heading
-        )
+        is_of_judge = "model" not in heading and name_has_word("judges", heading)
         is_named = column.kind == "text" or (
             role == "system" and column.kind in ("binary", "grade")
         )
@@ -415,7 +407,7 @@ def _place_labels(table: TableRoles, has_labels: bool) -> None:
     named = [
         one for one in table.find_by_role("label", lambda one: one.calls == "label") if one in free
     ]
-    exact = [one for one in named if normalise_vocabulary_words(one) == "label"]
+    exact = [one for one in named if normalise_words(one) == "label"]
     annotators = [one for one in possible if is_name_of_annotator(one)]
     # One of them may always say the same.
     annotators = annotators if {*annotators} & {*free} else []
@@ -436,7 +428,7 @@ def _place_labels(table: TableRoles, has_labels: bool) -> None:
 def _may_say_who_judged(column: ColumnProfile) -> bool:
     """Whether a column of people's may say who judged (an "annotator" 1 or 0), or whether anybody
     did ("reviewed")."""
-    name = normalise_vocabulary_words(column.name)
+    name = normalise_words(column.name)
     is_coded = {*column.words} <= {"0", "1"} and name in COLUMN_NAMES["annotator"]
     is_constant = column.n_different < 2 and not find_known_form(column.name, COLUMN_NAMES["label"])
     return is_coded or is_constant or name.endswith(("reviewed", "annotated"))

@@ -97,7 +97,7 @@ def is_text_placeholder(text: str) -> bool:
     return re.fullmatch(r"\(no text: row \d+ of .*\)", text, re.DOTALL) is not None
 
 
-def strip_dataset_of_placeholder(text: str | None) -> str | None:
+def strip_dataset(text: str | None) -> str | None:
     """A placeholder without the data set that it names; another text as it is."""
     return text.partition(" of ")[0] if text is not None and is_text_placeholder(text) else text
 

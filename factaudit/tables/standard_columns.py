@@ -11,7 +11,7 @@ import pandas as pd
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.annotations import ANNOTATION_COLUMNS
 from factaudit.tables.schema import GRADE_COLUMN
-from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_words
 
 #: The columns that a table of ours may have, by what it is.
 OWN_COLUMNS = {
@@ -62,24 +62,18 @@ def _list_possible_standard_kinds(columns: Collection[str]) -> list[str]:
     return kinds
 
 
-def list_missing_standard_columns(
-    kind: str, columns: Collection[str], has_other_tables: bool
-) -> dict[str, str]:
+def find_other_names(kind: str, columns: Collection[str], has_other_tables: bool) -> dict[str, str]:
     """Column of ours that a table of ours lacks, to the column that has one of its other names."""
     if kind != "claims":
         return {}
     wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
     wanted += ["claim_id"] if has_other_tables and "claim_id" not in columns else []
-    names = {
-        normalise_vocabulary_words(column): column
-        for column in columns
-        if column not in CLAIM_COLUMNS
-    }
+    names = {normalise_words(column): column for column in columns if column not in CLAIM_COLUMNS}
     found = {ours: [names[one] for one in COLUMN_NAMES[ours] if one in names] for ours in wanted}
     return {ours: theirs[0] for ours, theirs in found.items() if theirs}
 
 
-def has_repeated_claims_in_standard_columns(table: pd.DataFrame) -> bool:
+def has_repeated_claims(table: pd.DataFrame) -> bool:
     """Whether rows of a table of claims have the same id, or the same text of the same response on
     the same document: then each row is what somebody said of a claim."""
     if "claim_id" in table:
@@ -88,12 +82,11 @@ def has_repeated_claims_in_standard_columns(table: pd.DataFrame) -> bool:
     return bool(table[keys].astype("str").duplicated().any())
 
 
-def find_misspelt_standard_columns(columns: Collection[str]) -> dict[str, str]:
+def find_misspelt_columns(columns: Collection[str]) -> dict[str, str]:
     """Columns of a table of claims whose names look like misspelt ones of ours that it lacks and
     audits need."""
     wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
     found = {
-        name: get_close_matches(normalise_vocabulary_words(name), wanted, n=1, cutoff=0.75)
-        for name in columns
+        name: get_close_matches(normalise_words(name), wanted, n=1, cutoff=0.75) for name in columns
     }
     return {name: near[0] for name, near in found.items() if near and name not in CLAIM_COLUMNS}

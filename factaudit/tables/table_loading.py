@@ -29,13 +29,13 @@ from factaudit.tables.standard_columns import (
     OWN_COLUMNS,
     WANTED_CLAIM_COLUMNS,
     classify_standard_tables,
-    find_misspelt_standard_columns,
-    has_repeated_claims_in_standard_columns,
-    list_missing_standard_columns,
+    find_misspelt_columns,
+    find_other_names,
+    has_repeated_claims,
 )
 from factaudit.tables.table_files import load_pandas_frame, read_table
 from factaudit.tables.validation import REPEATED_ID_REMEDY
-from factaudit.tables.vocabulary import normalise_vocabulary_words
+from factaudit.tables.vocabulary import normalise_words
 
 #: Names of a text that may be a document as well as a claim.
 _MERE_TEXTS = {"text", "texts", "content", "output", "node output", "title"}
@@ -86,7 +86,7 @@ class OpenedTable:
         people = [] if kind != "annotations" else map(str, self.rows["annotator"].dropna().unique())
         if self.is_log or any(map(is_name_of_model, people)):
             return True
-        if may_repeat and has_repeated_claims_in_standard_columns(self.rows):
+        if may_repeat and has_repeated_claims(self.rows):
             return True
         named = {name for one in given.evaluators.values() for name in one.columns} | {
             *given.annotators.values()
@@ -174,7 +174,7 @@ def _refuse_tables_of_documents(placed: Sequence[TableRoles], given: ColumnMappi
     for one in placed:
         claim, doc = (one.roles.get(ours) for ours in ("claim", "doc"))
         key = one.roles.get("doc_id") or (None if claim else one.roles.get("claim_id"))
-        is_claim = claim is not None and normalise_vocabulary_words(claim) not in _MERE_TEXTS
+        is_claim = claim is not None and normalise_words(claim) not in _MERE_TEXTS
         is_judged = one.is_labelled or one.is_judged or one.unclear or "system" in one.roles
         is_named = any(key in other.rows for other in placed if other is not one)
         if one.kind or not key or not (claim or doc) or "claim" in given.columns:
@@ -233,7 +233,7 @@ def _are_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[str | No
         for name in one.columns
     }
     for one, kind in zip(inputs, kinds, strict=True):
-        if kind is None or list_missing_standard_columns(kind, one.columns, len(inputs) > 1):
+        if kind is None or find_other_names(kind, one.columns, len(inputs) > 1):
             return False
         if (
             kind == "verdicts"
@@ -275,7 +275,7 @@ def _load_standard_tables(
         for kind in OWN_COLUMNS
     }
     for one in by_kind["claims"]:
-        misspelt = find_misspelt_standard_columns(one.columns)
+        misspelt = find_misspelt_columns(one.columns)
         near = [f"{name} (did you mean {ours!r}?)" for name, ours in misspelt.items()]
         if near:
             report_line(f"unread    {'' if len(inputs) == 1 else f'{one.name}: '}{', '.join(near)}")

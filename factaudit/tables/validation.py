@@ -38,7 +38,7 @@ from factaudit.tables.schema import (
     VARIANT_COLUMNS,
     VERDICT_COLUMNS,
     VERDICT_KEY,
-    strip_dataset_of_placeholder,
+    strip_dataset,
 )
 
 _REQUIRED_CLAIM_COLUMNS = ("dataset", "claim")
@@ -66,7 +66,7 @@ def validate_claims(
 ) -> pd.DataFrame:
     """Check a table of claims and bring it into the standard form (a new DataFrame, index 0..n-1).
 
-    Where ``claim_id`` is missing, ids are made by `make_claim_ids_from_content`; a data set that is
+    Where ``claim_id`` is missing, ids are made by `make_claim_ids`; a data set that is
     only called by its file (not ``has_own_dataset``) is no part of them. LLM-AggreFact's own
     columns load as they are. remedy: what to do where ids repeat.
     """
@@ -113,7 +113,7 @@ def validate_claims(
         if (np.isfinite(numbers) | claims[GRADE_COLUMN].isna()).all():
             claims[GRADE_COLUMN] = numbers
     if "claim_id" not in table:
-        claims["claim_id"] = make_claim_ids_from_content(claims, has_own_dataset)
+        claims["claim_id"] = make_claim_ids(claims, has_own_dataset)
     else:
         empty = claims["claim_id"].isna() | (claims["claim_id"] == "")
         problems.add_where(empty, "claim_id", "expected an id, found none")
@@ -212,7 +212,7 @@ def validate_verdicts(
         verdicts[GRADE_COLUMN] = parse_grade_column(table[GRADE_COLUMN], problems)
     # Of millions of rows, two copies are too many.
     del table, score, prediction, status, evaluators, repeat
-    positions = None if claims is None else find_claim_positions_in_table(claims, ids)
+    positions = None if claims is None else find_claim_positions(claims, ids)
     _report_duplicate_verdicts(problems, verdicts, positions)
     if claims is not None and positions is not None:
         problems.add_where(
@@ -261,7 +261,7 @@ def merge_verdict_tables(
     return verdicts
 
 
-def find_claim_positions_in_table(claims: pd.DataFrame, claim_ids: pd.Series) -> np.ndarray:
+def find_claim_positions(claims: pd.DataFrame, claim_ids: pd.Series) -> np.ndarray:
     """The row number in ``claims`` of each id, -1 where there is none (int64 array of len(ids))."""
     wanted, known = make_arrow_text(claim_ids), make_arrow_text(claims["claim_id"])
     size = len(known)
@@ -287,7 +287,7 @@ def find_claim_variants(claims: pd.DataFrame) -> np.ndarray:
     return claims[column].isin(originals).to_numpy(dtype=bool)
 
 
-def make_claim_ids_from_content(claims: pd.DataFrame, has_own_dataset: bool = True) -> pd.Series:
+def make_claim_ids(claims: pd.DataFrame, has_own_dataset: bool = True) -> pd.Series:
     """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16
     hex digits.
 
@@ -305,7 +305,7 @@ def make_claim_ids_from_content(claims: pd.DataFrame, has_own_dataset: bool = Tr
     ids = []
     for (dataset, system, response, claim), number in zip(rows, numbers.tolist(), strict=True):
         if not has_own_dataset:
-            claim = strip_dataset_of_placeholder(claim)
+            claim = strip_dataset(claim)
             dataset = None
         key = hash_texts(dataset, system, response, hashed[number], claim, length=64)
         position = seen.get(key, 0)

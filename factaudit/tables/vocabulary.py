@@ -13,7 +13,7 @@ from factaudit.settings.yaml_file import read_shipped_yaml
 _LISTS = read_shipped_yaml("factaudit.tables", "vocabulary.yaml")
 _PATTERNS = {name: re.compile(text, re.IGNORECASE) for name, text in _LISTS.pop("patterns").items()}
 #: Column of ours -> names that users give it, the likelier first, after
-#: `normalise_vocabulary_words`.
+#: `normalise_words`.
 COLUMN_NAMES: dict[str, list[str]] = _LISTS.pop("columns")
 #: What cells say: attributable, unattributable, something between, nothing; and what a judge that
 #: failed leaves.
@@ -63,11 +63,11 @@ _PLAIN_LETTERS = str.maketrans("łıøđ", "liod")
 Direction = Literal["upright", "reversed", "doubtful"]
 
 
-def normalise_vocabulary_words(text: object) -> str:
+def normalise_words(text: object) -> str:
     """A name or word in lower case, without accents, with single blanks for ``_``, ``-``, dots and
     the humps of camelCase.
 
-    >>> [normalise_vocabulary_words(one) for one in ("modelName", "Not_Supported", 1.0, "Énoncé")]
+    >>> [normalise_words(one) for one in ("modelName", "Not_Supported", 1.0, "Énoncé")]
     ['model name', 'not supported', '1', 'enonce']
     """
     if whole := re.fullmatch(r"(-?\d+)(\.0+|,00?)?", str(text).strip()):
@@ -89,7 +89,7 @@ def normalise_label_word(word: object) -> str:
     >>> normalise_label_word("A) Supported"), normalise_label_word("2. No")
     ('supported', 'no')
     """
-    return normalise_vocabulary_words(_PATTERNS["option"].sub("", str(word).strip(), count=1))
+    return normalise_words(_PATTERNS["option"].sub("", str(word).strip(), count=1))
 
 
 def parse_label_word(word: object) -> int | None:
@@ -147,22 +147,22 @@ def parse_stated_range(column_name: str) -> tuple[float, float] | None:
 
 
 @lru_cache(maxsize=4096)
-def find_direction_of_column_name(column_name: str) -> Direction:
+def find_direction_of_name(column_name: str) -> Direction:
     """What a high score, 1 or yes says in a column of this name: ``upright`` (support),
     ``reversed`` (an error), or ``doubtful``, where a word smells of an error and neither the closed
     list nor the name itself tells which.
 
     >>> names = ["Hallucination?", "gpt4_factual_inconsistency", "noncontradiction", "mismatch"]
     >>> names.append("risk (low is good)")
-    >>> [find_direction_of_column_name(name) for name in names]
+    >>> [find_direction_of_name(name) for name in names]
     ['reversed', 'reversed', 'upright', 'doubtful', 'doubtful']
     """
     if _PATTERNS["says_codes"].search(unicodedata.normalize("NFKC", column_name)):
         return "doubtful"
     heading, _, last = column_name.rpartition(".")
-    if heading and _SMELL_PATTERN.search(normalise_vocabulary_words(last)):
+    if heading and _SMELL_PATTERN.search(normalise_words(last)):
         column_name = last  # Weave's "HallucinationFreeScorer.has_hallucination"
-    name = _PATTERNS["dataset_of_errors"].sub(" ", normalise_vocabulary_words(column_name))
+    name = _PATTERNS["dataset_of_errors"].sub(" ", normalise_words(column_name))
     rest = _find_telling_part(name)
     if _PATTERNS["upright_detector"].search(name) or _PATTERNS["error_denied"].fullmatch(rest):
         return "upright"
@@ -186,15 +186,15 @@ def _find_telling_part(name: str) -> str:
     return " ".join(word for word in words if len(word) > 1 and word.isalpha())
 
 
-def is_reversed_column_name(column_name: str) -> bool:
+def is_reversed_name(column_name: str) -> bool:
     """Whether a column of this name surely says 1, or a high score, of what is *not* supported."""
-    return find_direction_of_column_name(column_name) == "reversed"
+    return find_direction_of_name(column_name) == "reversed"
 
 
 def has_name_of_error(column_name: str) -> bool:
     """Whether a name has a word that smells of an error, and is not known to deny it."""
-    is_upright = find_direction_of_column_name(column_name) == "upright"
-    return not is_upright and bool(_SMELL_PATTERN.search(normalise_vocabulary_words(column_name)))
+    is_upright = find_direction_of_name(column_name) == "upright"
+    return not is_upright and bool(_SMELL_PATTERN.search(normalise_words(column_name)))
 
 
 def find_unknown_words(*column_names: str) -> frozenset[str]:
@@ -205,9 +205,9 @@ def find_unknown_words(*column_names: str) -> frozenset[str]:
     """
     found: set[str] = set()
     for name in column_names:
-        if not _SMELL_PATTERN.search(normalise_vocabulary_words(name)):
+        if not _SMELL_PATTERN.search(normalise_words(name)):
             field = strip_values_hint(name.partition(".")[2] or name)
-            words = _split_into_words(normalise_vocabulary_words(field))
+            words = _split_into_words(normalise_words(field))
             found |= {
                 one for one in words if one.isalpha() and (len(one) > 2 or has_no_blanks(one))
             }
@@ -215,19 +215,19 @@ def find_unknown_words(*column_names: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def find_vocabulary_words(kind: str, column_name: str) -> frozenset[str]:
+def find_words_in_name(kind: str, column_name: str) -> frozenset[str]:
     """The words of a list of the vocabulary (``people``, ``judges``, ``measures`` ...) that a
     column's name has.
 
-    >>> find_vocabulary_words("judges", "MiniCheck score")
+    >>> find_words_in_name("judges", "MiniCheck score")
     frozenset({'minicheck'})
-    >>> find_vocabulary_words("people", "human-label")
+    >>> find_words_in_name("people", "human-label")
     frozenset({'human'})
-    >>> find_vocabulary_words("judges", "gpt4o"), find_vocabulary_words("judges", "judgement")
+    >>> find_words_in_name("judges", "gpt4o"), find_words_in_name("judges", "judgement")
     (frozenset({'gpt'}), frozenset())
     """
     plain = strip_values_hint(column_name)
-    words = _split_into_words(normalise_vocabulary_words(plain))
+    words = _split_into_words(normalise_words(plain))
     name = " ".join(words).replace("factual accuracy", "factuality")
     single = {*name.split(), *re.findall(r"[^\W_]+", plain.lower())}
     single |= {word.rstrip("0123456789") for word in single}
@@ -253,9 +253,9 @@ def find_vocabulary_words(kind: str, column_name: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def has_vocabulary_word_in_column_name(kind: str, column_name: str) -> bool:
-    """Whether a column's name has a word of a list of the vocabulary (`find_vocabulary_words`)."""
-    return bool(find_vocabulary_words(kind, column_name))
+def name_has_word(kind: str, column_name: str) -> bool:
+    """Whether a column's name has a word of a list of the vocabulary (`find_words_in_name`)."""
+    return bool(find_words_in_name(kind, column_name))
 
 
 def is_name_of_annotator(column_name: str) -> bool:
@@ -266,7 +266,7 @@ def is_name_of_annotator(column_name: str) -> bool:
     >>> [is_name_of_annotator(name) for name in names]
     [True, True, False]
     """
-    name = normalise_vocabulary_words(column_name)
+    name = normalise_words(column_name)
     return bool(
         _PATTERNS["annotator"].fullmatch(name) or _PATTERNS["annotator_behind"].search(name)
     )

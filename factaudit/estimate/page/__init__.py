@@ -21,7 +21,7 @@ from factaudit.errors import InputError, Problem
 from factaudit.estimate.sample import LabelSample
 from factaudit.files import write_text
 from factaudit.signature import hash_texts
-from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables import find_claim_positions
 from factaudit.tables.schema import is_text_placeholder
 
 _PAGE_FOLDER = Path(__file__).parent
@@ -40,7 +40,7 @@ def write_labelling_pages(
     paths = []
     for number in range(1, sample.plan.annotators + 1):
         mine = rows[[str(number) in whose.split() for whose in rows["annotators"]]]
-        drawn = claims.iloc[find_claim_positions_in_table(claims, mine["claim_id"])]
+        drawn = claims.iloc[find_claim_positions(claims, mine["claim_id"])]
         several = sample.plan.annotators > 1
         target = path.with_name(f"{path.stem}-{number}{path.suffix}") if several else path
         together = sample.plan.level == "response"
