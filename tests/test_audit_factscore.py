@@ -19,11 +19,8 @@ from scipy import stats
 
 from factaudit import Judgements, UsageError, validate_claims, validate_verdicts
 from factaudit.arrays.response_means import average_responses, length_penalty
-from factaudit.audit.factscore import (
-    compare_with_human_scores,
-    compute_factscore_agreement,
-    compute_factscore_audit,
-)
+from factaudit.audit.factscore import compute_factscore_audit
+from factaudit.audit.human_scores import compare_with_human_scores, compute_factscore_agreement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

@@ -11,10 +11,7 @@ import pytest
 from scipy import stats
 
 from factaudit import InputError
-from factaudit.audit.dfactscore_people import (
-    compare_human_and_machine_dfactscores,
-    compute_human_dfactscores,
-)
+from factaudit.audit.human_scores import compare_biography_scores, score_human_biographies
 from factaudit.datasets.biography_annotations import (
     BiographyFactAnnotation,
     read_biography_fact_annotations,
@@ -41,7 +38,7 @@ def note(fact: str, label: str, page: str | None = None, entity: str = "A", **mo
 
 
 def score_by_people(notes: list[Row]) -> list[Row]:
-    return compute_human_dfactscores(notes).to_dict("records")
+    return score_human_biographies(notes).to_dict("records")
 
 
 def test_scores_by_people() -> None:
@@ -49,19 +46,21 @@ def test_scores_by_people() -> None:
         [note("a", "S", "A"), note("b", "S", "B"), note("c", "NS"), note("d", "IR"), note("e", "S")]
     )
     # a and e are of the entity's page, b of another; c is not supported, d irrelevant.
-    assert (row["factscore"], row["dfactscore"]) == (0.75, 0.5)
-    assert (row["n_biographies"], row["n_entities"]) == (1, 2)
+    assert (row["init_factscore"], row["init_dfactscore"]) == (0.75, 0.5)
     # Not supported by the linked page but by another person's (Fig. 3, step 4).
     (row,) = score_by_people([note("a", "S", "A"), note("b", "NS", "B"), note("c", "NS", "A")])
-    assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (
+    assert (row["init_factscore"], row["init_dfactscore"]) == (
         pytest.approx(2 / 3),
         pytest.approx(1 / 3),
-        2,
     )
     (row,) = score_by_people([note("a", "S"), note("b", "NS", "B")])
-    assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (1, 0.5, 2)
-    (empty,) = score_by_people([note("d", "IR")])
-    assert np.isnan(empty["factscore"])
+    assert (row["init_factscore"], row["init_dfactscore"]) == (1, 0.5)
+    assert score_by_people([note("d", "IR")]) == []
+    # Of two annotators the mean counts, whatever number of facts each of them judged.
+    (row,) = score_by_people(
+        [note(fact, "S", annotator="x") for fact in "ab"] + [note("a", "NS", annotator="y")]
+    )
+    assert row["init_dfactscore"] == 0.5
 
 
 def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
@@ -83,34 +82,24 @@ def test_people_beside_the_machine() -> None:
         for n in range(30):
             true = float(np.clip(level + random.normal(0, 0.1), 0, 1))
             key = {"system": system, "response_id": str(n)}
-            counts = {"n_biographies": 1 + n % 3, "n_entities": 2}
-            people.append(
-                {**key, "annotator": "1", "factscore": true, "dfactscore": true - 0.1, **counts}
-            )
+            people.append({**key, "init_factscore": true, "init_dfactscore": true - 0.1})
             scores = {
                 "init_factscore": true + 0.02,
                 "init_dfactscore": true - 0.1 + random.normal(0, 0.02),
             }
-            machine.append(
-                {**key, **scores, "n_biographies": 1 + n % 3 + (n == 4), "n_entities": 2 + n % 2}
-            )
+            machine.append(key | scores)
     machine.pop()
-    rows = {
-        row["system"]: row
-        for row in compare_human_and_machine_dfactscores(
-            pd.DataFrame(people), machine, intervals=ClusterBootstrap(500)
-        )
-    }
-    assert (rows["__all__"]["n"], rows["__all__"]["n_unmatched"]) == (59, 1)
+    rows = compare_biography_scores(pd.DataFrame(people), machine, "e", ClusterBootstrap(500))
+    found = {(row["system"], row["figure"]): row for row in rows}
+    assert {system for system, _ in found} == {"__all__", "a", "b"}
+    everything = found["__all__", "init_dfactscore"]
+    assert (everything["n"], everything["n_missing"]) == (59, 1)
     own = [
-        (p["dfactscore"], m["init_dfactscore"])
+        (p["init_dfactscore"], m["init_dfactscore"])
         for p, m in zip(people[:30], machine[:30], strict=True)
     ]
     expected = stats.pearsonr(*zip(*own, strict=True)).statistic
-    a = rows["a"]
-    assert a["dfactscore_pearson_r"] == pytest.approx(expected)
-    assert a["dfactscore_pearson_r_low"] < expected < a["dfactscore_pearson_r_high"]
-    assert a["human_gap"] == pytest.approx(0.1)
-    assert a["gap_low"] < a["gap"] < a["gap_high"]
-    assert (a["human_n_biographies"], a["n_biographies"]) == (2.0, pytest.approx(2 + 1 / 30))
-    assert (a["human_n_entities"], a["n_entities"], a["n_entities_pearson_r"]) == (2, 2.5, None)
+    row = found["a", "init_dfactscore"]
+    assert row["pearson_r"] == pytest.approx(expected)
+    assert row["pearson_r_low"] < expected < row["pearson_r_high"]
+    assert found["a", "init_factscore"]["bias"] == pytest.approx(0.02)

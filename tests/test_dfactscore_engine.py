@@ -314,10 +314,11 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
     results = run(write(tmp_path / "bios.jsonl", *lines), tmp_path / "run", **more)
     (citations,) = results.audits["citations"]
     assert (citations["recall"], citations["precision"]) == (1.0, 1.0)
-    everyone = results.audits["dfactscore_people"][0]
-    assert (everyone["n"], everyone["human_dfactscore"], everyone["dfactscore"]) == (2, 0.5, 0.5)
+    _, people = results.audits["factscore_agreement"]
+    assert people["figure"] == "init_dfactscore"
+    assert (people["n"], people["human"], people["predicted"]) == (2, 0.5, 0.5)
     assert len(results.about["inputs"]) == 2
-    assert "People and the machine" in (tmp_path / "run/report.html").read_text()
+    assert "Predicted scores against people" in (tmp_path / "run/report.html").read_text()
 
 
 def test_responses_that_all_abstain_make_a_report(tmp_path: Path) -> None:

@@ -39,7 +39,6 @@ REPORT_ORDER = (
         "dfactscore_gap",
         "dfactscore_linking",
         "dfactscore_elsewhere",
-        "dfactscore_people",
         "factscore_agreement",
     ),
     *("citations", "decomposition", "sensitivity", "retrieval", "rates"),

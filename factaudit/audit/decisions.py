@@ -1,16 +1,15 @@
 """What may an evaluator be used for? To find single errors, to report the error rate of a system,
 to rank systems.
 
-A decision compares figures with a limit, by their intervals and whatever the unscored claims are:
-yes if all are on the right side of it, no if one is significantly on the wrong side; otherwise
-these labels cannot tell.
+A decision compares figures of the evaluator as it is with a limit, by their intervals and whatever
+the unscored claims are: yes if all are on the right side of it, no if one is significantly on the
+wrong side; otherwise these labels cannot tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from factaudit.audit.quantification import BIAS_CHECK, list_tested_biases
 from factaudit.audit.ranking import ORDER_CHECK, list_compared_orders
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
 
-Permission = Literal["yes", "with a correction", "with review", "no", "cannot tell"]
+Permission = Literal["yes", "no", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,10 @@ class Answer:
     why: str
 
 
-def list_decisions(run: AuditedRun, evaluator: str, with_help: bool = True) -> list[Answer]:
-    """An answer for each task that there is something to answer by.
-
-    with_help: whether errors may be found with a tuned threshold or with people's review.
-    """
+def list_decisions(run: AuditedRun, evaluator: str) -> list[Answer]:
+    """An answer for each task that there is something to answer by."""
     answers = [
-        may_find_errors(run, evaluator, with_help),
+        may_find_errors(run, evaluator),
         may_publish_rates(run, evaluator),
         may_rank_systems(run, evaluator),
     ]
@@ -57,8 +53,8 @@ def _choose(is_met: bool, is_missed: bool) -> Permission:
     return "no" if is_missed else "cannot tell"
 
 
-def may_find_errors(run: AuditedRun, evaluator: str, with_help: bool = True) -> Answer | None:
-    """As it is; else, with_help, with a tuned threshold, or with review of a part."""
+def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
+    """Both TPR and TNR must be high enough."""
     row, least = run.overall("rates").get(evaluator), run.limits.min_rate
     if row is None:
         return None
@@ -67,21 +63,7 @@ def may_find_errors(run: AuditedRun, evaluator: str, with_help: bool = True) -> 
         figure = fill("has {n:number scored claim}", row)
         return Answer("find single errors", "cannot tell", figure, why)
     ends = [widen_interval(row, key) for key in ("tpr", "tnr")]
-    is_met = all(low > least for low, _ in ends)
-    may = _choose(is_met, any(high < least for _, high in ends))
-    tuned = run.overall("discrimination").get(evaluator, {})
-    review = run.overall("triage").get(evaluator, {})
-    if is_met or not with_help:
-        pass
-    elif all(widen_interval(tuned, key)[0] > least for key in ("tuned_tpr", "tuned_tnr")):
-        may = "with a correction"
-        why = "With a threshold tuned to each data set, TPR is {tuned_tpr:percent} and TNR "
-        why = fill(why + "{tuned_tnr:percent}.", tuned)
-    elif 0 < review.get("review_share", 1.0) <= run.limits.max_review:
-        # With a share of 0, errors are so rare that no evaluator is needed.
-        may = "with review"
-        why = "If people review {review_share:percent} of the claims, at most {max_error:limit} % "
-        why = fill(why + "of the others are errors ({confidence:limit} % confidence).", review)
+    may = _choose(all(low > least for low, _ in ends), any(high < least for _, high in ends))
     figure = "misses {fpr:whole} of the errors and flags {fnr:whole} of the correct claims"
     return Answer("find single errors", may, run.fill(figure, row), why)
 
@@ -110,19 +92,21 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
 
 
 def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
-    """How many labels of a system would let the interval of a typical rate's bias be as wide as the
-    limit to either side; "" where there are as many, or no interval."""
+    """How many labels would let the interval of a typical rate's bias be as wide as the limit to
+    either side; "" where there are as many, or no interval."""
     known = [row for row in rows if has_interval(row, "bias") and row["n"]]
-    ratios = [(row["bias_high"] - row["bias_low"]) / (2 * limit) for row in known]
-    needed = median([row["n"] * r**2 for row, r in zip(known, ratios, strict=True)] or [0])
-    have = median([row["n"] for row in known] or [0])
+    widths = np.array([row["bias_high"] - row["bias_low"] for row in known])
+    have = np.array([row["n"] for row in known])
+    needed = np.median(have * (widths / (2 * limit)) ** 2) if known else 0.0
+    if not known or needed <= np.median(have):
+        return ""
     # Rounded to two digits: 1,437 labels are about 1,400.
-    told = {"needed": int(float(f"{needed:.2g}")), "have": round(have), "limit": limit}
+    told = {"needed": int(float(f"{needed:.2g}")), "have": round(np.median(have)), "limit": limit}
+    text = "; to know a rate's bias to within ±{limit:limit} points takes about {needed} labels"
     units = ["system"] if any(not is_total_key(row["system"]) for row in known) else []
     units += ["data set"] if len({row["dataset"] for row in known}) > 1 else []
-    text = "; to know a rate's bias to within ±{limit:limit} points takes about {needed} labels"
     text += f" of each {' and '.join(units)}" if units else ""
-    return fill(text + "; there are {have}", told) if needed > have else ""
+    return fill(text + "; there are {have}", told)
 
 
 def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:

@@ -16,9 +16,11 @@ from typing import Any, Literal
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.annotators import AGREEMENT
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.decision_limits import has_interval, widen_interval
+from factaudit.audit.core.figure_formatting import format_heading_with_unit
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
 from factaudit.audit.core.wording import ENOUGH_FOR_SHARES, fill, join_names
 from factaudit.audit.decisions import (
@@ -27,7 +29,6 @@ from factaudit.audit.decisions import (
     list_decisions,
     list_orders_of,
     list_system_biases,
-    may_find_errors,
 )
 from factaudit.audit.differences import find_bacc_difference
 from factaudit.audit.input_description import uses_trial_model
@@ -36,7 +37,7 @@ from factaudit.audit.ranking import POWER_CHECK
 from factaudit.audit.screen_estimates import (
     advise_on_estimates,
     expect_corrected_rates,
-    format_share_cell,
+    format_cell,
     tabulate_estimates,
 )
 from factaudit.audit.triage import REVIEWED
@@ -228,24 +229,16 @@ def _format_share(run: AuditedRun, row: Row, wrong: str, n_key: str) -> str:
 def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Of a run without evaluators: headings, and a row for all annotators and each two of them."""
     rows = [] if run.about.get("evaluators") else run.rows("agreement")
-    heads = [
-        *(("", "annotators"), ("claims with", "two labels"), ("claims with", "both labels")),
-        ("agreement, %", f"({100 * run.confidence:.3g} % CI)"),
-        *(("Cohen's", "κ"), ("Krippendorff's", "α")),
-    ]
-    has_datasets = len({row["dataset"] for row in rows}) > 1
+    columns = {key: AGREEMENT.columns[key] for key in ("n", "n_split", "agree", "kappa", "alpha")}
+    heads = [("", "annotators")]
+    heads += [("", format_heading_with_unit(column)) for column in columns.values()]
     table = []
     for row in rows:
-        name = f"{row['annotator_a']} and {row['annotator_b']}"
-        name = "all annotators" if is_total_key(row["annotator_a"]) else name
-        table.append(
-            [
-                f"{row['dataset']}, {name}" if has_datasets else name,
-                *(f"{row[key]:,}" for key in ("n", "n_split")),
-                format_share_cell(row, "agree"),
-                *("" if row[key] is None else f"{row[key]:.2f}" for key in ("kappa", "alpha")),
-            ]
-        )
+        pair = f"{row['annotator_a']} and {row['annotator_b']}"
+        names = [row["dataset"]] * (len({row["dataset"] for row in rows}) > 1)
+        names.append("all annotators" if is_total_key(row["annotator_a"]) else pair)
+        cells = (format_cell(column, row, key) for key, column in columns.items())
+        table.append([", ".join(names), *cells])
     return heads, table
 
 
@@ -382,7 +375,7 @@ def _join_clauses(clauses: Sequence[str]) -> str:
 
 def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Advice]:
     """For each task whether one of these evaluators is fit for it, and what else to do."""
-    answers = [(name, one) for name in evaluators for one in list_decisions(run, name, False)]
+    answers = [(name, one) for name in evaluators for one in list_decisions(run, name)]
     for task, doing in _TASKS.items():
         mine = [(name, one) for name, one in answers if one.task == task]
         for may, word in (("yes", "Good for"), ("no", "Not for")):
@@ -402,10 +395,13 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
 def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> Iterator[Advice]:
     """What to do where no evaluator is fit for a task."""
     if task == "find single errors":
-        for name in evaluators:
-            answer = may_find_errors(run, name)
-            if answer is not None and answer.may == "with a correction":
-                yield Advice("Instead", f"tune the threshold of {name}. {answer.why}")
+        tuned = [run.overall("discrimination").get(name, {}) for name in evaluators]
+        keys = ("tuned_tpr", "tuned_tnr")
+        for row in tuned:
+            if all(widen_interval(row, key)[0] > run.limits.min_rate for key in keys):
+                text = "tune the threshold of {evaluator}. With a threshold tuned to each data set,"
+                text += " TPR is {tuned_tpr:percent} and TNR is {tuned_tnr:percent}."
+                yield Advice("Instead", fill(text, row))
                 break
         reviews = [run.overall("triage").get(name, {}) for name in evaluators]
         able = [row for row in reviews if row.get("errors_found") is not None]

@@ -6,8 +6,14 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from statistics import mean
 
+from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.figure_formatting import (
+    PERCENT_COLUMN,
+    format_audit_figure,
+    format_figure_range,
+)
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.wording import fill, join_names
 from factaudit.audit.estimates import DISTANCE_PER_WIDTH
@@ -53,19 +59,19 @@ def tabulate_estimates(run: AuditedRun) -> tuple[list[tuple[str, str]], list[lis
     for row in quoted:
         system = f"all {row['level']}s" if is_total_key(row["system"]) else row["system"]
         name = f"{row['dataset']}, {system}" if has_datasets else system
-        table.append([name, format_share_cell(row, "rate"), format_share_cell(row, "raw")])
+        table.append([name, *(format_cell(PERCENT_COLUMN, row, key) for key in ("rate", "raw"))])
     return heads, table
 
 
-def format_share_cell(row: Row, key: str) -> str:
-    """A share as a cell of a column of percentages: ``86.7 (74.3–93.6)``, without an interval
+def format_cell(column: Column, row: Row, key: str) -> str:
+    """A figure as a cell of a column with its unit: ``86.7 (74.3–93.6)``, without an interval
     ``86.7``, and "" if it is undefined."""
     if row[key] is None:
         return ""
-    text = f"{{{key}:percent}}"
+    text = format_audit_figure(column, row[key])
     if has_interval(row, key):
-        text += f" ({{{key}_low:percent}}–{{{key}_high:percent}})"
-    return fill(text, row).replace(" %", "")
+        text += f" ({format_figure_range(column, row[f'{key}_low'], row[f'{key}_high'])})"
+    return text
 
 
 def advise_on_estimates(run: AuditedRun) -> Iterator[tuple[str, str]]:

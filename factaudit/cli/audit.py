@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         " largest share of pairs of systems on which an evaluator may disagree with the labels."
         " min_orderable (0.25): rankings are judged only if, according to the labels, at least this"
         " share of pairs differs significantly. max_unscored (0.1): the largest share of claims"
-        " without a verdict. max_review (0.5): the largest share of claims that people can review."
+        " without a verdict."
     ),
 )
 @click.option(

@@ -13,10 +13,7 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.audit import list_computable_audits
 from factaudit.audit.audit_options import choose_supported_audits
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.dfactscore_people import (
-    compare_human_and_machine_dfactscores,
-    compute_human_dfactscores,
-)
+from factaudit.audit.human_scores import compare_biography_scores, score_human_biographies
 from factaudit.audit.sensitivity import BASE_VARIANT
 from factaudit.datasets.biography_annotations import read_biography_fact_annotations
 from factaudit.engines.citations import judge_citations
@@ -271,12 +268,13 @@ class DFactScoreExperiment(_ScoreExperiment):
         if section := make_merged_section(own):
             results.sections.append(section)
         if block.annotations is not None:
-            people = compute_human_dfactscores(read_biography_fact_annotations(block.annotations))
+            people = score_human_biographies(read_biography_fact_annotations(block.annotations))
             drawn = ClusterBootstrap(self.replicates, self.seed, self.confidence)
-            results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
+            results.audits["factscore_agreement"] = compare_biography_scores(
                 people,
                 [one.row for one in own],
-                intervals=drawn if self.replicates else None,
+                verifier,
+                drawn if self.replicates else None,
             )
         figures = {"FActScore": "init_factscore", "D-FActScore": "init_dfactscore"}
         return format_scores(results.audits.get("dfactscore", []), figures)

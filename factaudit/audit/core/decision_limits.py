@@ -29,8 +29,6 @@ class DecisionLimits:
     ranking.
     max_unscored: if a larger share is unscored or guessed, sentences state bounds instead of the
     figure.
-    max_review: the share of claims that people may have to review so that few of the rest are
-    errors.
     """
 
     min_rate: float = 0.8
@@ -38,7 +36,6 @@ class DecisionLimits:
     max_misordered: float = 0.1
     min_orderable: float = 0.25
     max_unscored: float = 0.1
-    max_review: float = 0.5
 
     @classmethod
     def parse(cls, limits: Mapping[str, Any] | None) -> DecisionLimits:
