@@ -151,7 +151,7 @@ def check_labels(table: Judgements, audits: dict[str, list[Row]]) -> None:
         "labelled",
         "labelled_order",
     )
-    labels += ("p_labelled", "orderable", "detectable_10", "labelled_system")
+    labels += ("p_labelled", "orderable", "labelled_system")
     for name in ("quantification", "headroom", "ranking_pairs"):
         for row in audits.get(name, ()):
             about = tuple(
@@ -255,7 +255,6 @@ def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):
         "labelled_system",
         "labelled_error_rate",
         "bias",
-        "detectable_10",
     }
     for audit in (
         "rates",
@@ -512,11 +511,8 @@ def test_all_unscored_is_undefined_and_never_0():
     audits = run(judged(DEGENERATE["all claims unscored"], *EVALUATORS))
     for name in ("rates", "consistency", "differences", "quantification", "headroom", "ranking"):
         for row in audits[name]:
-            # What the labels say does not depend on predictions, nor do shares of orders that no
-            # data can show.
-            assert not [
-                key for key in figures(row) if not key.startswith(("detectable", "labelled"))
-            ], (name, row)
+            # What the labels say does not depend on predictions.
+            assert not [key for key in figures(row) if not key.startswith("labelled")], (name, row)
     found = collect_findings(audits)
     assert {
         f["evaluator"] for f in found if f["id"] == "unscored" and f["severity"] == "fail"

@@ -21,11 +21,7 @@ from factaudit.arrays.claim_groups import (
 )
 from factaudit.arrays.figures import Tally, encode_cells
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats.clustered_proportions import (
-    ClusterCounts,
-    GroupClusterPairs,
-    count_codes_by_cluster,
-)
+from factaudit.stats.clustered_proportions import GroupClusterPairs
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.tables import STATUSES, find_claim_positions
 from factaudit.tables.annotations import has_double_labels
@@ -290,26 +286,6 @@ class Judgements:
         places = groups.codes[inside] * size + encode_cells(*stated)[inside]
         cells = np.bincount(places, minlength=len(groups.keys) * size)
         return Tally(counts, cells.reshape(-1, *[3] * len(values)))
-
-    def tally_jointly(
-        self, groups: ClaimGroups, members: Sequence[int], evaluator: int, *, stated: bool = False
-    ) -> ClusterCounts:
-        """Count kinds of clusters by their claims in several groups at once. The result has one
-        group, and its counts are (k, members * 9).
-
-        The cells are label by prediction of one evaluator. stated: guessed predictions count as
-        missing.
-        """
-        units, place_of = self.at_level(groups.level), np.full(len(groups.keys) + 1, -1)
-        place_of[list(members)] = np.arange(len(members))
-        # A claim in no group has the code -1, which picks the last place.
-        member = place_of[groups.codes]
-        rows = np.flatnonzero(member >= 0)
-        said = (units.stated_prediction if stated else units.prediction)[evaluator]
-        codes = member[rows] * 9 + encode_cells(units.label[rows], said[rows])
-        everywhere = np.zeros_like(rows)
-        size = len(members) * 9
-        return count_codes_by_cluster(units.cluster_codes[rows], everywhere, 1, codes, size)
 
     def compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """A value that several audits ask for, computed for the first of them and then kept. Groups

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.arrays.system_rankings import (
-    PAIR_DETECTION_POWER,
+    SIDES,
     PairTest,
     RankingCase,
-    SystemPairTest,
     correlate_rates,
-    count_reversed_pairs,
     list_ranking_cases,
-    measure_order_errors,
+    measure_orders,
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
@@ -27,6 +26,7 @@ from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row, group_rows
 from factaudit.audit.core.tabulate import explain_row, pick_figure, tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.hypothesis_tests import SystemPairTest
 from factaudit.stats.multiplicity import MultiplicityCorrection
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
 from factaudit.stats.undefined_values import name_ends
@@ -50,12 +50,9 @@ def compute_ranking_agreement(
     with correlations.
 
     A row per dataset, level and evaluator has these figures: n_systems and n_pairs (with labelled
-    and scored claims), n, n_unscored and n_guessed; error_rate and major_error_rate, shares of the
-    pairs; orderable, the share of pairs that the labels themselves order, which is the error_rate
-    of a constant evaluator, because it rates all systems equal; kendall_tau (tau-b) and pearson_r
-    over the systems' error rates; detectable_10, the share of pairs whose labels would show a
-    difference of 10 points with a power of at least 80 %; and the numbers of pairs that
-    `count_reversed_pairs` returns.
+    and scored claims), n, n_unscored and n_guessed; the shares and numbers of pairs that
+    `measure_orders` returns, of which orderable is the error_rate of a constant evaluator, because
+    it rates all systems equal; and kendall_tau (tau-b) and pearson_r over the systems' error rates.
 
     test, correction: how pairs are ordered; ``z`` and ``none`` give VC's ordering error. error_rate
     and major_error_rate have ``_min`` and ``_max``: no way to score the unscored claims leads
@@ -72,13 +69,15 @@ def compute_ranking_agreement(
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         for case in list_ranking_cases(judgements, judgements.make_groups(level, systems=True)):
-            used = case.select(case.cells[:, :2, :2].sum((1, 2)) > 0)
+            is_used = case.cells[:, :2, :2].sum((1, 2)) > 0
+            used = replace(case, members=case.members[is_used])
             row: Row = {"dataset": case.dataset, "level": level}
             row["evaluator"] = judgements.evaluators[case.evaluator]
-            row |= _compare_systems(used, how) | _count_ranked_claims(case, used)
+            row["n_systems"] = len(used.members)
+            row |= measure_orders(used, how) | _count_ranked_claims(case, used)
             is_enough = len(used.members) >= MIN_CORRELATED_SYSTEMS
-            compared = used if is_enough else used.select(np.zeros(len(used.members), bool))
-            figures = correlate_rates(*compared.errors, confidence)
+            compared = used if is_enough else replace(used, members=used.members[:0])
+            figures = correlate_rates(compared, confidence)
             for key, figure in figures.items():
                 row |= pick_figure(key, figure, 0)
             low, high = figures["kendall_tau"].ends
@@ -97,17 +96,6 @@ _NO_INTERVAL = (
     "it takes four systems, several clusters, a correlation that is not 1 or -1, and for τ pairs"
     " that settle half of its range"
 )
-
-
-def _compare_systems(case: RankingCase, how: PairTest) -> Row:
-    """How both sides order the pairs of systems, and which differences the labels could show."""
-    labelled, predicted = case.errors_for(how)
-    orders = labelled.order_pairs(how)[1], predicted.order_pairs(how)[1]
-    row: Row = {"n_systems": len(case.members), "n_pairs": len(orders[0])}
-    row |= measure_order_errors(case, *orders, how)
-    powers = labelled.compute_power(0.1, how)
-    row["detectable_10"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
-    return row | count_reversed_pairs(*case.errors, how.alpha)
 
 
 def _count_ranked_claims(case: RankingCase, used: RankingCase) -> Row:
@@ -147,42 +135,43 @@ def compute_ranking_pairs(
     if sum(math.comb(len(case.members), 2) for case in cases) > MOST_PRODUCT_ROWS:
         return []
     cases.sort(key=lambda case: case.dataset)
-    return [row for case in cases if len(case.members) > 1 for row in _tabulate_pairs(case, how)]
+    return [
+        row
+        for case in cases
+        if len(case.members) > 1
+        for row in _tabulate_pairs(case, how, judgements.evaluators)
+    ]
 
 
-def _tabulate_pairs(case: RankingCase, how: PairTest) -> list[Row]:
+def _tabulate_pairs(case: RankingCase, how: PairTest, evaluators: Sequence[str]) -> list[Row]:
     """The pairs of systems of one dataset at one level, as one evaluator sees them."""
-    sides = case.errors_for(how)
     first, second = np.triu_indices(len(case.members), 1)
-    is_turned = sides[0].rates[first] > sides[0].rates[second]
+    is_turned = case.compare_pairs("labelled") > 0
     places = {"a": np.where(is_turned, second, first), "b": np.where(is_turned, first, second)}
     level, names = case.groups.level, np.array(case.systems)
     figures, orders, reasons = {}, {}, {}
-    for kind, errors in zip(("labelled", "predicted"), sides, strict=True):
-        p, order = errors.order_pairs(how)
+    for kind in SIDES:
+        p, order = case.order_pairs(kind, how)
         figures[f"p_{kind}"] = Figure(p)
         orders[f"{kind}_order"] = [
             None if np.isnan(one) else ORDER_SYMBOLS[int(one)]
             for one in np.where(is_turned, -order, order)
         ]
         for side, at in places.items():
-            figures[f"{kind}_error_rate_{side}"] = Figure(errors.rates[at])
+            figures[f"{kind}_error_rate_{side}"] = Figure(case.error_rates(kind)[at])
         what = "labelled" if kind == "labelled" else "labelled and scored"
         reasons[f"of a system no {level} is {what}"] = np.isnan(p)
     keys = [
         {"dataset": case.dataset, "level": level, "system_a": name_a, "system_b": name_b}
-        | {"evaluator": case.judgements.evaluators[case.evaluator]}
+        | {"evaluator": evaluators[case.evaluator]}
         for name_a, name_b in zip(*(names[at].tolist() for at in places.values()), strict=True)
     ]
-    counts = {f"n_{side}": sides[0].n[at] for side, at in places.items()} | orders
+    n_labels = case.cells[:, :2].sum((1, 2))
+    counts = {f"n_{side}": n_labels[at] for side, at in places.items()} | orders
     return tabulate(keys, counts, figures, reasons)
 
 
 # ---- checks
-
-#: If fewer than this share of the pairs have enough labels to show a difference of 10 points, the
-#: data cannot tell most orders.
-MIN_DETECTABLE = 0.50
 
 
 def list_compared_orders(run: AuditedRun) -> list[Row]:
@@ -201,19 +190,10 @@ def list_compared_orders(run: AuditedRun) -> list[Row]:
 
 def _list_orders_by_labels(run: AuditedRun) -> list[Row]:
     """A row per data set. The labels are the same for all evaluators, so the evaluator that scored
-    the fewest claims counts.
-
-    ``orderable`` is 1 if most pairs could have shown a difference of 10 points and did not: then
-    the systems are known to be alike.
-    """
+    the fewest claims counts."""
     rows = group_rows((row for row in list_compared_orders(run) if row["n"] is not None), "dataset")
     least = [min(mine, key=lambda row: row["n"]) for mine in rows.values()]
-    return [
-        row
-        | {"evaluator": None}
-        | ({"orderable": 1.0} if (row["detectable_10"] or 0.0) >= MIN_DETECTABLE else {})
-        for row in least
-    ]
+    return [row | {"evaluator": None} for row in least]
 
 
 ORDER_CHECK = Check(
@@ -242,10 +222,7 @@ POWER_CHECK = Count(
     ),
     beyond="too few to judge rankings",
     advice="Two systems without a significant difference may still differ: label more claims.",
-    null=(
-        "on every data set the labels order a quarter of the pairs, or half of the pairs have"
-        " enough labels to show a difference of 10 points"
-    ),
+    null="on every data set the labels order a quarter of the pairs",
     on_screen=True,
 )
 
@@ -257,14 +234,10 @@ _ORDER_ERRORS_DESCRIPTION = (
     "rate, significantly in opposite order"
 )
 _CORRELATION_DESCRIPTION = "τ-b and r over the systems' error rates"
-_DETECTABLE_DESCRIPTION = (
-    "share of pairs with labels enough to detect a true difference of 10 points with 80 % power"
-)
 _SYSTEMS_DESCRIPTION = "systems with labelled and scored claims, and the number of their pairs"
 _CLUSTERED_ORDERS_DESCRIPTION = (
-    "number of pairs in significant order, by a test that accounts for clusters (Fisher's exact"
-    " test if there are few) with Holm's correction: by the labels; by both in the same order; by"
-    " only one; by both in opposite order"
+    "number of pairs in significant order: by the labels; by both in the same order; by only one;"
+    " by both in opposite order"
 )
 _OPTIONS = {
     "levels": "`claim`, `response`",
@@ -374,9 +347,6 @@ _SUMMARY = Audit(
             interval=FISHER,
             counted_in="n_systems",
         ),
-        "detectable_10": Column(
-            "pairs with power for 10 points", "percent", _DETECTABLE_DESCRIPTION
-        ),
         "n_ordered": Column(
             "ordered by the labels", "count", _CLUSTERED_ORDERS_DESCRIPTION, shown=False
         ),
@@ -390,7 +360,8 @@ _SUMMARY = Audit(
         "p_reversed": Column(
             "p of a reversal",
             "p",
-            'p-value of "no pair is in the wrong order", corrected for the number of pairs',
+            'p-value of "no pair is in the wrong order", by the clustered test, corrected for the'
+            " number of pairs",
             shown=False,
         ),
     },

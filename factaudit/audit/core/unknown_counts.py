@@ -16,7 +16,7 @@ from factaudit.text.display_text import join_reasons
 
 UNKNOWN_COUNTS = "numbers of claims are not published"
 _COUNT_FIGURES = re.compile(
-    r"n_(?!systems$|datasets$|calibrations$|pairs).*|n|calibration_errors|power_.*|detectable_.*|p_.*|"
+    r"n_(?!systems$|datasets$|calibrations$|pairs).*|n|calibration_errors|p_.*|"
     r".*_(low|high|min|max)"
 )
 
