@@ -10,6 +10,7 @@ from factaudit.errors import FactauditError
 from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, evaluator
 from factaudit.evaluators.transformers_models import (
     Encoding,
+    PositiveInt,
     TransformersEvaluator,
     TransformersModel,
     load_transformers_model,
@@ -48,13 +49,12 @@ class MiniCheckEvaluator(TransformersEvaluator):
 
     Args:
         model: ``roberta-large``, ``deberta-v3-large``, ``flan-t5-large``, or a folder or hub name
-        of such a model (a
-            classifier of two classes, the second one "supported"; or a sequence-to-sequence model
-            that says 0 or 1).
+            of such a model (a classifier of two classes, the second one "supported"; or a
+            sequence-to-sequence model that says 0 or 1).
         size: of a chunk; by default 400 tokens for a classifier, 500 words for a
-        sequence-to-sequence model.
+            sequence-to-sequence model.
         revision, device, batch_size: as in
-        `factaudit.evaluators.transformers_models.TransformersEvaluator`.
+            `factaudit.evaluators.transformers_models.TransformersEvaluator`.
 
     As the authors' code (github.com/Liyan06/MiniCheck), but where an input is longer than the model
     reads: that code cuts off its end, which is the claim; here the chunk is cut in two or more. A
@@ -62,7 +62,7 @@ class MiniCheckEvaluator(TransformersEvaluator):
     """
 
     model: NameOrPath = "flan-t5-large"
-    size: int | None = None
+    size: PositiveInt | None = None
 
     @property
     def weights_name(self) -> str:
@@ -70,43 +70,39 @@ class MiniCheckEvaluator(TransformersEvaluator):
         return PUBLISHED_MODELS.get(self.model, self.model)
 
     def load(self) -> TransformersModel:
-        model = load_transformers_model(
+        loaded = load_transformers_model(
             self.weights_name,
             self.revision,
             self.device,
-            "ForSequenceClassification",
-            "ForConditionalGeneration",
+            "AutoModelForSequenceClassification",
+            "AutoModelForSeq2SeqLM",
         )
-        if model.tokenizer.eos_token is None and model.tokenizer.sep_token is None:
+        config = loaded.model.config
+        if not config.is_encoder_decoder and config.num_labels != 2:
             raise FactauditError(
-                f"the tokenizer of {self.model!r} has no token to put between document and claim"
+                f"{self.model!r} is no MiniCheck model: expected 2 classes, found"
+                f" {config.num_labels}"
             )
-        labels = model.model.config.num_labels
-        if not model.model.config.is_encoder_decoder and labels != 2:
-            raise FactauditError(
-                f"{self.model!r} is no MiniCheck model: expected 2 classes, found {labels}"
-            )
-        return model
+        return loaded
 
-    def encode(self, claim: Claim) -> list[Encoding] | str:
-        """The model's inputs for each chunk of the claim's document, or why there are none."""
+    def encode(self, claim: Claim) -> list[list[Encoding]]:
+        """The model's inputs for each chunk of the claim's document."""
         tokenizer = self.loaded.tokenizer
         boundary = tokenizer.eos_token or tokenizer.sep_token
-        # A claim must not bring a document of its own.
-        doc, said = (claim.doc or "").replace(boundary, " "), claim.claim.replace(boundary, " ")
 
         def encode_pair(text: str) -> Encoding:
             if self._answer_tokens is None:
-                return tokenizer(f"{text}{boundary}{said}", verbose=False)
-            return {
-                "input_ids": tokenizer(f"predict: {text}{boundary}{said}", verbose=False)[
-                    "input_ids"
-                ]
-            }
+                return tokenizer(f"{text}{boundary}{claim.claim}", verbose=False)
+            encoded = tokenizer(f"predict: {text}{boundary}{claim.claim}", verbose=False)
+            return {"input_ids": encoded["input_ids"]}
 
-        limit = min(self.loaded.max_positions or MAX_LENGTH, MAX_LENGTH)
+        is_classifier = self._answer_tokens is None
+        size = self.size or (CLASSIFIER_TOKENS if is_classifier else SEQ2SEQ_WORDS)
+        count = self.loaded.count_tokens if is_classifier else count_words
         # A blank document is judged too: what it supports is the model's to say.
-        return self.loaded.encode_parts(said, self._split_document(doc) or [""], encode_pair, limit)
+        chunks = split_minicheck_chunks(claim.doc or "", size, count) or [""]
+        limit = min(self.loaded.max_positions or MAX_LENGTH, MAX_LENGTH)
+        return [self.loaded.encode_chunks(claim.claim, chunks, encode_pair, limit)]
 
     def compute_support(self, batch: Sequence[Encoding]) -> list[float]:
         """The probability of support for each input of a batch."""
@@ -117,9 +113,8 @@ class MiniCheckEvaluator(TransformersEvaluator):
 
             start = self.loaded.model.config.decoder_start_token_id
             first = torch.full((len(batch), 1), start, device=self.loaded.model.device)
-            logits = self.loaded.compute_logits(batch, decoder_input_ids=first)[
-                :, 0, list(self._answer_tokens)
-            ]
+            logits = self.loaded.compute_logits(batch, decoder_input_ids=first)
+            logits = logits[:, 0, list(self._answer_tokens)]
         return logits.softmax(dim=-1)[:, 1].tolist()
 
     @cached_property
@@ -136,20 +131,8 @@ class MiniCheckEvaluator(TransformersEvaluator):
             )
         return no[0], yes[0]
 
-    @cached_property
-    def _split_document(self) -> Callable[[str], list[str]]:
-        is_classifier = self._answer_tokens is None
-        size = self.size or (CLASSIFIER_TOKENS if is_classifier else SEQ2SEQ_WORDS)
-        count = self.loaded.count_tokens if is_classifier else count_words
 
-        # Claims come document by document.
-        @lru_cache(maxsize=8)
-        def split(doc: str) -> list[str]:
-            return split_minicheck_chunks(doc, size, count)
-
-        return split
-
-
+@lru_cache(maxsize=8)  # claims come document by document
 def split_minicheck_chunks(doc: str, size: int, count_units: Callable[[str], int]) -> list[str]:
     """Chunks as MiniCheck makes them: whole sentences, line by line, while their counts sum to at
     most ``size``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -10,6 +10,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, evaluator
 from factaudit.evaluators.transformers_models import (
     Encoding,
+    PositiveInt,
     TransformersEvaluator,
     TransformersModel,
     load_transformers_model,
@@ -17,11 +18,8 @@ from factaudit.evaluators.transformers_models import (
 from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.text.chunks import split_document_into_chunks
 
-#: A model that states no length reads so many tokens.
-MAX_LENGTH = 512
-# The room for a chunk is rounded down to these, so that claims of about one length share a
-# document's chunks.
-_ROOM_STEP_TOKENS = 32
+#: Tokens of a document's chunk, and so many tokens reads a model that states no length.
+CHUNK_TOKENS, MAX_LENGTH = 400, 512
 
 
 @evaluator(
@@ -43,66 +41,51 @@ class NLIEvaluator(TransformersEvaluator):
     Args:
         model: a folder or hub name of a sequence classifier of text pairs.
         label: which of the model's labels is support, whatever its case.
-        size: tokens of a chunk; by default as many as the model can read beside the claim.
+        size: tokens of a chunk. A chunk that is longer than the model reads beside the claim is cut
+            in two or more.
         revision, device, batch_size: as in
-        `factaudit.evaluators.transformers_models.TransformersEvaluator`.
+            `factaudit.evaluators.transformers_models.TransformersEvaluator`.
     """
 
     model: NameOrPath = ""
     label: str = "entailment"
-    size: int | None = None
+    size: PositiveInt = CHUNK_TOKENS
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.model:
             raise UsageError("nli: expected model=NAME, a folder or a name on the hub")
 
     def load(self) -> TransformersModel:
         return load_transformers_model(
-            self.model, self.revision, self.device, "ForSequenceClassification"
+            self.model, self.revision, self.device, "AutoModelForSequenceClassification"
         )
 
-    def encode(self, claim: Claim) -> list[Encoding] | str:
-        """The model's inputs for each chunk of the claim's document, or why there are none."""
-        tokenizer = self.loaded.tokenizer
-        separator = tokenizer.sep_token or tokenizer.eos_token
-        doc, said = claim.doc or "", claim.claim
-        if separator is not None:  # a claim must not bring a document of its own
-            doc, said = doc.replace(separator, " "), said.replace(separator, " ")
+    def encode(self, claim: Claim) -> list[list[Encoding]]:
+        """The model's inputs for each chunk of the claim's document."""
+        model = self.loaded
 
         def encode_pair(text: str) -> Encoding:
-            return tokenizer(text, said, verbose=False)
+            return model.tokenizer(text, claim.claim, verbose=False)
 
-        limit = self._find_limit()
-        room = limit - len(encode_pair("")["input_ids"])
-        size = min(self.size or room, room)
+        # A tokenizer that knows no length states an absurd one.
+        stated = (
+            model.max_positions,
+            model.tokenizer.model_max_length,
+            getattr(model.model.config, "max_position_embeddings", MAX_LENGTH),
+        )
+        limit = min(filter(None, stated))
         # A blank document is judged too: what it supports is the model's to say.
-        parts = [doc]
-        if size > 0 and self.loaded.count_tokens(doc) > size:
-            rounded = max(1, room // _ROOM_STEP_TOKENS) * _ROOM_STEP_TOKENS
-            parts = self._split_document(doc, min(self.size or rounded, rounded))
-        return self.loaded.encode_parts(said, parts, encode_pair, limit)
+        chunks = _split_document(claim.doc or "", self.size, model.count_tokens) or [""]
+        return [model.encode_chunks(claim.claim, chunks, encode_pair, limit)]
 
     def compute_support(self, batch: Sequence[Encoding]) -> list[float]:
         """The label's probability for each input of a batch."""
         return self.loaded.compute_logits(batch).softmax(dim=-1)[:, self._label_index].tolist()
 
-    def _find_limit(self) -> int:
-        """How many tokens the model reads at once."""
-        model = self.loaded
-        stated = (
-            model.max_positions,
-            model.tokenizer.model_max_length,
-            model.model.config.max_position_embeddings,
-        )
-        # A tokenizer that knows no length states an absurd one.
-        return min(
-            (length for length in stated if length and 0 < length < 1_000_000), default=MAX_LENGTH
-        )
-
     @cached_property
     def _label_index(self) -> int:
-        """The index of the model's label by its whole name: "not_entailment" is no "entailment"."""
+        """The index of the model's label, whose name is compared as a whole: "not_entailment" is
+        no "entailment"."""
         labels = {
             str(name).strip().casefold(): index
             for index, name in self.loaded.model.config.id2label.items()
@@ -115,11 +98,6 @@ class NLIEvaluator(TransformersEvaluator):
             )
         return int(labels[wanted])
 
-    @cached_property
-    def _split_document(self) -> Callable[[str, int], list[str]]:
-        # Claims come document by document.
-        @lru_cache(maxsize=8)
-        def split(doc: str, size: int) -> list[str]:
-            return split_document_into_chunks(doc, size, self.loaded.count_tokens)
 
-        return split
+# Claims come document by document.
+_split_document = lru_cache(maxsize=8)(split_document_into_chunks)

@@ -44,8 +44,7 @@ class NonparametricEvaluator(TransformersEvaluator):
         model: ``facebook/npm-single`` as published, or any masked LM of RoBERTa's kind (a name or a
         folder).
         k: passages that are read: parts of the document between blank lines, of which FActScore's
-        begin with the
-            nearest.
+            begin with the nearest.
         cutoff: a claim is supported where its probability is above this.
         stopwords: a file of token ids, one a line, that are not asked for, such as the original's
             ``roberta_stopwords.txt``; by default scikit-learn's English stop words, and tokens
@@ -59,7 +58,9 @@ class NonparametricEvaluator(TransformersEvaluator):
 
     def load(self) -> TransformersModel:
         """See `TransformersEvaluator.load`."""
-        return load_transformers_model(self.model, self.revision, self.device, "ForMaskedLM")
+        return load_transformers_model(
+            self.model, self.revision, self.device, "AutoModelForMaskedLM"
+        )
 
     @cached_property
     def stopword_ids(self) -> set[int]:

@@ -1,14 +1,22 @@
-"""How is a transformers model loaded and run over claims in batches? MiniCheck, AlignScore and NLI
-share this."""
+"""How is a transformers model loaded and run over claims in batches?
+
+MiniCheck, AlignScore, NLI models and the nonparametric model share this. Each says how its model is
+loaded, what the model reads for a claim, and what its output means.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Verdict
@@ -18,6 +26,8 @@ from factaudit.text.chunks import split_document_into_chunks
 #: One model input as the tokenizer makes it: ``input_ids`` and, where the model has them,
 #: ``token_type_ids`` ...
 Encoding = Mapping[str, list[int]]
+#: The type of an option that is a number of at least 1.
+PositiveInt = Annotated[int, Field(ge=1)]
 
 #: So many batches are read ahead and sorted by length, so that little is padded.
 _BATCHES_READ_AHEAD = 8
@@ -27,12 +37,27 @@ _MIN_DOCUMENT_TOKENS = 32
 _MODEL_FILES = (".json", ".safetensors", ".bin", ".model", ".txt", ".jinja")
 
 
+class InputTooLongError(ValueError):
+    """A claim that the model cannot read beside its document."""
+
+
 @dataclass(frozen=True)
 class TransformersModel:
     """A loaded model with its tokenizer, ready to be asked."""
 
     model: Any
     tokenizer: Any
+
+    @classmethod
+    def place(cls, model: Any, tokenizer: Any, device: str) -> TransformersModel:
+        """A model on a torch device, in float32 and for inference. ``auto`` is CUDA, else MPS, else
+        the CPU."""
+        import torch
+
+        if device == "auto":
+            has_mps = torch.backends.mps.is_available()
+            device = "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
+        return cls(model.to(device=device, dtype=torch.float32).eval(), tokenizer)
 
     def run(self, batch: Sequence[Encoding], **more: Any) -> Any:
         """The model's output for a padded batch."""
@@ -59,47 +84,38 @@ class TransformersModel:
                 module, "num_embeddings"
             ):
                 # RoBERTa counts positions from after its padding index, BART from an offset.
-                padding = module.padding_idx
-                return (
-                    module.num_embeddings
-                    - (0 if padding is None else padding + 1)
-                    - getattr(module, "offset", 0)
-                )
+                unused = 0 if module.padding_idx is None else module.padding_idx + 1
+                return module.num_embeddings - unused - getattr(module, "offset", 0)
         return None
 
-    def encode_parts(
-        self, claim: str, parts: Iterable[str], encode_pair: Callable[[str], Encoding], limit: int
-    ) -> list[Encoding] | str:
-        """The inputs for a claim beside each part of its document, none longer than ``limit``
-        tokens: a part that is too long becomes several. Or why there are none."""
+    def encode_chunks(
+        self, claim: str, chunks: Iterable[str], encode_pair: Callable[[str], Encoding], limit: int
+    ) -> list[Encoding]:
+        """The inputs for a claim beside each chunk of its document, none longer than ``limit``
+        tokens: a chunk that is too long becomes several. Raises `InputTooLongError`."""
 
-        def length(part: str) -> int:
-            return len(encode_pair(part)["input_ids"])
+        def length(chunk: str) -> int:
+            return len(encode_pair(chunk)["input_ids"])
 
         inputs = []
-        for part in parts:
-            if length(part) <= limit:
-                inputs.append(encode_pair(part))
-                continue
-            if problem := self.find_length_problem(claim, length(""), limit):
-                return problem
-            inputs += [
-                encode_pair(piece) for piece in split_document_into_chunks(part, limit, length)
-            ]
-        if any(len(encoded["input_ids"]) > limit for encoded in inputs):
-            return "the document has a word that is longer than the model reads"
+        for chunk in chunks:
+            pieces = [chunk]
+            if length(chunk) > limit:
+                self.check_room(claim, length(""), limit)
+                pieces = split_document_into_chunks(chunk, limit, length)
+            inputs += map(encode_pair, pieces)
+        if any(len(one["input_ids"]) > limit for one in inputs):
+            raise InputTooLongError("the document has a word that is longer than the model reads")
         return inputs
 
-    def find_length_problem(self, claim: str, claim_tokens: int, limit: int) -> str | None:
-        """Why a claim of so many tokens (special ones included) leaves no room for a document; None
-        where it does."""
-        if limit - claim_tokens >= _MIN_DOCUMENT_TOKENS:
-            return None
-        length = self.count_tokens(claim)
-        return (
-            f"the claim has {length} tokens, and the model reads {limit} of claim and document"
-            " together"
-        )
+    def check_room(self, claim: str, claim_tokens: int, limit: int) -> None:
+        """Raise `InputTooLongError` where a claim of so many tokens (with special ones) leaves no
+        room for a document."""
+        if limit - claim_tokens < _MIN_DOCUMENT_TOKENS:
+            raise InputTooLongError(
+                f"the claim has {self.count_tokens(claim)} tokens, and the model reads {limit} of"
+                " claim and document together"
+            )
 
 
 def import_transformers(who_needs: str) -> Any:
@@ -115,74 +131,39 @@ def import_transformers(who_needs: str) -> Any:
     return transformers
 
 
-#: By the ending of a model's architecture: the class of transformers that loads it.
-_AUTO_CLASSES = {
-    "ForSequenceClassification": "AutoModelForSequenceClassification",
-    "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
-    "ForMaskedLM": "AutoModelForMaskedLM",
-}
-
-
 def load_transformers_model(
-    name: str, revision: str | None, device: str, *endings: str
+    name: str, revision: str | None, device: str, auto_class: str, encoder_decoder: str = ""
 ) -> TransformersModel:
     """Load a model from a local folder or the hub, in float32 and for inference.
 
     Args:
-        device: a torch device; ``auto``: CUDA, else MPS, else the CPU.
-        endings: how the model's architecture may end (`_AUTO_CLASSES`).
+        auto_class: the class of transformers that loads it.
+        encoder_decoder: the class for a model that has an encoder and a decoder, if another one.
 
     Raises `UsageError` without the [hf] extra, `FactauditError` where no whole model is there.
     """
     transformers = import_transformers(f"the model {name!r} needs")
-    import torch
-
-    if name.startswith(("/", ".", "~")) and not Path(name).is_dir():
-        raise FactauditError(f"no model at {name!r}: no such folder")
     try:
         config = transformers.AutoConfig.from_pretrained(name, revision=revision)
-        built = (config.architectures or [""])[0]
-        ending = next(filter(built.endswith, endings), None)
-        if ending is None:
-            raise FactauditError(
-                f"the model {name!r} is a {built or 'model without architecture'}, expected one"
-                f" whose name ends in {' or '.join(endings)}"
-            )
-        loader = getattr(transformers, _AUTO_CLASSES[ending])
-        model, report = loader.from_pretrained(
+        loader = (config.is_encoder_decoder and encoder_decoder) or auto_class
+        model, report = getattr(transformers, loader).from_pretrained(
             name, config=config, revision=revision, output_loading_info=True
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
-        model = model.to(device=choose_torch_device(device), dtype=torch.float32).eval()
-    except FactauditError:
-        raise
+        loaded = TransformersModel.place(model, tokenizer, device)
     except Exception as error:  # transformers, safetensors, torch and the hub raise as they please
         said = format_error_first_line(error)
         raise FactauditError(
             f"no model at {name!r} (a local folder or a name on the hub): {said}"
         ) from error
-    if report["missing_keys"]:
-        # transformers fills these with random numbers and goes on.
-        missing = ", ".join(sorted(report["missing_keys"])[:3])
-        raise FactauditError(
-            f"the model {name!r} lacks weights that {type(model).__name__} needs: {missing} ..."
-        )
-    return TransformersModel(model, tokenizer)
+    check_missing_weights(f"the model {name!r}", report["missing_keys"])
+    return loaded
 
 
-def choose_torch_device(device: str) -> str:
-    """A torch device by its name; ``auto``: CUDA, else MPS, else the CPU."""
-    import torch
-
-    if device != "auto":
-        return device
-    return (
-        "cuda"
-        if torch.cuda.is_available()
-        else "mps"
-        if torch.backends.mps.is_available()
-        else "cpu"
-    )
+def check_missing_weights(who: str, missing: Iterable[str]) -> None:
+    """Raise `FactauditError` where a model lacks weights, which would be random numbers."""
+    if shown := ", ".join(sorted(missing)[:3]):
+        raise FactauditError(f"{who} lacks weights that it is to be used with: {shown} ...")
 
 
 @dataclass
@@ -193,26 +174,16 @@ class TransformersEvaluator:
     what its output says (`compute_support`).
 
     Args:
-        model: a folder or a hub name. revision: the commit, tag or branch on the hub; a commit pins
-        the weights.
-        device: ``auto`` (CUDA, else MPS, else the CPU) or a torch device. batch_size: chunks per
-        batch.
+        model: a folder or a hub name.
+        revision: the commit, tag or branch on the hub; a commit pins the weights.
+        device: ``auto`` (CUDA, else MPS, else the CPU) or a torch device.
+        batch_size: chunks per batch.
     """
 
     model: str = ""
     revision: str | None = None
     device: str = "auto"
-    batch_size: int = 16
-
-    def __post_init__(self) -> None:
-        for option in ("batch_size", "size"):
-            value = getattr(self, option, None)
-            if value is not None and value < 1:
-                raise UsageError(f"{self._kind}: expected a {option} of at least 1, found {value}")
-
-    @property
-    def _kind(self) -> str:
-        return type(self).entry.name  # type: ignore[attr-defined]
+    batch_size: PositiveInt = 16
 
     @property
     def weights_name(self) -> str:
@@ -231,15 +202,15 @@ class TransformersEvaluator:
                 and value != one.default
             ):
                 described[one.name] = value
-        return make_signature(self._kind, described)
+        return make_signature(type(self).entry.name, described)  # type: ignore[attr-defined]
 
     def load(self) -> TransformersModel:
         """Load the model."""
         raise NotImplementedError
 
-    def encode(self, claim: Claim) -> list[Encoding] | str:
-        """The model's inputs for a claim that has a document, one per chunk; or why there are
-        none."""
+    def encode(self, claim: Claim) -> list[list[Encoding]]:
+        """The model's inputs for a claim that has a document: for each part of the claim that is
+        judged by itself, one input per chunk of the document. Raises `InputTooLongError`."""
         raise NotImplementedError
 
     def compute_support(self, batch: Sequence[Encoding]) -> Sequence[float]:
@@ -262,56 +233,63 @@ class TransformersEvaluator:
         }
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        """One verdict per claim, in any order: the maximum over the chunks of its document. Claims
-        of one document are best given one after the other."""
-        _ = self.loaded
-        source = iter(claims)
-        inputs: list[tuple[str, int, Encoding]] = []
-        for claim in source:
-            encoded = self.encode(claim) if claim.doc is not None else ""
+        """One verdict per claim, in any order: the maximum over the chunks of its document (the
+        mean of these, where the parts of a claim are judged one by one). Claims of one document are
+        best given one after the other."""
+        tokenizer = self.loaded.tokenizer
+        # What the model reads between document and claim: neither must bring it along.
+        marks = {mark for mark in (tokenizer.sep_token, tokenizer.eos_token) if mark}
+        waiting: list[tuple[str, list[list[Encoding]]]] = []
+        n_inputs = 0
+        for claim in claims:
             if claim.doc is None:
                 yield Verdict(claim.claim_id, status="skipped", raw="the claim has no document")
-            elif isinstance(encoded, str):
-                yield Verdict(claim.claim_id, status="error", raw=encoded)
-            else:
-                inputs += [
-                    (claim.claim_id, position, encoding)
-                    for position, encoding in enumerate(encoded)
-                ]
-            if len(inputs) >= _BATCHES_READ_AHEAD * self.batch_size:
-                yield from self._judge_inputs(inputs)
-                inputs = []
-        yield from self._judge_inputs(inputs)
+                continue
+            for mark in marks:
+                said, doc = claim.claim.replace(mark, " "), (claim.doc or "").replace(mark, " ")
+                claim = replace(claim, claim=said, doc=doc)
+            try:
+                parts = self.encode(claim)
+            except InputTooLongError as error:
+                yield Verdict(claim.claim_id, status="error", raw=str(error))
+                continue
+            waiting.append((claim.claim_id, parts))
+            n_inputs += sum(map(len, parts))
+            if n_inputs >= _BATCHES_READ_AHEAD * self.batch_size:
+                yield from self._judge_encoded(waiting)
+                waiting, n_inputs = [], 0
+        yield from self._judge_encoded(waiting)
 
-    def _judge_inputs(self, inputs: list[tuple[str, int, Encoding]]) -> Iterator[Verdict]:
-        """The verdicts of claims by their inputs: claim_id, the chunk's place, and the chunk;
-        batched by length."""
-        scores: dict[str, dict[int, float]] = {}
+    def _judge_encoded(
+        self, waiting: Sequence[tuple[str, Sequence[Sequence[Encoding]]]]
+    ) -> Iterator[Verdict]:
+        """The verdicts of claims, each with its inputs as `encode` gives them."""
+        inputs = [one for _, parts in waiting for one in chain.from_iterable(parts)]
+        support = np.empty(len(inputs))
         # The longest first: a batch that is too big for the device fails at once.
-        inputs.sort(key=lambda item: -len(item[2]["input_ids"]))
+        order = np.argsort([-len(one["input_ids"]) for one in inputs], kind="stable")
         for start in range(0, len(inputs), self.batch_size):
-            batch = inputs[start : start + self.batch_size]
-            found = self.compute_support([encoding for _, _, encoding in batch])
-            for (claim_id, position, _), score in zip(batch, found, strict=True):
-                scores.setdefault(claim_id, {})[position] = score
-        for claim_id, by_chunk in scores.items():
-            in_order = [by_chunk[position] for position in sorted(by_chunk)]
-            if all(map(math.isfinite, in_order)):
-                yield Verdict(claim_id, max(in_order), chunk_scores=in_order)
-            else:
-                yield Verdict(
-                    claim_id, status="error", raw="the model's probability is not a number"
-                )
+            places = order[start : start + self.batch_size]
+            support[places] = self.compute_support([inputs[at] for at in places])
+        scores = iter(support.tolist())
+        for claim_id, parts in waiting:
+            by_part = [list(islice(scores, len(chunks))) for chunks in parts]
+            if not all(map(math.isfinite, chain.from_iterable(by_part))):
+                reason = "the model's probability is not a number"
+                yield Verdict(claim_id, status="error", raw=reason)
+                continue
+            chunk_scores = by_part[0] if len(by_part) == 1 else None
+            yield Verdict(claim_id, fmean(map(max, by_part)), chunk_scores=chunk_scores)
 
 
 def describe_weights(model_name: str, revision: str | None) -> dict[str, Any]:
-    """What a signature says of a model: its name and revision on the hub; of a folder, the files'
-    checksum."""
-    folder = Path(model_name)
-    if not folder.is_dir():
+    """What a signature says of a model: its name and revision on the hub; of a file or a folder,
+    its name and the checksum of what decides verdicts."""
+    path = Path(model_name)
+    if path.is_file():
+        return {"model": path.name, "file": compute_file_checksum(path)}
+    if not path.is_dir():
         return {"model": model_name, "revision": revision or "main"}
-    files = sorted(
-        path for path in folder.iterdir() if path.suffix in _MODEL_FILES and path.is_file()
-    )
-    checksums = [f"{path.name} {compute_file_checksum(path)}" for path in files]
-    return {"model": folder.resolve().name, "files": hash_texts(*checksums)}
+    files = sorted(one for one in path.iterdir() if one.suffix in _MODEL_FILES and one.is_file())
+    checksums = [f"{one.name} {compute_file_checksum(one)}" for one in files]
+    return {"model": path.resolve().name, "files": hash_texts(*checksums)}
