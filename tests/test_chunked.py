@@ -64,7 +64,7 @@ def test_names_signatures_and_specs():
     named = make_named_evaluator("chunked:size=40,evaluator=rouge2")
     assert named.name == "chunked-rouge2"
     assert named.signature != make_named_evaluator("chunked:size=41,evaluator=rouge2").signature
-    with pytest.raises(UsageError, match="at least 1"):
+    with pytest.raises(UsageError, match="greater than 0"):
         make_named_evaluator("chunked:size=0,evaluator=rouge2")
     with pytest.raises(UsageError, match="did you mean 'rouge2'"):
         make_named_evaluator("chunked:evaluator=rogue2")

@@ -70,11 +70,6 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "judge claims.jsonl --evaluator rouge2 --out hard.jsonl",
         "judge claims.jsonl --evaluator rouge2 --out soft.jsonl",
         "judge soft.jsonl --evaluator rouge2 --out claims.jsonl",
-        "judge claims.jsonl --evaluator npm:stopwords=verdicts.parquet --out verdicts.parquet",
-        (
-            "judge claims.jsonl --evaluator chunked:evaluator=npm:stopwords=verdicts.parquet --out"
-            " verdicts.parquet"
-        ),
         "convert llm-aggrefact claims.jsonl --out claims.jsonl",
         "convert llm-aggrefact claims.jsonl --out new.csv --verdicts claims.jsonl",
         "convert llm-aggrefact claims.jsonl --out new.csv --verdicts new.csv",

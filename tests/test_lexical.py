@@ -1,18 +1,16 @@
-"""Evaluators that need no model, stored verdicts, and the registry with a third party's evaluator
-in it."""
+"""Evaluators that need no model."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from factaudit import Claim, UsageError, Verdict
+from factaudit import Claim, Verdict
 from factaudit.evaluators.lexical_baselines import RandomEvaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.content_words import STOP_WORDS
@@ -133,20 +131,3 @@ def test_a_verdict_depends_on_its_own_claim_alone(
             assert verdict == verdicts(name, claim)[claim.claim_id]
             assert verdict.score is None or 0 <= verdict.score <= 1
             assert (verdict.status == "ok") == (verdict.score is not None)
-
-
-# ---- registry
-
-
-def test_an_entry_point_that_cannot_be_imported_is_one_clear_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    info = tmp_path / "acme_broken-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-broken\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[factaudit.evaluators]\nbroken = acme_absent:Thing\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(
-        UsageError, match="evaluator 'broken' needs acme-broken: No module named 'acme_absent'"
-    ):
-        make_evaluator("broken")

@@ -139,7 +139,6 @@ def _read_claims_for_judge_command(
     from factaudit.datasets.input_tables import load_input_claims
     from factaudit.evaluators.judging import (
         check_unique_evaluator_names,
-        list_files_named_by_evaluator_options,
         make_named_evaluator,
     )
     from factaudit.experiment.inputs import select_claims_of_split
@@ -148,7 +147,7 @@ def _read_claims_for_judge_command(
     named = [make_named_evaluator(spec, repeats) for spec in evaluators]
     check_unique_evaluator_names(named)
     if out is not None:
-        check_outputs([claims, *list_files_named_by_evaluator_options(named)], out)
+        check_outputs([claims], out)
     table = load_input_claims(claims, mapping, print_line)
     return table if split is None else select_claims_of_split(table, split), named
 

@@ -130,7 +130,9 @@ class AlignScoreEvaluator(TransformersEvaluator):
         chunks = split_alignscore_chunks(claim.doc or "")
         found = []
         for said in split_sentences(claim.claim) or [claim.claim]:
-            self.loaded.check_room(said, len(tokenizer("", said, verbose=False)["input_ids"]), limit)
+            self.loaded.check_room(
+                said, len(tokenizer("", said, verbose=False)["input_ids"]), limit
+            )
             found.append(
                 [tokenizer(one, said, max_length=limit, truncation="only_first") for one in chunks]
             )

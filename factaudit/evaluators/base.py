@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Protocol, SupportsFloat, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, SupportsFloat, TypeVar, runtime_checkable
 
 from pydantic import BeforeValidator, Field
 
@@ -29,6 +30,15 @@ def _refuse_text(value: object) -> object:
     if isinstance(value, str):
         raise ValueError("text is no number")
     return value
+
+
+def _replace_half_characters(value: object) -> object:
+    # A model's reply may hold half of a surrogate pair, which no file can.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _list_numbers(value: object) -> object:
+    return list(value) if isinstance(value, Iterable) else value  # a tuple, or an array
 
 
 _Number = Annotated[float, BeforeValidator(_refuse_text)]
@@ -55,12 +65,15 @@ class Verdict:
     unparsed, refused, error or skipped.
     """
 
+    #: What an evaluator gives is checked by these types, though it is a `Verdict` already.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"revalidate_instances": "always"}
+
     claim_id: str
     score: Annotated[_Number, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     prediction: Annotated[_WholeNumber, Field(ge=0, le=1)] | None = None
     status: Annotated[str, Field(pattern=f"^({'|'.join(STATUSES)})$")] = "ok"
-    raw: str | None = None
-    chunk_scores: Sequence[float | None] | None = None
+    raw: Annotated[str | None, BeforeValidator(_replace_half_characters)] = None
+    chunk_scores: Annotated[Sequence[float | None] | None, BeforeValidator(_list_numbers)] = None
 
 
 @runtime_checkable
@@ -96,12 +109,11 @@ EvaluatorSource = str | Mapping[str, object] | Evaluator | Callable[..., object]
 class EvaluatorEntry:
     """One entry of ``factaudit list evaluators``.
 
-    target: its module and name. summary: its docstring's first line.
-    ``checked``: what our implementation was compared with, and what could not be.
+    summary: its docstring's first line. checked: what our implementation was compared with, and
+    what could not be.
     """
 
     name: str
-    target: str
     summary: str
     needs: str = "nothing"
     source: str = ""
@@ -124,7 +136,7 @@ def evaluator(
 
     def register(item: _Item) -> _Item:
         summary = (inspect.getdoc(item) or "").split("\n")[0].removesuffix(".")
-        item.entry = EvaluatorEntry(name, f"{item.__module__}:{item.__qualname__}", summary, **more)  # type: ignore
+        item.entry = EvaluatorEntry(name, summary, **more)  # type: ignore[attr-defined]
         if isinstance(item, type) and not hasattr(item, "signature"):
             item.signature = property(sign)  # type: ignore[attr-defined]
         return item
@@ -138,8 +150,8 @@ class FromFunction:
     or a `Verdict`.
 
     None is an unscored claim. What the function raises stops the run, as that of any evaluator;
-    what was judged is kept. ``version`` stands in the signature, as does the function's source
-    where Python can read it: after a change the claims are judged again.
+    what was judged is kept. The function's source stands in the signature where Python can read it:
+    after a change the claims are judged again.
 
     Examples:
         >>> ask = FromFunction(lambda claim, doc: claim in doc)
@@ -149,7 +161,6 @@ class FromFunction:
     """
 
     function: Callable[[str, str | None], Any]
-    version: str = ""
 
     @property
     def verdict_name(self) -> str:
@@ -160,15 +171,12 @@ class FromFunction:
 
     @property
     def signature(self) -> str:
-        """The function's name, source and version."""
-        try:
+        """The function's name and source."""
+        source = ""
+        with suppress(OSError, TypeError):
             source = inspect.getsource(self.function)
-        except (OSError, TypeError):
-            source = ""
         own = f"{getattr(self.function, '__module__', '')}.{self.verdict_name}"
-        return make_signature(
-            "function", {"name": own, "source": hash_texts(source), "version": self.version}
-        )
+        return make_signature("function", {"name": own, "source": hash_texts(source)})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in order."""
@@ -183,34 +191,5 @@ class FromFunction:
             else:
                 raise UsageError(
                     f"evaluator {self.verdict_name!r}, claim {claim.claim_id!r}: expected a score"
-                    " from 0 to 1, True, False, None or a Verdict, found"
-                    f" {reprlib.repr(said)}"
+                    f" from 0 to 1, True, False, None or a Verdict, found {reprlib.repr(said)}"
                 )
-
-
-# Parts of claims: sentences, or claims beside chunks of their documents ----------------------
-
-#: By claim id: how many parts a claim has whose verdicts have not all come.
-PartCounts = dict[str, int]
-
-
-def name_part(claim: Claim, position: int, text: str, doc: str | None) -> Claim:
-    """A part of a claim as a claim of its own, whose id says which part of which claim it is."""
-    return Claim(f"{claim.claim_id}#{position}", text, doc, claim.topic, claim.doc_id)
-
-
-def combine_claim_part_verdicts(
-    verdicts: Iterable[Verdict],
-    part_counts: PartCounts,
-    combine: Callable[[str, Sequence[Verdict]], Verdict],
-) -> Iterator[Verdict]:
-    """One verdict per claim, as soon as all its parts have theirs; ``combine`` is given them in the
-    parts' order."""
-    judged: dict[str, dict[int, Verdict]] = {}
-    for verdict in verdicts:
-        claim_id, _, position = verdict.claim_id.rpartition("#")
-        parts = judged.setdefault(claim_id, {})
-        parts[int(position)] = verdict
-        if len(parts) == part_counts[claim_id]:
-            del judged[claim_id], part_counts[claim_id]
-            yield combine(claim_id, [parts[position] for position in sorted(parts)])

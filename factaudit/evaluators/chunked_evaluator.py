@@ -4,26 +4,19 @@ as in MiniCheck."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Annotated, Any
 
+from pydantic import PositiveInt
+
 from factaudit.errors import UsageError
-from factaudit.evaluators.base import (
-    Claim,
-    Evaluator,
-    PartCounts,
-    Verdict,
-    combine_claim_part_verdicts,
-    evaluator,
-    name_part,
-)
+from factaudit.evaluators.base import Claim, Evaluator, Verdict, evaluator
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.signature import make_signature
 from factaudit.tables import DEFAULT_THRESHOLD
 from factaudit.text.chunks import split_document_into_chunks
-from factaudit.text.scripts import OTHER_SCRIPT_REASON
 
 #: So many claims of one document are held at once, to ask about its first chunk, then its second: a
 #: server's prefix cache then reads each chunk once.
@@ -50,11 +43,9 @@ class ChunkedEvaluator:
     """
 
     evaluator: Annotated[str | dict[str, dict[str, Any] | None], YamlPathKind.EVALUATORS]
-    size: int = 500
+    size: PositiveInt = 500
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise UsageError(f"chunked: expected a size of at least 1, found {self.size}")
         self._inner: NamedEvaluator = make_named_evaluator(self.evaluator)
         if self._inner.threshold != DEFAULT_THRESHOLD:
             raise UsageError(
@@ -80,39 +71,44 @@ class ChunkedEvaluator:
         )
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
-        """One verdict per claim; claims of one document are best given one after the other."""
-        part_counts: PartCounts = {}
-        verdicts = self._inner.evaluator.judge(self.pieces(claims, part_counts))
-        yield from combine_claim_part_verdicts(verdicts, part_counts, _choose_best_chunk_verdict)
+        """One verdict per claim, as soon as all its chunks have theirs; claims of one document are
+        best given one after the other."""
+        n_chunks: dict[str, int] = {}
+        judged: dict[str, dict[int, Verdict]] = {}
+        for verdict in self._inner.evaluator.judge(self.pieces(claims, n_chunks)):
+            claim_id, _, position = verdict.claim_id.rpartition("#")
+            by_chunk = judged.setdefault(claim_id, {})
+            by_chunk[int(position)] = verdict
+            if len(by_chunk) == n_chunks[claim_id]:
+                del judged[claim_id], n_chunks[claim_id]
+                in_order = [by_chunk[position] for position in sorted(by_chunk)]
+                yield _choose_best_chunk_verdict(claim_id, in_order)
 
     def pieces(
-        self, claims: Iterable[Claim], part_counts: PartCounts | None = None
+        self, claims: Iterable[Claim], n_chunks: dict[str, int] | None = None
     ) -> Iterator[Claim]:
-        """What the inner evaluator is given: each claim with each chunk; ``part_counts`` gets how
-        many there are."""
+        """What the inner evaluator is given: each claim with each chunk, as a claim of its own.
+        ``n_chunks`` gets how many chunks each claim has."""
         for doc, group in groupby(claims, key=lambda claim: claim.doc):
             # A claim without a document goes to the inner evaluator as it is: what that means is
             # its to say.
             chunks = [doc] if doc is None else split_document_into_chunks(doc, self.size) or [doc]
             while block := list(islice(group, _CLAIMS_PER_BLOCK)):
-                if part_counts is not None:
-                    part_counts |= {claim.claim_id: len(chunks) for claim in block}
-                for position, part in enumerate(chunks):
+                if n_chunks is not None:
+                    n_chunks |= {claim.claim_id: len(chunks) for claim in block}
+                for position, chunk in enumerate(chunks):
                     for claim in block:
-                        yield name_part(claim, position, claim.claim, part)
+                        yield replace(claim, claim_id=f"{claim.claim_id}#{position}", doc=chunk)
 
 
 def _choose_best_chunk_verdict(claim_id: str, verdicts: Sequence[Verdict]) -> Verdict:
     scores = [_find_support(verdict) for verdict in verdicts]
-    # What a document quotes in another script than the claim's is no chunk to look in, unless
-    # nothing else is there.
-    told = [verdict for verdict in verdicts if verdict.raw != OTHER_SCRIPT_REASON] or verdicts
-    for verdict in told:
-        if _find_support(verdict) is None:
+    for verdict, score in zip(verdicts, scores, strict=True):
+        if score is None:
             status = verdict.status if verdict.status != "ok" else "error"
             return Verdict(claim_id, status=status, raw=verdict.raw, chunk_scores=scores)
-    best = max(told, key=lambda verdict: _find_support(verdict) or 0.0)
-    guessed = next((verdict.status for verdict in told if verdict.status != "ok"), "ok")
+    best = max(verdicts, key=lambda verdict: _find_support(verdict) or 0.0)
+    guessed = next((verdict.status for verdict in verdicts if verdict.status != "ok"), "ok")
     return Verdict(claim_id, _find_support(best), best.prediction, guessed, best.raw, scores)
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Unpack
 
@@ -28,7 +27,7 @@ from factaudit.datasets.python_input import (
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
 from factaudit.evaluators.ray_cluster import asks_language_model, check_ray_address, judge_on_ray
-from factaudit.evaluators.registry import is_user_evaluator, make_evaluator, wrap_as_evaluator
+from factaudit.evaluators.registry import make_evaluator, wrap_as_evaluator
 from factaudit.files import JsonLinesJournal, hold_folder_lock
 from factaudit.llm.cost import estimate_llm_judging_cost
 from factaudit.llm.settings import make_from_options
@@ -64,13 +63,12 @@ class NamedEvaluator:
     def signature(self) -> str:
         """The evaluator's own signature, with the threshold where it is not 0.5, and the
         repeats."""
-        own = self.evaluator.signature
-        own += "" if self.threshold == DEFAULT_THRESHOLD else f"|threshold:{self.threshold:g}"
-        return (
-            own
-            if not self.repeats
-            else f"{own}|repeats:{hash_texts(*(one.signature for one in self.repeats))}"
-        )
+        signature = self.evaluator.signature
+        if self.threshold != DEFAULT_THRESHOLD:
+            signature += f"|threshold:{self.threshold:g}"
+        if self.repeats:
+            signature += f"|repeats:{hash_texts(*(one.signature for one in self.repeats))}"
+        return signature
 
 
 @dataclass
@@ -96,37 +94,34 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
     """
     kind, options = "", dict[str, Any]()
     if isinstance(spec, str):
-        kind, texts = parse_spec_string(spec)
-        options = dict(texts)
+        kind, options = parse_spec_string(spec)
     elif isinstance(spec, Mapping):
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
         ((kind, given),) = spec.items()
         options = dict(given or {})
     who = f"evaluator {kind!r}"
-    own = [name for name in ("name", "threshold", "repeats") if name in options]
+    own = [one.name for one in fields(_CommonOptions) if one.name in options]
     common = make_from_options(_CommonOptions, {name: options.pop(name) for name in own}, who)
     evaluator = make_evaluator(kind, options) if kind else wrap_as_evaluator(spec)
     name, cut = common.name, common.threshold
     if name is None:
         # Of a file the name: its folder is another on every machine.
-        shown = {
-            key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+        told = ",".join(
+            f"{key}={Path(value).name if str(value).startswith('/') else value}"
             for key, value in options.items()
-        }
-        told = ",".join(f"{key}={value}" for key, value in shown.items())
+        )
         spec_name = f"{kind}:{told}" if told else kind
         name = getattr(evaluator, "verdict_name", None) or spec_name or type(evaluator).__name__
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     if not name.strip() or name in RESERVED_NAMES:
         raise UsageError(f"{who}, option name: {name!r} is reserved or empty; choose another name")
     n_asked = common.repeats or repeats or 1
-    ask_again = getattr(evaluator, "again", None)
-    if n_asked > 1 and ask_again is None:
+    if n_asked > 1 and not hasattr(evaluator, "again"):
         raise UsageError(
             f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat"
         )
-    again = tuple(ask_again(repeat) for repeat in range(1, n_asked)) if ask_again else ()
+    again = tuple(evaluator.again(repeat) for repeat in range(1, n_asked))
     return NamedEvaluator(name, evaluator, cut, again)
 
 
@@ -160,18 +155,16 @@ def judge(
 
     Args:
         claims: a data frame: a validated one (`factaudit.tables.read_claims`), or any by
-        ``mapping`` or ``columns``, as
-            `factaudit.results.compare` takes it.
+            ``mapping`` or ``columns``, as `factaudit.results.compare` takes it.
         evaluators: specs, evaluators or functions of (claim, doc), as `make_named_evaluator` takes
-        them; or named ones.
+            them; or named ones.
         journal: a folder for the journals, one file per evaluator; None keeps nothing on disk. What
             a language model replies is kept in its cache alone.
         progress: show a progress bar (on a terminal only).
         repeats: how often each is asked, where its spec does not say; an audit tells how often they
-        agree.
+            agree.
         on: a Ray cluster (``ray`` or ``ray://HOST:PORT``; the extra [ray]) for all evaluators but
-        those that ask a
-            language model: what bounds these is its server.
+            those that ask a language model: what bounds these is its server.
 
     Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims;
     none for a row that stands for a response without claims.
@@ -214,15 +207,6 @@ def walk_evaluator_members(
 
 def _list_members(*evaluators: Evaluator) -> list[Evaluator]:
     return [part for one in evaluators for part, _ in walk_evaluator_members(one)]
-
-
-def list_files_named_by_evaluator_options(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
-    """The files and folders that evaluators, and evaluators inside them, read. A cache is left out:
-    it is written."""
-    for part in _list_members(*(each for one in evaluators for each in one.evaluator_and_repeats)):
-        for name, value in getattr(part, "__dict__", {}).items():
-            if name != "cache" and isinstance(value, str | Path) and value and Path(value).exists():
-                yield Path(value)
 
 
 def estimate_evaluator_costs(
@@ -274,12 +258,10 @@ def _judge_all(
         escape_control_characters(named.name), "claim", len(claims), len(done), shown=progress
     )
     with log or nullcontext(), bar:
-        judged = _iterate_verdicts(named, members, todo, ray_address) if todo else ()
-        for verdict in judged:
-            verdict = _check_verdict(verdict, by_id, named.name)
+        for said in _iterate_verdicts(named, members, todo, ray_address) if todo else ():
+            verdict = _check_verdict(said, by_id, named.name)
             if log is not None:
-                row = {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
-                log.write_row({"input": _hash_claim(by_id[verdict.claim_id]), **row})
+                log.write_row({"input": _hash_claim(by_id[verdict.claim_id]), **asdict(verdict)})
             done[verdict.claim_id] = verdict
             bar.update()
     return done
@@ -291,8 +273,7 @@ def _iterate_verdicts(
     claims: Iterable[Claim],
     ray_address: str | None,
 ) -> Iterator[Any]:
-    """What an evaluator says. Where it is not ours, what it raises is its own error and no bug of
-    factaudit."""
+    """What an evaluator says; what it raises becomes a `FactauditError` that names it."""
     try:
         if ray_address is None or asks_language_model(members):
             yield from named.evaluator.judge(claims)
@@ -301,8 +282,6 @@ def _iterate_verdicts(
     except (FactauditError, OSError, MemoryError):
         raise
     except Exception as error:
-        if not any(map(is_user_evaluator, members)):
-            raise
         said = format_error_first_line(error)
         raise FactauditError(
             f"evaluator {named.name!r} failed: {type(error).__name__}: {said}"
@@ -317,25 +296,19 @@ def _check_verdict(verdict: Any, known_claims: Collection[str], name: str) -> Ve
     if not isinstance(verdict, Verdict):
         found = reprlib.repr(verdict)
         raise FactauditError(f"{who}: expected a Verdict with the claim's id, found {found}")
-    given = {field: getattr(verdict, field) for field in _VERDICT_FIELDS}
-    if isinstance(verdict.raw, str):
-        # A model's reply may hold half of a surrogate pair, which no file can.
-        given["raw"] = verdict.raw.encode("utf-8", "replace").decode()
-    # A tuple, or an array.
-    if verdict.chunk_scores is not None and hasattr(verdict.chunk_scores, "__len__"):
-        given["chunk_scores"] = list(verdict.chunk_scores)
     try:
-        checked = _VERDICT_ADAPTER.validate_python(given)
+        checked: Verdict = _VERDICT_ADAPTER.validate_python(verdict)
     except ValidationError as error:
         first = error.errors()[0]
-        wrong, expected = first["loc"][0], first["msg"]
+        wrong, expected = str(first["loc"][0]), first["msg"]
     else:
-        wrong, expected = "claim_id", "expected one that it was asked about"
-        if checked.claim_id in known_claims:
+        if checked.claim_id not in known_claims:
+            wrong, expected = "claim_id", "expected one that it was asked about"
+        elif checked.status == "ok" and checked.score is None and checked.prediction is None:
             wrong, expected = "status", "ok needs a score or a prediction"
-            if checked.status != "ok" or (checked.score, checked.prediction) != (None, None):
-                return checked
-    found = reprlib.repr(getattr(verdict, str(wrong)))
+        else:
+            return checked
+    found = reprlib.repr(getattr(verdict, wrong))
     raise FactauditError(
         f"{who}, claim {verdict.claim_id!r}: it gave the {wrong} {found} ({expected})"
     )
@@ -356,15 +329,9 @@ def list_table_claims(table: pd.DataFrame) -> list[Claim]:
 
 def _hash_claim(claim: Claim) -> str:
     """A fingerprint of all that a verdict can depend on."""
-    return hash_texts(claim.claim, _hash_document(claim.doc), claim.topic, claim.doc_id)
+    return hash_texts(claim.claim, claim.doc, claim.topic, claim.doc_id)
 
 
-@lru_cache(maxsize=8)  # a document is long, and shared by claims that come one after the other
-def _hash_document(doc: str | None) -> str | None:
-    return None if doc is None else hash_texts(doc, length=64)
-
-
-_VERDICT_FIELDS = tuple(key.name for key in fields(Verdict))
 _VERDICT_ADAPTER = TypeAdapter(Verdict)
 
 
@@ -377,12 +344,11 @@ def _make_table(
         verdict = verdicts.get(claim_id)
         if verdict is None:
             verdict = Verdict(claim_id, status="error", raw="the evaluator gave no verdict")
-        row = {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
+        rows.append(asdict(verdict))
         # A threshold that the user gives takes precedence over a prediction that the evaluator made
         # with its own.
         is_open = verdict.prediction is None or named.threshold != DEFAULT_THRESHOLD
         if verdict.status == "ok" and verdict.score is not None and is_open:
-            row["prediction"] = int(verdict.score > named.threshold)
-        rows.append(row)
+            rows[-1]["prediction"] = int(verdict.score > named.threshold)
     table = pd.DataFrame(rows).assign(evaluator=named.name, repeat=repeat)
     return validate_verdicts(table, source=f"verdicts of {named.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -151,57 +152,50 @@ def _judge_by_lexical_score(
             texts = [claim.claim for claim in group]
             is_other = find_claims_in_other_script(texts, doc)
             for claim, value, other in zip(group, score(doc, texts), is_other, strict=True):
-                if other:
-                    yield Verdict(claim.claim_id, status="skipped", raw=OTHER_SCRIPT_REASON)
-                elif value is None:
-                    yield Verdict(claim.claim_id, status="skipped", raw=unscorable_reason)
+                if other or value is None:
+                    reason = OTHER_SCRIPT_REASON if other else unscorable_reason
+                    yield Verdict(claim.claim_id, status="skipped", raw=reason)
                 else:
                     yield Verdict(claim.claim_id, score=value)
 
 
 def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:
-    # NaN is the only number that differs from itself.
-    return [
-        value if value == value else None
-        for value in rouge2_precision(claims, [doc] * len(claims)).tolist()
-    ]
+    found = rouge2_precision(claims, [doc] * len(claims)).tolist()
+    return [None if math.isnan(value) else value for value in found]
 
 
 def _choose_word_list(doc: str) -> Callable[[str], list[str]]:
     """How words are found in a document and the claims on it: in Latin script they are what is
     spaced."""
-    return (
-        (lambda text: _WORD_PATTERN.findall(text.lower()))
-        if is_latin_text(doc)
-        else split_words_of_any_script
-    )
+    if is_latin_text(doc):
+        return lambda text: _WORD_PATTERN.findall(text.lower())
+    return split_words_of_any_script
 
 
 def _score_unigram_share(doc: str, claims: list[str]) -> list[float | None]:
     list_words = _choose_word_list(doc)
     there = set(list_words(doc))
-    content = [[word for word in list_words(claim) if word not in STOP_WORDS] for claim in claims]
-    return [
-        sum(map(there.__contains__, found)) / len(found) if found else None for found in content
-    ]
+    scores: list[float | None] = []
+    for claim in claims:
+        content = [word for word in list_words(claim) if word not in STOP_WORDS]
+        scores.append(sum(word in there for word in content) / len(content) if content else None)
+    return scores
 
 
 def _score_tfidf_cosine(doc: str, claims: list[str]) -> list[float | None]:
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
     list_words = _choose_word_list(doc)
-    wordless = [not list_words(claim) for claim in claims]
+    is_wordless = [not list_words(claim) for claim in claims]
     sentences = split_sentences(doc)
-    if all(wordless) or not list_words(doc):
-        return [None if without else 0.0 for without in wordless]
+    if all(is_wordless) or not list_words(doc):
+        return [None if wordless else 0.0 for wordless in is_wordless]
     counter = CountVectorizer(analyzer=list_words).fit(sentences + claims)
     found = counter.transform(sentences)
     # A word that only claims have is in no sentence, and has the greatest weight that smoothing
     # allows.
     weigh = TfidfTransformer().fit(found)
     cosine = weigh.transform(counter.transform(claims)) @ weigh.transform(found).T
-    best = cosine.max(axis=1).toarray().ravel().tolist()
     # Rounding may leave a sentence's cosine with itself a little over 1.
-    return [
-        None if without else min(1.0, value) for without, value in zip(wordless, best, strict=True)
-    ]
+    best = cosine.max(axis=1).toarray().ravel().clip(max=1.0).tolist()
+    return [None if wordless else value for wordless, value in zip(is_wordless, best, strict=True)]

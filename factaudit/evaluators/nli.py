@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from pydantic import PositiveInt
+
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import WEIGHTS_NOT_RUN, Claim, evaluator
 from factaudit.evaluators.transformers_models import (
     Encoding,
-    PositiveInt,
     TransformersEvaluator,
     TransformersModel,
     load_transformers_model,

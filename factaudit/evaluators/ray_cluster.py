@@ -12,7 +12,6 @@ import logging
 import os
 import re
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -25,8 +24,6 @@ from factaudit.evaluators.base import Claim, Evaluator, Verdict
 #: Claims that are judged together. When a node is lost, those of the blocks that its actors had are
 #: judged again.
 CLAIMS_PER_BLOCK = 128
-#: Blocks that an actor has: the one at work and the next one.
-_BLOCKS_PER_ACTOR = 2
 #: So many losses of its node an actor and its blocks survive.
 _MAX_LOSSES = 3
 _ADDRESS_PATTERN = re.compile(r"ray(://\S+)?")
@@ -59,7 +56,7 @@ def judge_on_ray(
         address: ``ray`` (``RAY_ADDRESS``, or the cluster that this machine is part of) or
             ``ray://HOST:PORT``.
         members: the evaluator and those inside it: where one of them has a ``device``, each actor
-        is given a GPU.
+            is given a GPU.
     """
     check_ray_address(address)
     import ray
@@ -73,25 +70,22 @@ def judge_on_ray(
         actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(
             RayWorker
         )
-        blocks = _list_blocks(claims)
-        free: deque[Any] = deque()
-        under_way: dict[Any, Any] = {}
+        blocks, under_way = _list_blocks(claims), dict[Any, Any]()
+        n_actors = n_gpus or max(1, int(cluster.get("CPU", 1)))
+        free = [actor.remote(evaluator, evaluator.signature) for _ in range(n_actors)]
         try:
-            for _ in range(n_gpus or max(1, int(cluster.get("CPU", 1)))):
-                free.append(actor.remote(evaluator, evaluator.signature))
-            free.extend(list(free) * (_BLOCKS_PER_ACTOR - 1))
             while True:
                 while free:
-                    worker = free.popleft()
-                    if (block := next(blocks, None)) is not None:
-                        under_way[worker.judge.remote(block)] = worker
-                    elif worker not in free and worker not in under_way.values():
+                    worker = free.pop()
+                    if (block := next(blocks, None)) is None:
                         # One of a lost node may wait for its place.
                         ray.kill(worker)
+                    else:
+                        under_way[worker.judge.remote(block)] = worker
                 if not under_way:
                     return
                 (ready, *_), _ = ray.wait(list(under_way))
-                free.append(under_way.pop(ready))
+                free = [under_way.pop(ready)]
                 verdicts, failure = ray.get(ready)
                 yield from verdicts
                 if failure is not None:
@@ -102,7 +96,7 @@ def judge_on_ray(
                 f"on {address}: {reason} (the same command again goes on from here)"
             ) from error
         finally:
-            for worker in {*free, *under_way.values()}:
+            for worker in [*free, *under_way.values()]:
                 ray.kill(worker)
 
 

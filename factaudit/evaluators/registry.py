@@ -1,5 +1,4 @@
-"""Which evaluators are there? Ours, those of other packages (entry points
-``factaudit.evaluators``), and the user's.
+"""Which evaluators are there? Ours, by name, and the user's.
 
 Of his own the user names a class or function, ``MODULE:NAME``, or gives it as it is.
 """
@@ -10,7 +9,6 @@ import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from factaudit.errors import UsageError, suggest_known_name
@@ -19,10 +17,7 @@ from factaudit.llm.settings import LLMSettings, make_from_options
 from factaudit.settings.spec_string import SPEC_FORM, import_object_of_spec_string
 from factaudit.settings.yaml_paths import YamlPathKind, find_yaml_path_options
 
-#: Distributions add evaluators of their own under this entry point group: ``name =
-#: "package.module:Class"``.
-ENTRY_POINTS = "factaudit.evaluators"
-#: Ours, in the order of the listing.
+#: Our evaluators, in the order of the listing: the module and the class of each.
 _BUILTIN = {
     "rouge2": "lexical_baselines:Rouge2Evaluator",
     "unigram": "lexical_baselines:UnigramEvaluator",
@@ -41,26 +36,12 @@ _BUILTIN = {
 
 
 def list_evaluators() -> dict[str, EvaluatorEntry]:
-    """All evaluators by name, in the order of the listing; a third-party one cannot replace one of
-    ours."""
-    found = {
-        name: _import_target(f"factaudit.evaluators.{_BUILTIN[name]}").entry for name in _BUILTIN
-    }
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
-        package = point.dist.name if point.dist else point.value
-        entry = EvaluatorEntry(point.name, point.value, f"from the package {package}", package)
-        found.setdefault(point.name, entry)
-    return found
-
-
-def _import_target(target: str) -> Any:
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
+    """Our evaluators by name, in the order of the listing."""
+    return {name: _find_evaluator_class(name).entry for name in _BUILTIN}
 
 
 def make_evaluator(evaluator_name: str, options: Mapping[str, Any] | None = None) -> Evaluator:
-    """Make an evaluator from its registered name and options, checked against the evaluator's own
-    fields.
+    """Make an evaluator from its name and options, checked against the evaluator's own fields.
 
     Raises `UsageError` for an unknown name or option (with the nearest known one) or a value of the
     wrong type.
@@ -89,34 +70,20 @@ def find_evaluator_path_options(evaluator_name: str) -> dict[str, YamlPathKind]:
 
 
 def _find_evaluator_class(evaluator_name: str) -> Any:
-    """What a name stands for: a registered evaluator's class, or what ``MODULE:ATTRIBUTE`` is."""
-    if evaluator_name in _BUILTIN:
-        return _import_target(f"factaudit.evaluators.{_BUILTIN[evaluator_name]}")
-    known = list_evaluators()
-    module, own, attribute = evaluator_name.partition(":")
-    if module in known and own:
-        raise UsageError(f"evaluator {evaluator_name!r}: expected {SPEC_FORM}, found {attribute!r}")
-    if own:
+    """What a name stands for: the class of one of ours, or what ``MODULE:ATTRIBUTE`` is."""
+    module, colon, attribute = evaluator_name.partition(":")
+    if module not in _BUILTIN and colon:
         return import_object_of_spec_string("evaluator", module, attribute)
-    if evaluator_name not in known:
-        near = suggest_known_name(evaluator_name, list(known))
+    if module not in _BUILTIN:
+        near = suggest_known_name(evaluator_name, list(_BUILTIN))
         raise UsageError(
             f"unknown evaluator {evaluator_name!r}{near}; one of yours is MODULE:NAME, and"
             " evaluator=... comes last, as it takes the rest of the text"
         )
-    try:
-        return _import_target(known[evaluator_name].target)
-    except ImportError as error:
-        needed = known[evaluator_name].needs
-        raise UsageError(f"evaluator {evaluator_name!r} needs {needed}: {error}") from error
-
-
-def is_user_evaluator(evaluator: Evaluator) -> bool:
-    """Whether an evaluator runs code that is not ours."""
-    return (
-        isinstance(evaluator, FromFunction)
-        or type(evaluator).__module__.partition(".")[0] != "factaudit"
-    )
+    if colon:
+        raise UsageError(f"evaluator {evaluator_name!r}: expected {SPEC_FORM}, found {attribute!r}")
+    file, _, name = _BUILTIN[module].partition(":")
+    return getattr(import_module(f"factaudit.evaluators.{file}"), name)
 
 
 def wrap_as_evaluator(candidate: Any, name: str | None = None) -> Evaluator:

@@ -13,10 +13,10 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import PositiveInt
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
 from factaudit.evaluators.base import Claim, Verdict
@@ -26,8 +26,6 @@ from factaudit.text.chunks import split_document_into_chunks
 #: One model input as the tokenizer makes it: ``input_ids`` and, where the model has them,
 #: ``token_type_ids`` ...
 Encoding = Mapping[str, list[int]]
-#: The type of an option that is a number of at least 1.
-PositiveInt = Annotated[int, Field(ge=1)]
 
 #: So many batches are read ahead and sorted by length, so that little is padded.
 _BATCHES_READ_AHEAD = 8

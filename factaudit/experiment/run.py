@@ -33,7 +33,6 @@ from factaudit.evaluators.judging import (
     check_unique_evaluator_names,
     estimate_evaluator_costs,
     judge,
-    list_files_named_by_evaluator_options,
     make_named_evaluator,
     walk_evaluator_members,
 )
@@ -143,8 +142,7 @@ class Experiment(ExperimentTablePaths):
         read_audit_names_and_options(self.audits)
         evaluators = [make_named_evaluator(spec) for spec in self.evaluators]
         check_unique_evaluator_names(evaluators)
-        named = list_files_named_by_evaluator_options(evaluators)
-        with RunFolder.open(out, [*self.sources, *named], overwrite=overwrite, say=say) as folder:
+        with RunFolder.open(out, self.sources, overwrite=overwrite, say=say) as folder:
             if self.counts is not None:
                 return folder.finish(self, _audit_counts(self, self.counts, folder))
             if self.where == "duckdb":
