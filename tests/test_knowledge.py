@@ -422,15 +422,6 @@ def test_policies_for_topics_without_a_page(
     page, status, reason = TopicLookup(db, "skip").find_page("Nobody")
     assert (page, status) == (None, "skipped")
     assert reason == "no page for the topic 'Nobody' in the knowledge source"
-    TopicLookup(db, "skip").check_topics(["Nobody"])
-    with pytest.raises(
-        InputError,
-        match=(
-            "2 problems\n  no page for the topic 'Nobody' in the knowledge source\n  no page for"
-            " the topic 'No1'"
-        ),
-    ):
-        TopicLookup(db, "error").check_topics(["Nobody", "Ada Fenn", "No1", "Nobody"])
     online = TopicLookup(
         db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api[0], pause=0)
     )

@@ -4,6 +4,7 @@ a parser."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from factaudit.engines import verifier
 from factaudit.engines.decompose import (
     DecompositionPrompt,
     decompose,
+    remove_repeated_facts,
     split_for_decomposition,
 )
 from factaudit.engines.grouping import GroupingPrompt, ask_for_groups
@@ -55,7 +57,9 @@ def reply_of(row: dict[str, Any]) -> ChatReply:
 
 def decomposed(reply: ChatReply) -> tuple[list[str], str]:
     given = [make_response("Ada", "She lived.")]
-    (found,), _ = decompose(given, ScriptedLLM(lambda prompt: reply), DecompositionPrompt.load())
+    llm, left_out = ScriptedLLM(lambda prompt: reply), Counter[str]()
+    (found,) = decompose(given, llm, DecompositionPrompt.load(), left_out)
+    found = remove_repeated_facts(found, left_out)
     # Where a reply could not be read the sentence stands for its facts, unscored: none is lost, and
     # none made up.
     failed = [(fact.text, fact.failure) for fact in found.facts or () if fact.failure]
@@ -145,7 +149,7 @@ def test_sentences_of_a_response(row: dict[str, Any]) -> None:
 def test_what_a_response_only_thought_is_not_decomposed() -> None:
     llm = ScriptedLLM(lambda prompt: "- A fact that is long enough.")
     text = "<think>\nShe is a baker.\n</think>\nShe is old."
-    (found,), _ = decompose([make_response("Ada", text)], llm, DecompositionPrompt.load())
+    (found,) = decompose([make_response("Ada", text)], llm, DecompositionPrompt.load(), Counter())
     assert found.sentences == ("She is old.",)
     assert len(llm.prompts) == 1
 

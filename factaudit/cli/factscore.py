@@ -61,11 +61,10 @@ _LAST_OPTIONS = (
     ),
     click.option(
         "--missing",
-        type=click.Choice(["error", "skip", "wikipedia"]),
+        type=click.Choice(["skip", "wikipedia"]),
         help=(
-            "If the knowledge source has no page about a topic: stop (error), leave the text"
-            " unscored (skip, the default) or fetch the page from Wikipedia (wikipedia; the topic"
-            " is sent there)."
+            "If the knowledge source has no page about a topic: leave the text unscored (skip, the"
+            " default) or fetch the page from Wikipedia (wikipedia; the topic is sent there)."
         ),
     ),
     click.option("--limit", type=click.IntRange(min=1), help="Score only the first N texts."),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,27 +14,33 @@ from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.person_names import find_titles_of_same_name
 from factaudit.knowledge.topic_lookup import TopicLookup
 
-#: At most so many candidates are put to the verifier, as many calls a fact.
+#: At most so many pages of a name are put to the verifier, as many calls a fact.
 MAX_CANDIDATES = 10
 
 
 def find_candidates(
-    responses: Sequence[Response],
-    knowledge: TopicLookup | None,
-    max_candidates: int = MAX_CANDIDATES,
-) -> tuple[list[Response], list[list[Candidate]], int]:
+    responses: Sequence[Response], knowledge: TopicLookup | None, left_out: Counter[str]
+) -> tuple[list[Response], list[list[Candidate]]]:
     """The candidates of each response: those that it names, else the pages of its name; then its
     other documents.
 
-    Returns the responses, in which a fact's entity is the title of the page that its name leads to;
-    their candidates; and how many pages of a name there were beyond the limit.
+    Returns the responses, in which a fact's entity is the title of the page that its name leads to,
+    and their candidates. ``left_out`` gets how many pages of a name there were beyond the limit.
 
-    Raises `UsageError` where names are to be looked for and there is no knowledge source, and,
-    under the policy ``error``, `InputError` for names that nobody has and candidates without a
-    page.
+    Raises `UsageError` where names are to be looked for and there is no knowledge source.
     """
-    titles = _find_titles(responses, knowledge)
-    n_beyond = sum(max(0, len(its) - max_candidates) for its in titles.values())
+    unknown = [one.topic for one in responses if one.candidates is None]
+    titles: dict[str, list[str]] = {}
+    if knowledge is not None:
+        knowledge.check_topics(title for one in responses for title in one.candidates or ())
+        if unknown:
+            titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
+    elif unknown:
+        raise UsageError(
+            "candidates are to be found: that needs a knowledge source (or give them, or docs)"
+        )
+    for its in titles.values():
+        left_out[f"pages of a name beyond {MAX_CANDIDATES}"] += len(its[MAX_CANDIDATES:])
     named, found = [], []
     for one in responses:
         brought: dict[str, list[str]] = {}
@@ -41,7 +48,7 @@ def find_candidates(
             brought.setdefault(title, []).append(text)
         asked = one.candidates
         if asked is None:
-            asked = tuple(titles[one.topic][:max_candidates])
+            asked = tuple(titles[one.topic][:MAX_CANDIDATES])
         pages = {
             title: _find_page(title, brought.get(title, ()), knowledge)
             for title in (*asked, *brought)
@@ -58,29 +65,7 @@ def find_candidates(
             ]
             one = replace(one, facts=tuple(facts))
         named.append(one)
-    return named, found, n_beyond
-
-
-def _find_titles(
-    responses: Sequence[Response], knowledge: TopicLookup | None
-) -> dict[str, list[str]]:
-    """By name the titles of its pages, for the responses that name no candidates."""
-    unknown = [one.topic for one in responses if one.candidates is None]
-    if knowledge is None:
-        if unknown:
-            raise UsageError(
-                "candidates are to be found: that needs a knowledge source (or give them, or docs)"
-            )
-        return {}
-    titles = {}
-    if unknown:
-        titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
-    # Under the policy `error`, a name that no page has is as bad as a candidate without a page.
-    lost = {name for name in unknown if not titles[name]}
-    for one in responses:
-        lost |= set(one.candidates or ()) - {title for title, _ in one.docs}
-    knowledge.check_topics(sorted(lost))
-    return titles
+    return named, found
 
 
 def _find_page(title: str, brought: Sequence[str], knowledge: TopicLookup | None) -> Candidate:

@@ -2,8 +2,7 @@
 2023, §3.1 and A.2).
 
 The prompt shows a model seven fixed demonstrations, the one that BM25 finds nearest to the
-sentence, and the sentence. Repeated facts of a response are removed, and facts beyond `MAX_FACTS`
-cut.
+sentence, and the sentence. Repeated facts of a response are removed.
 """
 
 from __future__ import annotations
@@ -36,8 +35,6 @@ from factaudit.text.stated_verdicts import strip_thoughts
 #: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original,
 #: for biographies).
 N_FIXED_DEMONSTRATIONS = 7
-#: Facts of a response beyond this are cut.
-MAX_FACTS = 50
 SAMPLING_PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 800}
 
 _DECOMPOSITION_TASK = "Please breakdown the following sentence into independent facts"
@@ -47,8 +44,7 @@ _DECONTEXTUALIZATION_TASK = (
     " or noun instead of a pronoun"
 )
 #: What is left out of a response's sentences and facts, in the words of the run's notes.
-LAYOUT = "lines of layout or talk"
-REPEATED, BEYOND_MAX = "repeated facts", "facts beyond max_facts"
+LAYOUT, REPEATED = "lines of layout or talk", "repeated facts"
 
 
 # ---- sentences
@@ -191,21 +187,18 @@ def decompose(
     responses: Sequence[Response],
     llm: LLMClient,
     prompt: DecompositionPrompt,
+    left_out: Counter[str],
     *,
-    max_facts: int = MAX_FACTS,
-    unique_by_sentence: bool = False,
     progress: bool = False,
-) -> tuple[list[Response], Counter[str]]:
-    """The responses with their sentences and facts, one call for each sentence; and what was left
-    out.
+) -> list[Response]:
+    """The responses with their sentences and facts, one call for each sentence; ``left_out`` gets
+    how much of what was left out.
 
     A sentence whose call failed, or whose reply could not be read, stands for its facts itself
-    (`AtomicFact.failure`). Of equal facts the first stays: of a response, or with
-    ``unique_by_sentence`` of a sentence only, since equal facts of two sentences may be of two
-    people.
+    (`AtomicFact.failure`).
     """
     split = [split_response(one.output) for one in responses]
-    left_out = Counter({LAYOUT: sum(n for _, n in split)})
+    left_out[LAYOUT] += sum(n for _, n in split)
     sentences = {
         (at, n): text for at, (texts, _) in enumerate(split) for n, text in enumerate(texts)
     }
@@ -219,19 +212,26 @@ def decompose(
         found[place] = read_decomposition(sentences[place], place[1], reply)
     made = []
     for at, (response, (texts, _)) in enumerate(zip(responses, split, strict=True)):
-        seen: set[Any] = set()
-        facts: list[AtomicFact] = []
-        for fact in (fact for n in range(len(texts)) for fact in found[at, n]):
-            key = (fact.text, fact.sentence if unique_by_sentence else None)
-            if fact.failure is None and key in seen:
-                left_out[REPEATED] += 1
-            elif fact.failure is None and len(seen) >= max_facts:
-                left_out[BEYOND_MAX] += 1
-            else:
-                facts.append(fact)
-                seen |= {key} if fact.failure is None else set()
-        made.append(replace(response, sentences=tuple(texts), facts=tuple(facts)))
-    return made, left_out
+        facts = tuple(fact for n in range(len(texts)) for fact in found[at, n])
+        made.append(replace(response, sentences=tuple(texts), facts=facts))
+    return made
+
+
+def remove_repeated_facts(response: Response, left_out: Counter[str]) -> Response:
+    """Of equal facts of a response (where it has groups, of a group) the first stays, and so does
+    each sentence that was not decomposed."""
+    facts = response.facts or ()
+    groups = response.groups or (0,) * len(facts)
+    first: dict[object, int] = {}
+    for at, (fact, group) in enumerate(zip(facts, groups, strict=True)):
+        first.setdefault((group, fact.text) if fact.failure is None else at, at)
+    kept = list(first.values())
+    left_out[REPEATED] += len(facts) - len(kept)
+    return replace(
+        response,
+        facts=tuple(facts[at] for at in kept),
+        groups=response.groups and tuple(groups[at] for at in kept),
+    )
 
 
 def read_decomposition(sentence: str, number: int, reply: ChatReply) -> list[AtomicFact]:

@@ -42,7 +42,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from factaudit.engines.candidates import find_candidates
-from factaudit.engines.decompose import REPEATED
+from factaudit.engines.decompose import remove_repeated_facts
 from factaudit.engines.factscore import find_facts, mark_abstentions, verify
 from factaudit.engines.grouping import ask_for_groups, number_groups
 from factaudit.engines.passages import VerifiedFacts, build_claims
@@ -74,27 +74,24 @@ def dfactscore(
     if settings.grouper == "given" and any(one.facts is None for one in responses):
         raise UsageError("the grouper 'given' needs biographies with facts and their groups")
     # 1. Candidates. They cost nothing, and what is missing is said before anything is paid for.
-    named, candidates, n_beyond = find_candidates(
-        responses, models.knowledge, settings.max_candidates
-    )
+    left_out = Counter[str]()
+    named, candidates = find_candidates(responses, models.knowledge, left_out)
 
     # 2. Atomic facts, of the texts without citations. A text that abstains has none.
     texts = [replace(one, output=_CITATION.sub("", one.output)) for one in named]
     texts = mark_abstentions(texts, models)
-    with_facts, left_out = find_facts(texts, models, unique_by_sentence=True, progress=progress)
+    with_facts = find_facts(texts, models, left_out, progress=progress)
 
     # 3. Fact groups. Facts that came with a text stay, even if they are repeated.
     groups = group_facts(with_facts, models, progress)
     grouped = [replace(one, groups=its) for one, its in zip(with_facts, groups, strict=True)]
     for at, given in enumerate(responses):
         if given.facts is None:
-            grouped[at] = _remove_repeated_facts(grouped[at], left_out)
+            grouped[at] = remove_repeated_facts(grouped[at], left_out)
 
     # 4. Verification: a claim for each fact and candidate, with the passages that the retriever
     # finds for the fact on the candidate's page
     claims = build_claims(grouped, candidates, models.retriever, left_out, by_person=True)
-    if n_beyond:
-        claims.notes.append(f"left out: {n_beyond:,} pages of a name beyond max_candidates")
     if n := sum(one.groups is None for one in grouped):
         claims.notes.append(
             f"not grouped: the facts of {n:,} responses, as the model's replies could not be read"
@@ -111,20 +108,3 @@ def group_facts(
         return ask_for_groups(models.llm, models.grouping_prompt, responses, progress)
     marks = [[fact.group for fact in one.facts or ()] for one in responses]
     return list(map(number_groups, marks))
-
-
-def _remove_repeated_facts(response: Response, left_out: Counter[str]) -> Response:
-    """Without the facts that their group has already; a sentence that was not decomposed stays."""
-    if response.groups is None:
-        return response
-    facts = response.facts or ()
-    first: dict[object, int] = {}
-    for at, (fact, group) in enumerate(zip(facts, response.groups, strict=True)):
-        first.setdefault((group, fact.text) if fact.failure is None else at, at)
-    kept = list(first.values())
-    left_out[REPEATED] += len(facts) - len(kept)
-    return replace(
-        response,
-        facts=tuple(facts[at] for at in kept),
-        groups=tuple(response.groups[at] for at in kept),
-    )

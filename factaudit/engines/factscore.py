@@ -8,8 +8,8 @@ The steps of the paper, in the order in which `factscore` takes them:
 2. *Atomic facts* (§3.1, A.2). A response is split into sentences by NLTK's Punkt, but for lines of
    layout and talk to the user. A model splits each sentence into short sentences that state one
    thing each; its prompt shows seven fixed demonstrations and the one that BM25 finds nearest to
-   the sentence. Facts of up to three characters and repeated ones are left out, and so are those of
-   a response beyond its 50th (`factaudit.engines.decompose`).
+   the sentence. Facts of up to three characters and repeated ones are left out
+   (`factaudit.engines.decompose`).
 3. *Passages* (§4.1). The topic's page was cut into passages of 256 tokens when the knowledge source
    was built (of RoBERTa's tokens in the published source; `factaudit.knowledge.knowledge_builder`).
    BM25 takes the k = 5 nearest to "TOPIC FACT". (The setting ``retrieval`` can choose GTR,
@@ -49,6 +49,7 @@ import pandas as pd
 from factaudit.engines.decompose import (
     decompose,
     leave_undecomposed,
+    remove_repeated_facts,
     split_for_decomposition,
 )
 from factaudit.engines.passages import (
@@ -105,7 +106,11 @@ def factscore(
         for at, (one, topic_page) in enumerate(zip(responses, topic_pages, strict=True)):
             if one.facts is None and topic_page.page is None:
                 to_decompose[at] = leave_undecomposed(one, topic_page.status, topic_page.reason)
-    with_facts, left_out = find_facts(to_decompose, models, progress=progress)
+    left_out = Counter[str]()
+    with_facts = find_facts(to_decompose, models, left_out, progress=progress)
+    for at, given in enumerate(responses):
+        if given.facts is None:
+            with_facts[at] = remove_repeated_facts(with_facts[at], left_out)
 
     # 3. Passages: a claim for each fact, with the passages of its topic's page that the retriever
     # finds for it. (D-FActScore has several candidate pages for a fact.)
@@ -130,34 +135,28 @@ def mark_abstentions(responses: Sequence[Response], models: Pipeline) -> list[Re
 def find_facts(
     responses: Sequence[Response],
     models: Pipeline,
+    left_out: Counter[str],
     *,
-    unique_by_sentence: bool = False,
     progress: bool = False,
-) -> tuple[list[Response], Counter[str]]:
-    """The responses with their facts and sentences, and how much of what was left out.
+) -> list[Response]:
+    """The responses with their facts and sentences; ``left_out`` gets how much of what was left
+    out.
 
     Facts that a response has already stay as they are; a model finds those of the others.
-    unique_by_sentence: leave out facts that are repeated in a sentence, not in a response.
     """
     found = list(responses)
     for at, one in enumerate(responses):
         if one.facts is not None and one.sentences is None:
             found[at] = _add_sentences(one)
-    llm, left_out = models.decomposer or models.llm, Counter[str]()
+    llm = models.decomposer or models.llm
     without_facts = [at for at, one in enumerate(responses) if one.facts is None]
     if without_facts and llm is not None:
         # Split into sentences, and ask about each.
-        decomposed, left_out = decompose(
-            [responses[at] for at in without_facts],
-            llm,
-            models.prompt,
-            max_facts=models.settings.max_facts,
-            unique_by_sentence=unique_by_sentence,
-            progress=progress,
-        )
+        asked = [responses[at] for at in without_facts]
+        decomposed = decompose(asked, llm, models.prompt, left_out, progress=progress)
         for at, one in zip(without_facts, decomposed, strict=True):
             found[at] = one
-    return found, left_out
+    return found
 
 
 def _add_sentences(response: Response) -> Response:

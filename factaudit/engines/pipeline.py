@@ -12,8 +12,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from factaudit.arrays.response_means import DEFAULT_GAMMA
 from factaudit.engines.abstention import is_abstaining_response
-from factaudit.engines.candidates import MAX_CANDIDATES
-from factaudit.engines.decompose import MAX_FACTS, DecompositionPrompt
+from factaudit.engines.decompose import DecompositionPrompt
 from factaudit.engines.grouping import GroupingPrompt
 from factaudit.engines.responses import Response
 from factaudit.engines.variants import list_score_variants
@@ -64,7 +63,7 @@ class ScoreSettings(BaseModel):
       `factaudit.engines.abstention.is_abstaining_response`.
     - Atomic facts: llm, or another one as decomposer; demos: a file of demonstrations in place of
       our own; decontextualize: ask, in the decomposing prompt, for facts whose subjects are no
-      pronouns, as MF does; max_facts.
+      pronouns, as MF does.
     - Passages: knowledge: a knowledge source, or a file of pages (``.jsonl``) that one is built
       from in the run folder; missing: what happens with topics that it lacks
       (`factaudit.knowledge.topic_lookup`); retrieval, k: how passages are chosen.
@@ -87,9 +86,8 @@ class ScoreSettings(BaseModel):
     decomposer: LLMField | None = None
     demos: str | None = None
     decontextualize: bool = False
-    max_facts: int = Field(default=MAX_FACTS, ge=1)
     knowledge: str | None = None
-    missing: Literal["error", "skip", "wikipedia"] = "skip"
+    missing: Literal["skip", "wikipedia"] = "skip"
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
     verifiers: Annotated[list[EvaluatorSpec], BeforeValidator(_wrap_single_value)] = Field(
@@ -132,14 +130,12 @@ class DFactScoreSettings(ScoreSettings):
 
     Without ``knowledge`` the biographies' own documents are used. grouper: who groups the facts:
     ``llm``, as in the paper, or ``given``, the groups of the facts in the file (facts without a
-    group are in one). max_candidates: how many pages of a name are put to the
-    verifiers, at a call a fact each, where the biography brings no candidates. rule: how groups are
-    linked to entities (`factaudit.arrays.support_matrix.LINKING_RULES`); the other rules stand
-    beside it. annotations: people's annotations to compare with.
+    group are in one). rule: how groups are linked to entities
+    (`factaudit.arrays.support_matrix.LINKING_RULES`); the other rules stand beside it. annotations:
+    people's annotations to compare with.
     """
 
     grouper: Literal["llm", "given"] = "llm"
-    max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
     rule: Literal["argmax", "hungarian"] = "argmax"
     annotations: str | None = None
     PATHS: ClassVar[tuple[str, ...]] = (*ScoreSettings.PATHS, "annotations")
@@ -206,13 +202,13 @@ class Pipeline:
     def signatures(self) -> dict[str, str]:
         """By verifier's name every setting that can change a verdict, or a group, on one line."""
         asked, settings = self.decomposer or self.llm, self.settings
-        facts = settings.model_dump(include={"abstain", "max_facts", "missing"})
+        facts = settings.model_dump(include={"abstain", "missing"})
         facts["demos"], facts["retrieval"] = self.prompt.signature, self.retriever.signature
         facts["decomposer"] = asked.signature if asked else None
         facts["knowledge"] = self.knowledge.db.signature if self.knowledge else None
         made = make_signature("facts", facts)
         if isinstance(settings, DFactScoreSettings):
-            groups = settings.model_dump(include={"grouper", "max_candidates"})
+            groups: dict[str, Any] = {"grouper": settings.grouper}
             if self.grouping_prompt is not None and self.llm is not None:
                 groups |= {"demos": self.grouping_prompt.signature, "llm": self.llm.signature}
             made += "|" + make_signature("groups", groups)

@@ -140,33 +140,23 @@ class _Turn(BaseModel):
 
 
 class _Conversation(BaseModel):
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
     messages: list[_Turn]
-    topic: _Text
-    system: _Text | None = None
-    response_id: str | None = None
-
-    def lines(self) -> list[_ResponseLine]:
-        """A line for each answer of the assistant."""
-        answers = [turn.text() for turn in self.messages if turn.role.casefold() == "assistant"]
-        return [
-            _ResponseLine(
-                topic=self.topic,
-                output=answer,
-                system=self.system,
-                response_id=self.response_id and f"{self.response_id}.{at}",
-            )
-            for at, answer in enumerate(answers, start=1)
-            if answer.strip()
-        ]
 
 
 def _read_lines(row: dict[str, Any]) -> list[_ResponseLine]:
-    # A line with an output may have the prompt in its messages.
-    if "messages" in row and "output" not in row:
-        return _Conversation.model_validate(row).lines()
-    return [_ResponseLine.model_validate(row)]
+    """The responses of a line: one, or each answer of the assistant in a conversation. (A line with
+    an output may have the prompt in its messages.)"""
+    if "messages" not in row or "output" in row:
+        return [_ResponseLine.model_validate(row)]
+    line = _ResponseLine.model_validate(row | {"output": ""})
+    turns = _Conversation.model_validate(row).messages
+    answers = [turn.text() for turn in turns if turn.role.casefold() == "assistant"]
+    said = line.response_id
+    return [
+        line.model_copy(update={"output": answer, "response_id": said and f"{said}.{at}"})
+        for at, answer in enumerate(answers, start=1)
+        if answer.strip()
+    ]
 
 
 def read_responses(

@@ -20,7 +20,7 @@ from factaudit.tables import validate_claims, validate_verdicts
 
 #: What may be varied: the steps of the pipeline, not what is scored.
 VARIED_SETTINGS = (
-    *("decomposer", "demos", "decontextualize", "max_facts", "abstain"),
+    *("decomposer", "demos", "decontextualize", "abstain"),
     *("knowledge", "retrieval", "k"),
     *("llm", "verifier", "verifiers", "parser", "gamma"),
 )

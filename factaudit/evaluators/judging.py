@@ -117,11 +117,12 @@ def make_named_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluato
     if not name.strip() or name in RESERVED_NAMES:
         raise UsageError(f"{who}, option name: {name!r} is reserved or empty; choose another name")
     n_asked = common.repeats or repeats or 1
-    if n_asked > 1 and not hasattr(evaluator, "again"):
+    ask_again: Any = getattr(evaluator, "again", None)
+    if n_asked > 1 and ask_again is None:
         raise UsageError(
             f"evaluator {name!r} gives the same verdict each time: there is nothing to repeat"
         )
-    again = tuple(evaluator.again(repeat) for repeat in range(1, n_asked))
+    again = tuple(ask_again(repeat) for repeat in range(1, n_asked))
     return NamedEvaluator(name, evaluator, cut, again)
 
 

@@ -95,7 +95,7 @@ class TransformersModel:
         def length(chunk: str) -> int:
             return len(encode_pair(chunk)["input_ids"])
 
-        inputs = []
+        inputs: list[Encoding] = []
         for chunk in chunks:
             pieces = [chunk]
             if length(chunk) > limit:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
-from factaudit.errors import FactauditError, InputError, Problem, UsageError, suggest_known_name
+from factaudit.errors import FactauditError, UsageError, suggest_known_name
 from factaudit.knowledge.docdb import DocDB, KnowledgePage
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 
-#: `error`: stop before anything is paid for; `skip`: the facts stay unscored; `wikipedia`: ask
-#: Wikipedia.
-MISSING_TOPIC_POLICIES = ("error", "skip", "wikipedia")
+#: `skip`: the facts stay unscored; `wikipedia`: ask Wikipedia.
+MISSING_TOPIC_POLICIES = ("skip", "wikipedia")
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,11 @@ class TopicLookup:
             raise UsageError("the policy 'wikipedia' needs a file to keep its pages in")
 
     def check_topics(self, topics: Iterable[str]) -> None:
-        """Stop before anything is paid for, where pages would be missing.
-
-        Under the policy `error`, raises an `InputError` that names the topics without a page; where
-        all pages are to come from Wikipedia, a `FactauditError` if the first cannot be asked for.
-        """
+        """Stop before anything is paid for: where all pages are to come from Wikipedia, raises a
+        `FactauditError` if the first cannot be asked for."""
         if self.wikipedia is not None and self.db.is_empty:
-            for topic in list(topics)[:1]:
+            for topic in islice(topics, 1):
                 self.wikipedia.find_page(topic)
-        if self.missing == "error":
-            lost = [topic for topic in dict.fromkeys(topics) if self.db.find(topic) is None]
-            if lost:
-                problems = [Problem(self._say_no_page(topic)) for topic in lost]
-                raise InputError(str(self.db.path), problems)
 
     def _say_no_page(self, topic: str) -> str:
         near = self.db.suggest_titles(topic)
