@@ -40,7 +40,7 @@ def tables(
                 row[name] if isinstance(row.get(name), list) else [row[name]] if name in row else []
             )
             for repeat, value in enumerate(values):
-                verdict: Row = {
+                verdict = {
                     "claim_id": claim_id,
                     "evaluator": name,
                     "score": None,

@@ -11,7 +11,7 @@ import yaml
 
 HERE = Path(__file__).parent
 #: Verb and arguments, and the files that it reads.
-COMMANDS: list[tuple[str, tuple[str, ...]]] = [
+COMMANDS = [
     (one["command"], tuple(one["reads"]))
     for one in yaml.safe_load((HERE / "golden/commands.yaml").read_text(encoding="utf-8"))
 ]

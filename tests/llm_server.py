@@ -302,8 +302,8 @@ class FaultServer:
 
 def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
     """A chat completion with ``plan``'s text; log-probabilities where asked for and known."""
-    message: dict[str, Any] = {"role": "assistant", "content": plan.text, "refusal": None}
-    choice: dict[str, Any] = {
+    message = {"role": "assistant", "content": plan.text, "refusal": None}
+    choice = {
         "index": 0,
         "message": message,
         "finish_reason": plan.finish,
@@ -325,7 +325,7 @@ def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
         choice["logprobs"] = {
             "content": [{"token": plan.text, "logprob": own, "bytes": None, "top_logprobs": top}]
         }
-    answer: dict[str, Any] = {
+    answer = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1700000000,

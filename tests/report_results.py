@@ -65,7 +65,7 @@ def _declared_rows(
         return values[key].index(row[key])
 
     for keys in itertools.product(*values.values()):
-        row: dict[str, Any] = dict(zip(values, keys, strict=True)) | {"reason": None}
+        row = dict(zip(values, keys, strict=True)) | {"reason": None}
         # Of two that are compared the first one has been listed before the second.
         if any(at(key, row) >= at(f"{key[:-1]}b", row) for key in values if key.endswith("_a")):
             continue

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from estimate_data import World, tables
@@ -21,7 +19,7 @@ def table(*rows: tuple[str, str, int | None]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["claim_id", "annotator", "label"])
 
 
-def test_the_standard_form() -> None:
+def test_the_standard_form():
     found = validate_annotations(
         pd.DataFrame({"claim_id": [1, 2], "label": ["1", None], "seconds": ["2.5", "3"]})
     )
@@ -33,7 +31,7 @@ def test_the_standard_form() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.jsonl"])
-def test_round_trip(tmp_path: Path, name: str) -> None:
+def test_round_trip(tmp_path, name):
     claims, _ = tables(World(size=3))
     rows = table(("c000000", "ann", 1), ("c000001", "ann", 0), ("c000002", "ann", None))
     rows = rows.assign(
@@ -66,12 +64,12 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
         (table(("c", "ann", 1)).assign(start="x", end=4), "a character's position"),
     ],
 )
-def test_bad_annotations_are_named_by_row_and_column(rows: pd.DataFrame, message: str) -> None:
+def test_bad_annotations_are_named_by_row_and_column(rows, message):
     with pytest.raises(InputError, match=message):
         validate_annotations(rows)
 
 
-def test_an_unknown_claim_and_a_contradiction_between_files(tmp_path: Path) -> None:
+def test_an_unknown_claim_and_a_contradiction_between_files(tmp_path):
     claims, _ = tables(World(size=3))
     with pytest.raises(InputError, match="no claim has it, found 'nowhere'"):
         validate_annotations(table(("nowhere", "ann", 1)), claims)
@@ -84,7 +82,7 @@ def test_an_unknown_claim_and_a_contradiction_between_files(tmp_path: Path) -> N
     )
 
 
-def test_files_without_annotators_are_named_after_their_annotators(tmp_path: Path) -> None:
+def test_files_without_annotators_are_named_after_their_annotators(tmp_path):
     for name, second in (("ann", 1), ("ben", 0)):
         (tmp_path / f"{name}.csv").write_text(f"claim_id,label\na,1\nb,{second}\n")
     found = read_annotations(tmp_path / "ann.csv", tmp_path / "ben.csv")
@@ -92,7 +90,7 @@ def test_files_without_annotators_are_named_after_their_annotators(tmp_path: Pat
     assert read_annotations(tmp_path / "ann.csv")["annotator"].unique().tolist() == ["annotator"]
 
 
-def test_rules() -> None:
+def test_rules():
     rows = validate_annotations(
         table(
             *(("all", a, 1) for a in "xyz"),
@@ -104,7 +102,7 @@ def test_rules() -> None:
     )
     judged = list_annotator_judgements(rows)
 
-    def by(rule: str) -> dict[str, int | float | None]:
+    def by(rule):
         return {
             claim: None if pd.isna(label) else label
             for claim, label in label_claims_by_annotations(rule, judged).items()
@@ -118,7 +116,7 @@ def test_rules() -> None:
         label_claims_by_annotations("majorty", judged)
 
 
-def test_grades() -> None:
+def test_grades():
     rows = pd.DataFrame(
         {"claim_id": list("abc"), "grade": ["supported", "partially", "contradicted"]}
     )

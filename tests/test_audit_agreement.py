@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,7 +37,7 @@ def measure(labels: dict[str, list[int | None]], claims_in_document: int = 1) ->
     return list(fa.compare(claims, annotations=annotations).audits["agreement"])
 
 
-def test_kappa_is_scikit_learns() -> None:
+def test_kappa_is_scikit_learns():
     random = np.random.default_rng(0)
     a = (random.random(80) < 0.6).astype(int)
     b = np.where(random.random(80) < 0.8, a, 1 - a)
@@ -52,7 +50,7 @@ def test_kappa_is_scikit_learns() -> None:
     assert row["alpha"] == pytest.approx(row["kappa"], abs=0.02)
 
 
-def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
+def test_alpha_with_labels_missing_is_the_coincidence_matrix():
     columns = {
         "a": [1, 0, None, 1, 1, 0],
         "b": [1, 1, 0, 1, None, 0],
@@ -81,7 +79,7 @@ def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
     assert rows[0]["agree"] == pytest.approx(11 / 15)
 
 
-def test_annotators_of_different_claims_and_crowds() -> None:
+def test_annotators_of_different_claims_and_crowds():
     rows = measure({"a": [1, 0, None, None], "b": [1, 1, None, 0], "c": [None, None, 1, 1]})
     apart = next(row for row in rows if row["annotator_b"] == "c" and row["annotator_a"] == "a")
     assert (apart["n"], apart["agree"], apart["alpha"], apart["kappa"]) == (0, None, None, None)
@@ -90,7 +88,7 @@ def test_annotators_of_different_claims_and_crowds() -> None:
     assert (crowd["n"], crowd["n_split"], crowd["kappa"]) == (3, 1, None)
 
 
-def test_claims_of_one_document_are_resampled_together() -> None:
+def test_claims_of_one_document_are_resampled_together():
     """Ten claims of a document on which annotators agree or not as one are one observation, not
     ten."""
     random = np.random.default_rng(3)
@@ -103,7 +101,7 @@ def test_claims_of_one_document_are_resampled_together() -> None:
     assert alone["agree"] == together["agree"]
 
 
-def test_labels_without_an_evaluator(tmp_path: Path, call) -> None:
+def test_labels_without_an_evaluator(tmp_path, call):
     labels = {"ann": [1, 0, 1, 1, 0, 0], "ben": [1, 1, 1, 0, 0, 0]}
     claims, annotations = make_tables(labels)
     fa.write_table(claims.drop(columns="label"), tmp_path / "claims.csv")
@@ -127,7 +125,7 @@ def test_labels_without_an_evaluator(tmp_path: Path, call) -> None:
         fa.compare(claims, annotations=annotations, audits=["rates"])
 
 
-def test_disagreements() -> None:
+def test_disagreements():
     _, annotations = make_tables({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]})
     assert [*find_disputed_claims(list_annotator_judgements(annotations.assign(grade=None)))] == [
         "c1",

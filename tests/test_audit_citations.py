@@ -20,8 +20,8 @@ def judged(
 ) -> Judgements:
     """Of each sentence the verdicts (or failures) by cited documents, "1,3"; none: it cites
     nothing."""
-    claims: list[Row] = []
-    verdicts: list[Row] = []
+    claims = []
+    verdicts = []
     for name, by_set in sentences.items():
         key = {"dataset": "d", "system": "s", "response_id": "r", "fact_id": name, "claim": name}
         for cited, value in (by_set or {None: None}).items():
@@ -42,7 +42,7 @@ def judged(
     )
 
 
-def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
+def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds():
     (row,) = compute("citations", judged({"a": {"1": 1}, "b": {"2": "error"}}))
     assert (row["recall"], row["recall_min"], row["recall_max"], row["n_unscored"]) == (
         0.5,
@@ -61,7 +61,7 @@ def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
 # ---- published judgements
 
 
-def test_recall_is_that_of_the_published_files(shared: Path) -> None:
+def test_recall_is_that_of_the_published_files(shared):
     found = convert("alce-citations", [shared / "dfactscore" / "citation"])
     rows = compute("citations", Judgements.join(found.claims, found.verdicts), replicates=100)
     for path in (shared / "dfactscore" / "citation").glob("*.score"):
@@ -97,7 +97,7 @@ def scores_file(folder: Path, recall: float, n: int = 4) -> Path:
     return path
 
 
-def test_empty_outputs_are_left_out_as_in_alce_and_told(tmp_path: Path) -> None:
+def test_empty_outputs_are_left_out_as_in_alce_and_told(tmp_path):
     # 1.5 over 4 responses; or over 3, where one is empty.
     for recall, empty in ((37.5, 0), (50.0, 1), (75.0, 2)):
         found = convert("alce-citations", [scores_file(tmp_path, recall)])

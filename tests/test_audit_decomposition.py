@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -28,8 +27,8 @@ def count_hits(found: list[bool], known: list[bool]) -> Counter[str]:
 
 
 def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_authored_facts(
-    root: Path,
-) -> None:
+    root,
+):
     demonstrations = [
         WordVocabulary([sentence, *facts]) for sentence, facts in read_fact_demonstrations().items()
     ]
@@ -67,7 +66,7 @@ def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_a
         assert recall >= 0.8, name
 
 
-def test_the_authored_facts_are_what_their_script_makes_of_the_source(root: Path) -> None:
+def test_the_authored_facts_are_what_their_script_makes_of_the_source(root):
     import runpy
 
     built = runpy.run_path(str(root / "data/decomposition/build.py"))["build"]()
@@ -85,8 +84,8 @@ INVENTED = ("Ada Fenn was a composer.", "Maren Oldkirk is a Norlandic glaciologi
 def make_judgements(responses: list[list[tuple[str, int | None]]], **shared: Any) -> Judgements:
     """Responses of facts with what the evaluator says of each; every second one is of another
     system."""
-    claims: list[Row] = []
-    verdicts: list[Row] = []
+    claims = []
+    verdicts = []
     for number, facts in enumerate(responses):
         for place, (fact, prediction) in enumerate(facts):
             key = f"r{number}.{place}"
@@ -123,7 +122,7 @@ def make_judgements(responses: list[list[tuple[str, int | None]]], **shared: Any
     return join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
 
-def test_shares_of_faulty_facts_by_hand() -> None:
+def test_shares_of_faulty_facts_by_hand():
     facts = [(fact, 1) for fact in (*OWN, *INVENTED, "Ada Fenn was a person.", OWN[0])]
     rows = compute("decomposition", make_judgements([facts, [(OWN[2], 1)]]), replicates=20)
     first = find(rows, system="a")
@@ -147,7 +146,7 @@ def test_shares_of_faulty_facts_by_hand() -> None:
     assert every["invented_low"] < 0.25 < every["invented_high"]
 
 
-def test_the_sentences_stand_for_an_unknown_text_and_without_both_nothing_is_said() -> None:
+def test_the_sentences_stand_for_an_unknown_text_and_without_both_nothing_is_said():
     told = make_judgements(
         [[(fact, 1) for fact in (*OWN, *INVENTED)]], response=None, sentence=TEXT
     )
@@ -155,7 +154,7 @@ def test_the_sentences_stand_for_an_unknown_text_and_without_both_nothing_is_sai
     assert compute("decomposition", make_judgements([[(OWN[0], 1)]], response=None)) == []
 
 
-def test_a_system_that_always_abstained_has_no_fact() -> None:
+def test_a_system_that_always_abstained_has_no_fact():
     row = find(compute("decomposition", make_judgements([[(OWN[0], 1)], []])), system="b")
     assert row["reason"] == "no response has an atomic fact"
 

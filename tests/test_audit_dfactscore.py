@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ def respond(cells: Any, group: Sequence[int], **more: Any) -> Row:
 
 
 @pytest.mark.parametrize("case", MATRICES, ids=str)
-def test_by_hand(case: Row) -> None:
+def test_by_hand(case):
     cells, row = np.array(case["cells"]), respond(np.array(case["cells"]), case["group"])
     for key, value in case.get("row", {}).items():
         assert row[key] == (tuple(value) if isinstance(value, list) else pytest.approx(value)), key
@@ -57,7 +56,7 @@ def test_by_hand(case: Row) -> None:
         assert found.tolist() == links["person"]
 
 
-def test_links_that_cannot_be() -> None:
+def test_links_that_cannot_be():
     one = make_matrix([[1, 0]], [0], given={0: "Z"})
     with pytest.raises(FactauditError, match="'Z' is not a candidate"):
         one.link("given")
@@ -109,9 +108,7 @@ FACT_BITS = st.integers(0, 31)
 
 @given(cases(most_facts=5), RULES, FACT_BITS, FACT_BITS, st.none() | st.integers(-1, 0))
 @settings(max_examples=300)
-def test_bounds_hold_all_ways_to_fill_the_matrix(
-    one: SupportMatrix, rule: str, invented: int, ungrouped: int, about: int | None
-) -> None:
+def test_bounds_hold_all_ways_to_fill_the_matrix(one, rule, invented, ungrouped, about):
     if one.unsure.sum() > 8:
         return
     n = len(one.group)
@@ -144,7 +141,7 @@ def test_bounds_hold_all_ways_to_fill_the_matrix(
 
 @given(cases(), RULES, st.randoms(use_true_random=False))
 @settings(max_examples=150)
-def test_what_holds_of_any_matrix(one: SupportMatrix, rule: str, random: Random) -> None:
+def test_what_holds_of_any_matrix(one, rule, random):
     row = figures(one, rule, gamma=10)
     for name, end in product(("", "init_"), ("", "_min", "_max")):
         assert row[f"{name}dfactscore{end}"] <= row[f"{name}factscore{end}"] + 1e-12
@@ -159,7 +156,7 @@ def test_what_holds_of_any_matrix(one: SupportMatrix, rule: str, random: Random)
 
 
 @given(cases())
-def test_the_best_assignment_is_found(one: SupportMatrix) -> None:
+def test_the_best_assignment_is_found(one):
     supported = np.zeros((one.n_groups, len(one.people)))
     np.add.at(supported, one.group, one.prediction == 1)
     slots = [*range(len(one.people)), *([None] * one.n_groups)]
@@ -175,7 +172,7 @@ def test_the_best_assignment_is_found(one: SupportMatrix) -> None:
 # ---- over responses
 
 
-def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged() -> None:
+def test_what_the_missing_verdicts_decide_is_not_counted_as_not_merged():
     rows = [respond([[1, 0], cells], [0, 0]) for cells in ([1, 0], [1, 1], [0, 1], [0, -1])]
     assert [row["merged"] for row in rows] == [False, False, True, None]
     # Of a quarter it is open, mostly of those that may be merged: a share of the others would be
@@ -215,7 +212,7 @@ def simulate(
     return rows
 
 
-def test_the_floor_by_hand() -> None:
+def test_the_floor_by_hand():
     # One fact unsupported, with three other candidates.
     row = respond([[1, 0, 0, 0], [0, 0, 1, 0]], [0, 0])
     found = estimate_merged_beyond_noise([row | {"false_cells": (10, 1)}])
@@ -223,7 +220,7 @@ def test_the_floor_by_hand() -> None:
     assert set(estimate_merged_beyond_noise([row]).values()) == {None, 0}
 
 
-def test_intervals_of_the_rate_the_floor_and_the_excess() -> None:
+def test_intervals_of_the_rate_the_floor_and_the_excess():
     found = estimate_merged_beyond_noise(simulate(0, n=60, merged=0.8), ClusterBootstrap())
     for name in NOISE_FIGURES:
         assert 0 < found[f"{name}_low"] < found[name] < found[f"{name}_high"] < 1
@@ -270,7 +267,7 @@ TABLE = [
 ]
 
 
-def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other() -> None:
+def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other():
     table = [row | {"f": 1 - row["e"], "given_entity": "B"} for row in TABLE[:8]]
     rows = compute("dfactscore", judged(table, "e", "f"))
     assert [(row["evaluator"], row["init_dfactscore"]) for row in rows] == [
@@ -292,7 +289,7 @@ def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other(
         compute("dfactscore", judged(table, "e"), group="gruop")
 
 
-def test_facts_of_somebody_else_are_listed_and_gaps_counted() -> None:
+def test_facts_of_somebody_else_are_listed_and_gaps_counted():
     (fact,) = compute("dfactscore_elsewhere", judged(TABLE, "e"))
     assert (
         fact.items()
@@ -321,7 +318,7 @@ def test_facts_of_somebody_else_are_listed_and_gaps_counted() -> None:
         ),  # of a skipped response there is none
     ],
 )
-def test_failed_calls(more: list[Row], expected: tuple[float, float, float]) -> None:
+def test_failed_calls(more, expected):
     failed = [
         *cells("r", "1", 1, 0),
         *(row for fact in "23" for row in cells("r", fact, "error", "refused")),
@@ -330,7 +327,7 @@ def test_failed_calls(more: list[Row], expected: tuple[float, float, float]) -> 
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == pytest.approx(expected)
 
 
-def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
+def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds():
     table = judged(cells("r", "1", 1, 0), "e")
     table.status[:] = 1  # unparsed, with a prediction all the same
     (row,) = compute("dfactscore", table, gamma=0)
@@ -347,7 +344,7 @@ def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
         ),
     ],
 )
-def test_a_table_that_is_no_matrix_is_refused(rows: list[Row], message: str) -> None:
+def test_a_table_that_is_no_matrix_is_refused(rows, message):
     with pytest.raises(UsageError, match=f"response 'r'.*{message}"):
         collect_biographies(judged(rows, "e"), 0)
 
@@ -375,9 +372,7 @@ def test_a_table_that_is_no_matrix_is_refused(rows: list[Row], message: str) -> 
         ),
     ],
 )
-def test_what_measures_the_verifiers_errors(
-    facts: Row, expected: tuple[float, int], other: str
-) -> None:
+def test_what_measures_the_verifiers_errors(facts, expected, other):
     rows = []
     for fact, people in facts.items():
         for title, cell in people.items():

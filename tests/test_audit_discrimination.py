@@ -27,7 +27,7 @@ def claims(n: int, seed: int = 0, shift: float = 0.0, **names: Any) -> list[Row]
     ]
 
 
-def test_auc_is_that_of_scikit_learn() -> None:
+def test_auc_is_that_of_scikit_learn():
     rows = claims(300) + claims(200, seed=1, dataset="other")
     found = compute("discrimination", judged(rows, "e"))
     for dataset in ("d", "other"):
@@ -41,7 +41,7 @@ def test_auc_is_that_of_scikit_learn() -> None:
     )
 
 
-def test_bounds_hold_whatever_the_missing_scores_had_been() -> None:
+def test_bounds_hold_whatever_the_missing_scores_had_been():
     rows = claims(14, seed=3)
     for at in (0, 5, 9):
         rows[at]["e"] = None

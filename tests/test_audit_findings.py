@@ -53,7 +53,7 @@ def cells(tp: int, fn: int, tn: int, fp: int, **columns: Any) -> list[Row]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_a_check_says_what_is_wrong_and_nothing_else(case: Row) -> None:
+def test_a_check_says_what_is_wrong_and_nothing_else(case):
     results = audit_rows(make_rows(case["claims"]), case["audits"], **case.get("options", {}))
     found = [one for one in results.finding_rows if one["id"] == case["check"]]
     assert [one["severity"] for one in found] == case["severity"].split()
@@ -97,7 +97,7 @@ def assert_numbers_are_evidence(finding: Row) -> None:
 
 
 @pytest.mark.parametrize("world", ["unscored", "a constant"])
-def test_every_number_of_a_run_is_of_a_row(world: str) -> None:
+def test_every_number_of_a_run_is_of_a_row(world):
     results = audit_world(make_world(world))
     assert results.finding_rows
     rows = [row for mine in results.audits.values() for row in mine]
@@ -111,7 +111,7 @@ def test_every_number_of_a_run_is_of_a_row(world: str) -> None:
         assert not own or any(own.items() <= row.items() for row in rows), finding
 
 
-def test_new_names_and_another_order_change_nothing_but_names() -> None:
+def test_new_names_and_another_order_change_nothing_but_names():
     claims, verdicts = make_world("whole")
     before = audit_world((claims, verdicts), with_estimates=False)
     new_names = {

@@ -35,7 +35,7 @@ def labelled(rows: list[dict], level: str, dataset: str) -> dict[str, float]:
     }
 
 
-def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
+def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared):
     rows = compute("quantification", say_yes(convert("tofueval", [shared / "tofueval"]).claims))
     expected = {
         ("TofuEval-MediaSum", "claim"): [19.7, 20.4, 20.0, 18.6, 19.3, 19.2],
@@ -69,7 +69,7 @@ def ragtruth(shared: Path) -> Judgements:
     return join(found.claims, found.verdicts)
 
 
-def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judgements):
+def test_ragtruth_hallucination_rates_per_system(shared, ragtruth):
     rows = compute("quantification", ragtruth, levels=["response"])
     question = next(name for name in ragtruth.dataset_names if "QA" in name)
     figures = {
@@ -109,7 +109,7 @@ def aggrefact(shared: Path) -> Judgements:
     return join(found.claims, found.verdicts)
 
 
-def test_aggrefact_rates_equal_scikit_learns_on_the_raw_arrays(shared: Path, aggrefact: Judgements):
+def test_aggrefact_rates_equal_scikit_learns_on_the_raw_arrays(shared, aggrefact):
     raw = json.loads((shared / "aggrefact_scores/factcg-base.json").read_text(encoding="utf-8"))
     rows = compute("rates", aggrefact)
     assert len(raw) == 11

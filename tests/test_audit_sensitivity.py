@@ -35,7 +35,7 @@ def make_facts(
     ]
 
 
-def test_scores_changes_and_orders_by_hand() -> None:
+def test_scores_changes_and_orders_by_hand():
     rows = [
         *make_facts("base", "a", "x", 4),
         *make_facts("base", "a", "y", 2),
@@ -83,14 +83,14 @@ def test_scores_changes_and_orders_by_hand() -> None:
     check_rows({"sensitivity": found})
 
 
-def test_the_length_penalty_may_be_another() -> None:
+def test_the_length_penalty_may_be_another():
     rows = [*make_facts("base", "a", "x", 4), *make_facts("gamma=0", "a", "x", 4)]
     found = compute("sensitivity", judged(rows, "e"), gammas={"gamma=0": 0.0})
     assert find(found, variant="base")["score"] == pytest.approx(np.exp(1 - 10 / 4))
     assert find(found, variant="gamma=0")["change"] == pytest.approx(1 - np.exp(1 - 10 / 4))
 
 
-def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothing() -> None:
+def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothing():
     rows = [*make_facts("base", "a", "x", 2), *make_facts("v", "a", "x", 2)]
     rows[-1]["e"] = None
     table = judged([*rows, *make_facts("base", "a", "y", 2), *make_facts("v", "a", "z", 2)], "e")

@@ -46,7 +46,7 @@ GIVEN = yaml.safe_load(
     (Path(__file__).parent / "golden" / "bad_input.yaml").read_text(encoding="utf-8")
 )
 #: The files that are long, cut off, or no text.
-FILES: dict[str, str | bytes] = GIVEN["files"] | {
+FILES = GIVEN["files"] | {
     "cut.jsonl.gz": cut(lines(CLAIM)),
     "cut.csv.gz": cut("dataset,claim\nD,x\n"),
     "deep.jsonl": DEEP + "\n",
@@ -63,7 +63,7 @@ FILES: dict[str, str | bytes] = GIVEN["files"] | {
     "cutpages.jsonl.gz": cut(lines({"title": "Rain", "text": "It rains."})),
     "deeppages.jsonl": '{"title": "Rain", "text": ' + DEEP + "\n",
 }
-RUNS: dict[str, str] = GIVEN["runs"] | {"brackets": DEEP}
+RUNS = GIVEN["runs"] | {"brackets": DEEP}
 #: What stands for the longest parts of many commands.
 ABBREVIATIONS = {
     "SCORE": "factscore responses.jsonl --knowledge pages.jsonl --out OUT",

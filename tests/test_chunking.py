@@ -40,7 +40,7 @@ def rows_of(claim: str, *pairs: tuple[int | None, int | None], **more: Any) -> l
     ]
 
 
-def test_flips_by_hand() -> None:
+def test_flips_by_hand():
     data = judged(
         rows_of(NEAR, (1, 1), (0, 0), (0, 1), (1, 1))
         + rows_of(FAR, (1, 0), (1, 0), (1, 1), (0, 0), (0, 1))
@@ -66,7 +66,7 @@ def test_flips_by_hand() -> None:
         assert row["flip_1_to_0_min"] == row["flip_1_to_0"] == row["flip_1_to_0_max"]
 
 
-def test_pairs_are_found_by_name_or_given() -> None:
+def test_pairs_are_found_by_name_or_given():
     rows = rows_of(FAR, (1, 0))
     assert compute("chunking", judged(rows, ("e", "sliced"))) == []
     found = compute("chunking", judged(rows, ("e", "sliced")), pairs={"e": "sliced"}, size=3)
@@ -76,7 +76,7 @@ def test_pairs_are_found_by_name_or_given() -> None:
     assert compute("chunking_rates", judged(rows, ("e", "sliced"))) == []
 
 
-def test_a_chunk_size_that_nobody_knows_is_no_500() -> None:
+def test_a_chunk_size_that_nobody_knows_is_no_500():
     long = " ".join(["The cat sat."] * 200) + " A dog ran."
     data = judged(rows_of(FAR, (1, 0), (1, 1), doc=long))
     for row in [*compute("chunking", data), *compute("chunking_rates", data)]:
@@ -103,7 +103,7 @@ def random_rows(n: int = 400) -> list[dict[str, Any]]:
     ]
 
 
-def test_rates_are_over_long_documents_alone() -> None:
+def test_rates_are_over_long_documents_alone():
     rows = random_rows()
     table = pd.DataFrame(rows)
     found = compute("chunking_rates", judged(rows), size=3)

@@ -18,7 +18,7 @@ from factaudit.evaluators.judging import NamedEvaluator
 DOCS = (("A", "He sang in Rome."), ("B", "He danced in Oslo."), ("C", "Bees make honey."))
 
 
-def test_sentences_with_their_citations() -> None:
+def test_sentences_with_their_citations():
     output = (
         "He sang [1][3]. He danced[2][2]. He rested. He slept [9]. He ate [Document 1]. He drank"
         " [2, 3]. He ran [1;2]."
@@ -64,7 +64,7 @@ def response(output: str) -> Response:
     return Response("r", "N", output, "s", docs=DOCS)
 
 
-def test_recall_and_precision_of_judged_sentences() -> None:
+def test_recall_and_precision_of_judged_sentences():
     # Supported by its one citation; by two, one of which is needless; not supported; not cited.
     row = cited(
         "He sang in Rome [1]. He danced in Oslo [2][3]. He sang in Paris [1]. Bees make honey."
@@ -76,7 +76,7 @@ def test_recall_and_precision_of_judged_sentences() -> None:
     assert (row["recall"], row["precision"]) == (1.0, 1.0)
 
 
-def test_malformed_citations_are_reported_and_not_judged() -> None:
+def test_malformed_citations_are_reported_and_not_judged():
     row = cited("He sang in Rome [1][7]. He danced in Oslo [Document 2]. He sang in Rome [0].")
     assert (row["recall"], row["precision"], row["n_malformed"], row["n_uncited"]) == (
         0.0,
@@ -86,7 +86,7 @@ def test_malformed_citations_are_reported_and_not_judged() -> None:
     )
 
 
-def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out() -> None:
+def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out():
     rows = [
         response("He sang."),
         Response("q", "N", "", "s", docs=DOCS),
@@ -98,7 +98,7 @@ def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out() -> No
         judge_citations(rows[2:], "unigram")
 
 
-def test_a_judgement_without_a_verdict_counts_against_recall() -> None:
+def test_a_judgement_without_a_verdict_counts_against_recall():
     row = cited("It was [1].")  # no content word: the evaluator skips it
     assert (row["n_unscored"], row["recall"], row["precision"]) == (1, 0, 0)
     assert (row["recall_max"], row["precision_max"]) == (1, 1)
@@ -135,9 +135,7 @@ class Scripted:
         ("", "", ["ABC"], (0.0, 0.0)),
     ],
 )
-def test_nothing_is_asked_in_vain_and_what_is_missing_bounds_precision(
-    yes: str, silent: str, asked: list[str], bounds: tuple[float, float]
-) -> None:
+def test_nothing_is_asked_in_vain_and_what_is_missing_bounds_precision(yes, silent, asked, bounds):
     evaluator = Scripted(yes, silent)
     one = response("He sang and danced [1][2][3].")
     claims, verdicts = judge_citations([one], NamedEvaluator("scripted", evaluator))

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Call
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +31,7 @@ def responses(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_knowledge_source_is_built_told_and_looked_up(
-    call: Call, people: Path, tmp_path: Path
-) -> None:
+def test_a_knowledge_source_is_built_told_and_looked_up(call, people, tmp_path):
     file = tmp_path / "people.db"
     code, out, _ = call(
         "knowledge", people / "pages.jsonl", "--out", file, "--passage-tokens", "100"

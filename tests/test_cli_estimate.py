@@ -56,7 +56,7 @@ TABLES = ("claims.parquet", "verdicts.parquet")
 
 
 @pytest.mark.slow
-def test_the_whole_way(folder: Path, run: Run) -> None:
+def test_the_whole_way(folder, run):
     said = run(
         "sample", *TABLES, "--budget", "120", "--out", "sample.parquet", "--page", "label.html"
     )
@@ -111,7 +111,7 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
 
 
-def test_several_annotators(folder: Path, run: Run) -> None:
+def test_several_annotators(folder, run):
     said = run(
         *("sample", *TABLES, "--budget", "40", "--annotators", "2", "--overlap", "1"),
         *("--out", "sample.parquet", "--page", "label.html"),
@@ -152,7 +152,7 @@ def test_several_annotators(folder: Path, run: Run) -> None:
     assert n_labels.tolist() == [40]
 
 
-def test_labels_of_the_claims_table(folder: Path, run: Run) -> None:
+def test_labels_of_the_claims_table(folder, run):
     truth = pd.read_parquet(folder / "truth.parquet")
     truth.loc[100:, "label"] = pd.NA
     write_table(truth, folder / "some.parquet")
@@ -165,7 +165,7 @@ def test_labels_of_the_claims_table(folder: Path, run: Run) -> None:
     assert "no rate can be quoted" in said
 
 
-def test_the_same_by_yaml(folder: Path, run: Run) -> None:
+def test_the_same_by_yaml(folder, run):
     run("sample", *TABLES, "--budget", "60", "--out", "sample.parquet")
     label(folder, "labels.csv")
     (folder / "rates.yaml").write_text(
@@ -253,5 +253,5 @@ def test_the_same_by_yaml(folder: Path, run: Run) -> None:
         ),
     ],
 )
-def test_what_is_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
+def test_what_is_refused(run, arguments, code, message):
     assert message in run(*arguments, code=code)

@@ -32,7 +32,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path) -> None:
+def test_audit_takes_one_wide_table_and_its_mapping(table, tmp_path):
     mapping = tmp_path / "mapping.yaml"
     run("inspect", str(table), "--write", str(mapping))
     done = run(
@@ -59,7 +59,7 @@ def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path)
     assert "mapping:" in (tmp_path / "run" / "experiment.yaml").read_text()
 
 
-def test_options_are_added_to_a_mapping_that_is_kept(table: Path, tmp_path: Path) -> None:
+def test_options_are_added_to_a_mapping_that_is_kept(table, tmp_path):
     (tmp_path / "m.yaml").write_text("claim: answer\nignore: judge_a\n")
     done = run("inspect", str(table), "--columns", str(tmp_path / "m.yaml"), "--ignore", "judge_b")
     assert "evaluator judge" not in done.output
@@ -68,7 +68,7 @@ def test_options_are_added_to_a_mapping_that_is_kept(table: Path, tmp_path: Path
     )
 
 
-def test_inspect_says_what_it_has_not_seen_and_what_a_lone_file_lacks(tmp_path: Path) -> None:
+def test_inspect_says_what_it_has_not_seen_and_what_a_lone_file_lacks(tmp_path):
     names = [*"abcdefgh", "late"]
     rows = [
         f"c{at},{names[-1] if at > 20_005 else names[at % 8]},{at % 2},ok\n" for at in range(20_100)

@@ -207,13 +207,11 @@ def journaled(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_node_that_is_killed_costs_what_it_had_in_flight(
-    own: Any, nodes: Any, tmp_path: Path
-) -> None:
+def test_a_node_that_is_killed_costs_what_it_had_in_flight(own, nodes, tmp_path):
     journal = tmp_path / "journal"
-    kept: set[str] = set()
+    kept = set()
 
-    def kill() -> None:
+    def kill():
         while len(journaled(journal)) < 30:
             time.sleep(0.05)
         kept.update(journaled(journal))
@@ -246,7 +244,7 @@ def test_a_node_that_is_killed_costs_what_it_had_in_flight(
     pd.testing.assert_frame_equal(found, here)
 
 
-def test_a_language_model_is_asked_from_here() -> None:
+def test_a_language_model_is_asked_from_here():
     judges = [
         LLMJudge(model="m", cache="none"),
         make_named_evaluator("chunked:evaluator=llm:model=m,cache=none").evaluator,
@@ -266,7 +264,7 @@ def test_a_language_model_is_asked_from_here() -> None:
     )
 
 
-def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_is_none(monkeypatch):
     with pytest.raises(UsageError, match=r"on: expected ray or ray://HOST:PORT, found 'spark'"):
         judge(CLAIMS, ["rouge2"], on="spark")
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -274,7 +272,7 @@ def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         judge(CLAIMS, ["rouge2"], on="ray")
 
 
-def test_a_node_whose_evaluator_is_another_is_refused() -> None:
+def test_a_node_whose_evaluator_is_another_is_refused():
     worker = ray_cluster.RayWorker(FromFunction(len), signature="another|version:2")
     verdicts, failure = worker.judge(list_table_claims(CLAIMS))
     assert verdicts == []

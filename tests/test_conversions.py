@@ -28,7 +28,7 @@ from factaudit.tables.questions import AmbiguousReadingError
 
 GOLDEN = Path(__file__).parent / "golden" / "conversions.yaml"
 LOGS = Path(__file__).parent / "logs"
-CASES: dict[str, Any] = yaml.load(GOLDEN.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+CASES = yaml.load(GOLDEN.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 
 
 def place(value: Any, folder: Path) -> Any:
@@ -59,7 +59,7 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     options = {key: place(value, folder) for key, value in case.get("options", {}).items()}
     try:
         if case["format"] in LOG_RECIPES:
-            found: Any = load_input_tables(sources, options.get("mapping"))
+            found = load_input_tables(sources, options.get("mapping"))
         else:
             found = convert(case["format"], sources, **options)
     except AmbiguousReadingError:
@@ -67,9 +67,7 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     except FactauditError as error:
         return {"error": str(error).replace(str(folder), "FOLDER").replace(str(LOGS), "LOGS")}
     tables = {"claims": found.claims, "verdicts": found.verdicts, "annotations": found.annotations}
-    said: dict[str, Any] = {
-        name: rows for name, table in tables.items() if (rows := list_rows(table))
-    }
+    said = {name: rows for name, table in tables.items() if (rows := list_rows(table))}
     if case["format"] in FORMATS and found.notes:
         said["notes"] = [note.replace(str(folder), "FOLDER") for note in found.notes]
     if "detected" in case:
@@ -78,7 +76,7 @@ def run_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_conversion_is_as_it_was(name: str, tmp_path: Path) -> None:
+def test_a_conversion_is_as_it_was(name, tmp_path):
     case = CASES[name]
     found = run_case(case, tmp_path)
     expected = {

@@ -3,7 +3,6 @@ that they count."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -41,7 +40,7 @@ def fails(*changes: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-def test_defaults_and_standard_form() -> None:
+def test_defaults_and_standard_form():
     found = validate_counts(rows({}, {"evaluator": "f", "errors_found": 7, "note": "ignored"}))
     assert tuple(found.columns) == COUNT_COLUMNS
     assert found["level"].tolist() == ["claim", "claim"]
@@ -53,7 +52,7 @@ def test_defaults_and_standard_form() -> None:
     assert alone["system"].isna().all()
 
 
-def test_rates_become_the_nearest_numbers_of_claims(tmp_path: Path) -> None:
+def test_rates_become_the_nearest_numbers_of_claims(tmp_path):
     path = tmp_path / "leaderboard.csv"
     path.write_text(
         "dataset,system,evaluator,n,labelled_error_rate,predicted_error_rate\nd,a,e,395,0.192,0.063\nd,a,f,395,0.192,0.137\n"
@@ -102,11 +101,11 @@ def test_rates_become_the_nearest_numbers_of_claims(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_cell_is_said(change: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_with_a_cell_is_said(change, said):
     assert said in fails(change)
 
 
-def test_rates_are_shares() -> None:
+def test_rates_are_shares():
     table = pd.DataFrame([{**ROW, "labelled_errors": None, "labelled_error_rate": 19.2}])
     with pytest.raises(
         InputError, match=r"expected a share from 0 to 1 \(12.5 % is 0.125\), found 19.2"
@@ -118,7 +117,7 @@ def test_rates_are_shares() -> None:
         validate_counts(pd.DataFrame([{**ROW}]).drop(columns="predicted_errors"))
 
 
-def test_rows_of_the_same_claims_must_agree() -> None:
+def test_rows_of_the_same_claims_must_agree():
     assert "row 2, column 'evaluator': expected one row for each" in fails({}, {})
     assert "row 2, column 'labelled_errors': expected the labelled_errors of this" in fails(
         {}, {"evaluator": "f", "labelled_errors": 9}
@@ -140,7 +139,7 @@ def test_rows_of_the_same_claims_must_agree() -> None:
     )
 
 
-def test_a_counts_table_is_told_by_its_columns() -> None:
+def test_a_counts_table_is_told_by_its_columns():
     assert is_counts_table(rows({}))
     assert not is_counts_table(pd.DataFrame([{"claim_id": "1", "evaluator": "e", "prediction": 1}]))
     assert not is_counts_table(
@@ -173,9 +172,7 @@ def counts_of(claims: pd.DataFrame, verdicts: pd.DataFrame, joint: bool) -> pd.D
 
 
 @pytest.mark.parametrize("joint", [True, False])
-def test_audits_give_the_same_on_counts_as_on_claims(
-    claims: tuple[pd.DataFrame, pd.DataFrame], joint: bool
-) -> None:
+def test_audits_give_the_same_on_counts_as_on_claims(claims, joint):
     counts = counts_of(*claims, joint=joint)
     names = [
         "quantification",
@@ -206,8 +203,8 @@ def test_audits_give_the_same_on_counts_as_on_claims(
 
 
 def test_the_interval_of_the_bias_is_the_widest_where_the_joint_count_is_not_known(
-    claims: tuple[pd.DataFrame, pd.DataFrame],
-) -> None:
+    claims,
+):
     widths = {}
     for joint in (True, False):
         rows = compare_counts(counts_of(*claims, joint=joint), audits=["quantification"]).audits[
@@ -217,7 +214,7 @@ def test_the_interval_of_the_bias_is_the_widest_where_the_joint_count_is_not_kno
     assert all(loose > tight for loose, tight in zip(widths[False], widths[True], strict=True))
 
 
-def test_nothing_is_concluded_from_numbers_of_claims_that_are_not_published() -> None:
+def test_nothing_is_concluded_from_numbers_of_claims_that_are_not_published():
     """Their rates, orders and corrections are shown; numbers of claims, tests, intervals and
     findings are not."""
     systems = [("a", 10, 34), ("b", 12, 15), ("c", 20, 14), ("d", 25, 24)]
@@ -248,7 +245,7 @@ def test_nothing_is_concluded_from_numbers_of_claims_that_are_not_published() ->
             assert "numbers of claims are not published" in other["reason"]
 
 
-def test_an_audit_that_needs_claims_is_refused() -> None:
+def test_an_audit_that_needs_claims_is_refused():
     with pytest.raises(
         UsageError,
         match="audit 'consistency' needs claims: of a counts table can be computed rates, ",
@@ -256,7 +253,7 @@ def test_an_audit_that_needs_claims_is_refused() -> None:
         compare_counts(validate_counts(rows({})), audits=["consistency"])
 
 
-def test_an_experiment_takes_claims_or_counts(tmp_path: Path) -> None:
+def test_an_experiment_takes_claims_or_counts(tmp_path):
     rows({}).to_csv(tmp_path / "counts.csv", index=False)
     path = tmp_path / "experiment.yaml"
     path.write_text("title: t\ncounts: counts.csv\naudits: [quantification]\n")

@@ -43,7 +43,7 @@ def draw_rows(seed: int, slope: float, n: int = 400) -> list[Row]:
     return rows
 
 
-def test_a_slope_is_that_of_statsmodels_from_the_10th_to_the_90th_percentile() -> None:
+def test_a_slope_is_that_of_statsmodels_from_the_10th_to_the_90th_percentile():
     rows = draw_rows(1, 0.4)
     table = pd.DataFrame(rows)
     low, high = np.quantile(table["number"], [0.1, 0.9], method="inverted_cdf")
@@ -59,7 +59,7 @@ def test_a_slope_is_that_of_statsmodels_from_the_10th_to_the_90th_percentile() -
         assert width == pytest.approx(2 * 1.96 * fit.bse["number"] * (high - low), rel=0.25)
 
 
-def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
+def test_a_group_is_compared_with_all_other_claims_of_the_class():
     rows = draw_rows(2, 0.4)
     table = pd.DataFrame(rows)
     for row in compute("covariates", judged(rows, "e"), columns=["kind"], replicates=20):
@@ -77,13 +77,13 @@ def test_a_group_is_compared_with_all_other_claims_of_the_class() -> None:
         ({"columns": ["doc_id"]}, "sorts no labelled claims"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options: Row, said: str) -> None:
+def test_options_that_cannot_be_are_refused(options, said):
     with pytest.raises(UsageError, match=said):
         compute("covariates", judged(draw_rows(5, 0.0), "e"), **options)
 
 
-def test_findings_are_of_what_matters_and_of_nothing_else() -> None:
-    def find_covariates(slope: float) -> set[str]:
+def test_findings_are_of_what_matters_and_of_nothing_else():
+    def find_covariates(slope):
         table = judged(draw_rows(6, slope, 1600), "e")
         rows = compute("covariates", table, replicates=20, columns=["number", "kind"])
         found = collect_findings({"covariates": rows})

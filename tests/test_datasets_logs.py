@@ -15,12 +15,12 @@ from factaudit.datasets.input_tables import load_input_tables
 LOGS = Path(__file__).parent / "logs"
 
 
-def test_a_log_without_labels_of_people_says_so(tmp_path: Path) -> None:
+def test_a_log_without_labels_of_people_says_so(tmp_path):
     log = json.loads((LOGS / "promptfoo.json").read_text())
     for has_labels in (True, False):
         path = tmp_path / f"{has_labels}.json"
         path.write_text(json.dumps(log))
-        notes: list[str] = []
+        notes = []
         load_input_tables([path], None, notes.append)
         assert any(note.startswith("labels    none found") for note in notes) != has_labels
         for result in log["results"]["results"]:
@@ -47,9 +47,7 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
         ("BUMP", {"reference_summary": "a", "edited_summary": "b", "article": "c"}),
     ],
 )
-def test_a_file_that_is_told_and_not_read_says_what_to_give(
-    tool: str, row: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_file_that_is_told_and_not_read_says_what_to_give(tool, row, tmp_path):
     path = write_lines(tmp_path / "log.jsonl", [row])
     with pytest.raises(
         InputError,

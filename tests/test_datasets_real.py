@@ -17,7 +17,7 @@ def tofueval(shared: Path) -> pd.DataFrame:
     return convert("tofueval", [shared / "tofueval"]).claims
 
 
-def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:
+def test_ragtruth_text_agrees_with_the_scores_file(shared):
     folder = shared / "ragtruth"
     texts = convert("ragtruth", [folder / "qa_test_text.jsonl"]).claims
     scored = convert(
@@ -34,7 +34,7 @@ def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:
     )
 
 
-def test_aggrefact_scores_rows_labels_and_scores(shared: Path) -> None:
+def test_aggrefact_scores_rows_labels_and_scores(shared):
     folder = shared / "aggrefact_scores"
     converted = convert("aggrefact-scores", [folder])
     claims, verdicts = converted.claims, converted.verdicts
@@ -54,7 +54,7 @@ def test_aggrefact_scores_rows_labels_and_scores(shared: Path) -> None:
 
 
 @pytest.mark.slow
-def test_aggrefact_joins_recover_systems_from_the_originals(shared: Path, tmp_path: Path) -> None:
+def test_aggrefact_joins_recover_systems_from_the_originals(shared, tmp_path):
     """LLM-AggreFact's own columns, made of the originals' text, get their systems and responses
     back."""
     tofueval = convert("tofueval", [shared / "tofueval"]).claims.assign(doc="a dialogue")

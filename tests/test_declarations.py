@@ -50,7 +50,7 @@ def vary(rows: Iterable[Row], other: str) -> list[Row]:
 
 def make_rows(name: str) -> list[Row]:
     """Claims that give an audit something to say."""
-    rows: list[Row] = [
+    rows = [
         {"claim_id": f"c{at}"} | row | {"e": [row["e"], row["e"]]} for at, row in enumerate(of())
     ]
     if "factscore" in name or name == "citations" or "decomposition" in name:

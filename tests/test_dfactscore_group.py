@@ -45,13 +45,11 @@ FACTS = [
         ('[["One."], ["Two."]]', None),
     ],
 )
-def test_a_reply_is_read_in_the_layout_of_the_prompt_alone(
-    reply: str, groups: list[list[str]] | None
-) -> None:
+def test_a_reply_is_read_in_the_layout_of_the_prompt_alone(reply, groups):
     assert split_groups(reply) == groups
 
 
-def test_changed_facts_are_found_and_other_lines_counted() -> None:
+def test_changed_facts_are_found_and_other_lines_counted():
     reply = [
         ["he was born in KRIBI", "He was born in the year 1958.", "He likes cheese a lot."],
         ["She rows.", "She rows."],
@@ -63,7 +61,7 @@ def test_changed_facts_are_found_and_other_lines_counted() -> None:
 @given(st.lists(st.text(min_size=1, max_size=30), max_size=12), st.text(max_size=400))
 @example(FACTS, "- ===\n- ===\n")
 @example(FACTS, "\n".join(f"- {fact}\n- ===" for fact in reversed(FACTS)))
-def test_every_fact_has_at_most_one_group_for_any_reply(facts: list[str], reply: str) -> None:
+def test_every_fact_has_at_most_one_group_for_any_reply(facts, reply):
     groups = split_groups(reply) or []
     found, n_invented = match_facts(facts, groups)
     assert len(found) == len(facts)
@@ -71,7 +69,7 @@ def test_every_fact_has_at_most_one_group_for_any_reply(facts: list[str], reply:
 
 
 @given(st.lists(st.sampled_from(FACTS), min_size=1, max_size=8), st.data())
-def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataObject) -> None:
+def test_a_faithful_reply_gives_its_own_groups(facts, data):
     groups = data.draw(
         st.lists(st.integers(0, 2), min_size=len(facts), max_size=len(facts)).map(sorted)
     )
@@ -83,7 +81,7 @@ def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataOb
     assert (number_groups(found), n_invented) == (number_groups(groups), 0)
 
 
-def test_the_prompt_is_the_one_that_merging_facts_prints() -> None:
+def test_the_prompt_is_the_one_that_merging_facts_prints():
     shown = GroupingPrompt({"A. B.": [["A1."], ["B1."]], "C.": [["C1."]]})
     task = (
         "Next, refer to the paragraph again and see if it explicitly states that it contains the"
@@ -127,7 +125,5 @@ def group(reply: str | ChatReply) -> tuple[int, ...] | None:
         (TWO.replace("- ===", "- The rower of that name:"), None),
     ],
 )
-def test_a_grouping_fails_where_the_reply_cannot_be_read(
-    reply: str | ChatReply, groups: tuple[int, ...] | None
-) -> None:
+def test_a_grouping_fails_where_the_reply_cannot_be_read(reply, groups):
     assert group(reply) == groups

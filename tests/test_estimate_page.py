@@ -45,7 +45,7 @@ def claims_of(texts: list[str], docs: list[str | None]) -> pd.DataFrame:
 # ---- without a browser
 
 
-def test_the_page_is_one_file_that_loads_nothing() -> None:
+def test_the_page_is_one_file_that_loads_nothing():
     text = render_labelling_page(claims_of(["A claim."], ["A document."]), "ann", "labels")
     assert re.findall(r"<(?:link|img|iframe|object|embed|base|form)\b", text) == []
     assert set(re.findall(r'\b(?:src|href)="([^"]*)"', text)) == {"#answer"}
@@ -57,7 +57,7 @@ def test_the_page_is_one_file_that_loads_nothing() -> None:
     assert "\n<script>" in text
 
 
-def test_it_is_blind_to_systems_and_verdicts() -> None:
+def test_it_is_blind_to_systems_and_verdicts():
     claims, verdicts = tables(World(size=6))
     sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 12)
     data = data_of(
@@ -73,7 +73,7 @@ def data_of(text: str) -> dict[str, Any]:
     return json.loads(text.split('id="data">')[1].split("</script>")[0])
 
 
-def test_texts_stay_data() -> None:
+def test_texts_stay_data():
     text = render_labelling_page(claims_of(HOSTILE, HOSTILE[::-1]), "ann", HOSTILE[0])
     assert text.count("<script") == 2
     data = data_of(text)
@@ -81,7 +81,7 @@ def test_texts_stay_data() -> None:
     assert [data["docs"][claim["doc"]] for claim in data["claims"]] == HOSTILE[::-1]
 
 
-def test_claims_of_a_response_stay_together(tmp_path: Path) -> None:
+def test_claims_of_a_response_stay_together(tmp_path):
     claims, verdicts = tables(World(size=60, documents=20))
     claims["response_id"] = claims["doc_id"]
     sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 12, level="response")
@@ -93,7 +93,7 @@ def test_claims_of_a_response_stay_together(tmp_path: Path) -> None:
     ).sum() == 12
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_what_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"ends in \.html"):
         write_labelling_page(claims_of(["a"], ["b"]), tmp_path / "page.txt", "ann")
     with pytest.raises(InputError, match="no text to show"):
@@ -204,7 +204,7 @@ class Page:
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Callable[[], Page]]:
     """Opens browsers that share one profile, as the same browser started again does."""
-    opened: list[Page] = []
+    opened = []
     (tmp_path / "downloads").mkdir()
 
     def start() -> Page:
@@ -232,9 +232,7 @@ def thirty(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame, Any, Path, dict[
 
 @pytest.mark.slow
 @browser_test
-def test_thirty_claims_by_key_with_a_crash_between(
-    tmp_path: Path, browser: Callable[[], Page]
-) -> None:
+def test_thirty_claims_by_key_with_a_crash_between(tmp_path, browser):
     claims, verdicts, sample, path, keys = thirty(tmp_path)
     view = browser().open(path)
     for _ in range(13):
@@ -270,7 +268,7 @@ def test_thirty_claims_by_key_with_a_crash_between(
 
 @browser_test
 @pytest.mark.slow
-def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[], Page]) -> None:
+def test_notes_spans_and_what_cannot_be_told(tmp_path, browser):
     claims = claims_of(
         ["\U0001f600 Zoë paid 1,500 euros in May."] * 2 + ["Third."], ["Zoë paid 1,400 euros."] * 3
     )
@@ -304,9 +302,7 @@ def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[
 
 
 @browser_test
-def test_the_document_shows_what_the_claim_shares_where_asked(
-    tmp_path: Path, browser: Callable[[], Page]
-) -> None:
+def test_the_document_shows_what_the_claim_shares_where_asked(tmp_path, browser):
     filler = "\n".join(
         f"Nothing of note happened in the year {year}." for year in range(1000, 1400)
     )
@@ -333,7 +329,7 @@ def test_the_document_shows_what_the_claim_shares_where_asked(
 
 
 @browser_test
-def test_hostile_texts_cannot_run(tmp_path: Path, browser: Callable[[], Page]) -> None:
+def test_hostile_texts_cannot_run(tmp_path, browser):
     claims = claims_of(HOSTILE, HOSTILE[::-1])
     view = browser().open(
         write_labelling_page(
@@ -356,7 +352,7 @@ def test_hostile_texts_cannot_run(tmp_path: Path, browser: Callable[[], Page]) -
 
 @browser_test
 @pytest.mark.slow
-def test_on_a_phone_and_by_axe(tmp_path: Path, browser: Callable[[], Page]) -> None:
+def test_on_a_phone_and_by_axe(tmp_path, browser):
     axe = pytest.importorskip(
         "axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)"
     )

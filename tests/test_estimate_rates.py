@@ -68,7 +68,7 @@ def reveal(corpus: Corpus, rows: np.ndarray, **options: str) -> Estimation:
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_the_gradient_vanishes_at_every_mode(name: str) -> None:
+def test_the_gradient_vanishes_at_every_mode(name):
     corpus = corpus_of(WORLDS[name])
     rows = np.random.default_rng(1).choice(len(corpus.error), 60, replace=False)
     columns, n_systems = (
@@ -92,7 +92,7 @@ def test_the_gradient_vanishes_at_every_mode(name: str) -> None:
         assert np.abs(design.T @ residual - (mode.parameters - mean) / sd**2).max() < 1e-4
 
 
-def test_agrees_with_importance_weights_over_a_wide_proposal() -> None:
+def test_agrees_with_importance_weights_over_a_wide_proposal():
     """One system, one evaluator: the posterior of the rate by brute force over a grid of its
     parameters."""
     corpus = corpus_of(World(rates=(-1.0,), size=120, skill=(1.5,)), seed=3)
@@ -117,7 +117,7 @@ def test_agrees_with_importance_weights_over_a_wide_proposal() -> None:
     assert reveal(corpus, rows).rate_draws.mean() == pytest.approx(exact, abs=0.005)
 
 
-def test_the_wrong_order_is_that_of_the_difference_shown() -> None:
+def test_the_wrong_order_is_that_of_the_difference_shown():
     corpus = corpus_of(World())
     case = reveal(corpus, np.arange(len(corpus.error)))
     # Most draws lie above 0, their mean below: the order shown is wrong in most of them.
@@ -144,7 +144,7 @@ def one_phase(strata: list[tuple[int, list[float]]]) -> tuple[StratifiedDraw, np
     ), values
 
 
-def test_draws_in_phases_are_unbiased_and_their_variance_is_right() -> None:
+def test_draws_in_phases_are_unbiased_and_their_variance_is_right():
     """2,000 draws of a corpus of 60: the first phase by a poor guess, the second by what the first
     one said."""
     random = np.random.default_rng(0)
@@ -176,14 +176,14 @@ def test_draws_in_phases_are_unbiased_and_their_variance_is_right() -> None:
     assert np.mean(variances) == pytest.approx(np.var(found), rel=0.15)
 
 
-def test_labels_of_one_response_are_worth_less() -> None:
+def test_labels_of_one_response_are_worth_less():
     residual = np.array([0.5, 0.5, -0.5, -0.5])
     assert cluster_design_effect(residual, np.array([0, 0, 1, 1])) == pytest.approx(4)
     assert cluster_design_effect(residual, np.arange(4)) == 1
     assert cluster_design_effect(residual, np.array([0, 1, 0, 1])) == 1
 
 
-def test_labels_only() -> None:
+def test_labels_only():
     from statsmodels.stats.proportion import proportion_confint
 
     # Of few errors the end next to 0 is that of a Poisson count.
@@ -219,7 +219,7 @@ def rate_rows(found: EstimationResults, method: str) -> pd.DataFrame:
     return table[table["method"] == method].set_index("system")
 
 
-def test_every_method_is_near_the_truth() -> None:
+def test_every_method_is_near_the_truth():
     claims, verdicts, truth = labelled_at_random(400)
     found = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     assert set(found.rates[0]) == set(ESTIMATE_COLUMNS)
@@ -247,7 +247,7 @@ def test_every_method_is_near_the_truth() -> None:
     assert len(found.differences) == 6
 
 
-def test_no_figure_depends_on_the_order_of_rows() -> None:
+def test_no_figure_depends_on_the_order_of_rows():
     claims, verdicts, _ = labelled_at_random(100)
     first = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     mixed = claims.sample(frac=1, random_state=1)
@@ -257,7 +257,7 @@ def test_no_figure_depends_on_the_order_of_rows() -> None:
     assert first == second
 
 
-def test_a_system_without_labels_gets_no_rate() -> None:
+def test_a_system_without_labels_gets_no_rate():
     claims, verdicts, _ = labelled_at_random(300, World(drift=0.3))
     claims.loc[claims["system"] == "s01", "label"] = pd.NA
     found = estimate_rates(claims, verdicts, levels=["claim"])
@@ -268,7 +268,7 @@ def test_a_system_without_labels_gets_no_rate() -> None:
     assert not any("s01" in (row["system_a"], row["system_b"]) for row in found.differences)
 
 
-def test_few_labels_are_flagged_and_have_no_design_based_interval() -> None:
+def test_few_labels_are_flagged_and_have_no_design_based_interval():
     claims, verdicts, _ = labelled_at_random(24)
     found = estimate_rates(claims, verdicts, levels=["claim"])
     for row in found.rates:
@@ -280,7 +280,7 @@ def test_few_labels_are_flagged_and_have_no_design_based_interval() -> None:
     assert "fewer than 8 labels a system" in found.summary[0]["why"]
 
 
-def test_a_method_to_quote_that_was_not_asked_for_is_said_to_be_missing() -> None:
+def test_a_method_to_quote_that_was_not_asked_for_is_said_to_be_missing():
     claims, verdicts, _ = labelled_at_random(200)
     for methods, is_there in ((["labels", "raw"], False), (["labels", "hierarchical"], True)):
         found = estimate_rates(claims, verdicts, levels=["claim"], methods=methods)
@@ -293,7 +293,7 @@ def test_a_method_to_quote_that_was_not_asked_for_is_said_to_be_missing() -> Non
         assert ("which was not asked for" in said) != is_there
 
 
-def test_everything_labelled_needs_no_estimate() -> None:
+def test_everything_labelled_needs_no_estimate():
     claims, verdicts = tables(World(size=60))
     truth = 1 - claims.groupby("system")["label"].mean()
     found = estimate_rates(claims, verdicts, levels=["claim"])
@@ -305,7 +305,7 @@ def test_everything_labelled_needs_no_estimate() -> None:
     assert {row["order"] for row in found.differences} <= {"<", ">"}
 
 
-def test_without_any_label_only_what_is_predicted_is_told() -> None:
+def test_without_any_label_only_what_is_predicted_is_told():
     claims, verdicts = tables(World())
     found = estimate_rates(without_labels(claims), verdicts)
     told = {row["method"] for row in found.rates if row["rate"] is not None}
@@ -315,7 +315,7 @@ def test_without_any_label_only_what_is_predicted_is_told() -> None:
 
 
 @pytest.mark.parametrize("label", [0, 1])
-def test_labels_that_are_all_equal(label: int) -> None:
+def test_labels_that_are_all_equal(label):
     claims, verdicts, _ = labelled_at_random(60)
     claims["label"] = claims["label"].where(claims["label"].isna(), label)
     found = estimate_rates(claims, verdicts, levels=["claim"])
@@ -324,7 +324,7 @@ def test_labels_that_are_all_equal(label: int) -> None:
     assert ((rows["rate"] < 0.2) if label else (rows["rate"] > 0.8)).all()
 
 
-def test_scores_that_are_constant_or_missing() -> None:
+def test_scores_that_are_constant_or_missing():
     claims, verdicts, truth = labelled_at_random(200)
     constant = verdicts.assign(score=0.7)
     found = estimate_rates(claims, constant, levels=["claim"])
@@ -345,7 +345,7 @@ def test_scores_that_are_constant_or_missing() -> None:
     assert ((rows["rate_low"] <= truth) & (truth <= rows["rate_high"])).all()
 
 
-def test_contradicting_estimates_are_flagged() -> None:
+def test_contradicting_estimates_are_flagged():
     """More than two of regression-PPI's standard errors apart (here 0.05); at a cut-off end the
     other side has them."""
     half = 1.96 * 0.05
@@ -370,7 +370,7 @@ def test_contradicting_estimates_are_flagged() -> None:
     assert not any("standard errors apart" in (row["reason"] or "") for row in found.rates)
 
 
-def test_responses() -> None:
+def test_responses():
     claims, verdicts, _ = labelled_at_random(1000, World(size=240))
     claims["response_id"] = [f"r{i // 4}" for i in range(len(claims))]
     kept = claims["response_id"].isin(sorted(set(claims["response_id"]))[:60])
@@ -389,7 +389,7 @@ def test_responses() -> None:
     assert "for some of their claims only" in found.rates[0]["reason"]
 
 
-def test_wrong_usage() -> None:
+def test_wrong_usage():
     claims, verdicts, _ = labelled_at_random(50)
     for options, message in (
         ({"methods": ["hierarchic"]}, "did you mean 'hierarchical'"),
@@ -405,10 +405,10 @@ def test_wrong_usage() -> None:
         ),
     ):
         with pytest.raises((UsageError, InputError), match=message):
-            estimate_rates(claims, verdicts, **options)  # type: ignore[arg-type]
+            estimate_rates(claims, verdicts, **options)
 
 
-def test_undecided_claims_widen_the_bounds() -> None:
+def test_undecided_claims_widen_the_bounds():
     """A claim that people could not decide counts as unlabelled; the bounds are the rates if none,
     and if all, were errors."""
     (corpus,) = build_corpora(join(*tables(World())), "claim", ["e0", "e1"])

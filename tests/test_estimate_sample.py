@@ -28,10 +28,10 @@ def drawn(
 ) -> tuple[pd.DataFrame, pd.DataFrame, LabelSample]:
     claims, verdicts = tables(world or World())
     judged = join(without_labels(claims), verdicts)
-    return claims, verdicts, draw_sample(judged, EVALUATORS, budget, seed=seed, **options)  # type: ignore[arg-type]
+    return claims, verdicts, draw_sample(judged, EVALUATORS, budget, seed=seed, **options)
 
 
-def test_strata_are_thirds_of_each_system_and_missing_scores_one_of_their_own() -> None:
+def test_strata_are_thirds_of_each_system_and_missing_scores_one_of_their_own():
     guess = np.array([0.1, 0.9, 0.5, 0.2, 0.6, 0.8, np.nan, 0.5, 0.5])
     system = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
     strata = make_strata(guess, system, np.ones(9, dtype=bool), 3, 0.03)
@@ -41,7 +41,7 @@ def test_strata_are_thirds_of_each_system_and_missing_scores_one_of_their_own() 
     assert strata.need[3] == pytest.approx(0.5), "an unscored claim may be anything"
 
 
-def test_labels_go_where_they_tell_most() -> None:
+def test_labels_go_where_they_tell_most():
     strata = Strata(np.empty(0), np.array([100, 100, 3]), np.array([50.0, 10.0, 1.0]))
     labels = strata.allocate(60, 2)
     assert labels.sum() == 60
@@ -53,7 +53,7 @@ def test_labels_go_where_they_tell_most() -> None:
         strata.allocate(5, 2)
 
 
-def test_a_sample_is_what_it_says() -> None:
+def test_a_sample_is_what_it_says():
     claims, _, sample = drawn(60)
     rows = sample.rows
     assert tuple(rows.columns) == SAMPLE_COLUMNS
@@ -67,7 +67,7 @@ def test_a_sample_is_what_it_says() -> None:
 
 
 @pytest.mark.slow
-def test_inclusion_probabilities_are_true() -> None:
+def test_inclusion_probabilities_are_true():
     """Over 400 seeds each claim is drawn as often as its probability says."""
     claims, verdicts = tables(World(rates=(-1.0, 0.0), size=40))
     judged = join(without_labels(claims), verdicts)
@@ -82,7 +82,7 @@ def test_inclusion_probabilities_are_true() -> None:
     assert np.abs((share - p) / np.sqrt(p * (1 - p) / 400)).max() < 4.5
 
 
-def test_two_phases_and_more() -> None:
+def test_two_phases_and_more():
     claims, verdicts, sample = drawn(120)
     assert sample.plan.drawn == ({"sim": 60},)
     judged = join_claims(claims, verdicts, annotated(claims, sample.rows["claim_id"]))
@@ -101,13 +101,13 @@ def test_two_phases_and_more() -> None:
     assert third.rows["order"].is_unique
 
 
-def test_further_phases_need_labels() -> None:
+def test_further_phases_need_labels():
     claims, verdicts, sample = drawn(120)
     with pytest.raises(UsageError, match="no label was found: the second phase"):
         draw_next_phase(sample, join(without_labels(claims), verdicts))
 
 
-def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_file(tmp_path):
     claims, verdicts, sample = drawn(60, seed=5)
     mixed = claims.sample(frac=1, random_state=2).reset_index(drop=True)
     again = draw_sample(join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
@@ -122,7 +122,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read.rows, sample.rows, check_dtype=False)
 
 
-def test_whole_responses_are_drawn() -> None:
+def test_whole_responses_are_drawn():
     claims, verdicts = tables(World(size=120, documents=30))
     claims["response_id"] = claims["doc_id"]
     judged = join(without_labels(claims), verdicts)
@@ -136,7 +136,7 @@ def test_whole_responses_are_drawn() -> None:
 
 
 @pytest.mark.slow
-def test_claims_of_drawn_responses_give_claim_rates() -> None:
+def test_claims_of_drawn_responses_give_claim_rates():
     """Responses are drawn, their claims counted: unbiased, and the labels of one response are worth
     less."""
     claims, verdicts = tables(World(rates=(-1.0, -0.5), size=400, documents=100, cluster=1.5))
@@ -175,8 +175,8 @@ def work(tmp_path: Path) -> tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample]
 
 
 def test_labels_drawn_otherwise_are_refused(
-    work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample],
-) -> None:
+    work,
+):
     path, claims, verdicts, sample = work
     ids = pd.concat(
         [
@@ -205,8 +205,8 @@ def test_labels_drawn_otherwise_are_refused(
 
 
 def test_a_sample_edited_by_hand_is_refused(
-    work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample],
-) -> None:
+    work,
+):
     path, _, _, _ = work
     table = pq.read_table(path)
     frame = table.to_pandas()
@@ -220,8 +220,8 @@ def test_a_sample_edited_by_hand_is_refused(
 
 
 def test_another_table_than_the_one_drawn_from_is_refused(
-    work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample],
-) -> None:
+    work,
+):
     path, claims, verdicts, sample = work
     fewer = claims.iloc[:-5].reset_index(drop=True)
     labels = annotated(claims, sample.rows["claim_id"])

@@ -91,7 +91,7 @@ def test_a_limit_of_documents_keeps_whole_documents_with_their_verdicts(root, tm
         f"claims: {root / 'data/minibench/claims.jsonl.gz'}\n"
         "verdicts: verdicts.parquet\naudits: [rates]\nlimit_documents: 3\nreplicates: 0\n"
     )
-    said: list[str] = []
+    said = []
     factaudit.run(path, out=tmp_path / "run", say=said.append)
     kept = read_claims(tmp_path / "run/claims.parquet")
     assert set(kept.groupby("dataset", observed=True)["doc"].nunique()) == {3}
@@ -193,11 +193,9 @@ def asked(tmp_path: Path) -> Experiment:
     )
 
 
-def test_a_run_with_nothing_changed_only_checks(
-    tmp_path: Path, asked: Experiment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_with_nothing_changed_only_checks(tmp_path, asked, monkeypatch):
     out = tmp_path / "run"
-    said: list[str] = []
+    said = []
     first = experiment_module.run(asked, out, say=said.append)
     read = []
     inputs = experiment_module.read_experiment_inputs
@@ -207,7 +205,7 @@ def test_a_run_with_nothing_changed_only_checks(
         return inputs(one, needs_verdicts)
 
     monkeypatch.setattr(experiment_module, "read_experiment_inputs", reading)
-    again: list[str] = []
+    again = []
     assert experiment_module.run(asked, out, say=again.append) == first
     assert not read
     assert again == [
@@ -231,7 +229,7 @@ def test_a_run_with_nothing_changed_only_checks(
     assert len(read) == 6
 
 
-def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> None:
+def test_what_failed_is_asked_for_again(tmp_path, asked):
     calls = []
 
     class Failing:

@@ -3,8 +3,6 @@ people."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from audit_tables import compute, join
@@ -24,9 +22,7 @@ from factaudit.knowledge.knowledge_builder import build_knowledge_source
         ("InstructGPT", "exclude", 180, 0.4739, 182 / 183),
     ],
 )
-def test_the_published_human_scores(
-    shared: Path, system: str, irrelevant: str, n: int, score: float, respond: float
-) -> None:
+def test_the_published_human_scores(shared, system, irrelevant, n, score, respond):
     responses = read_responses([shared / f"factscore/labeled/{system}.jsonl"])
     counts = [one.human for one in responses]
     known = [
@@ -41,7 +37,7 @@ def test_the_published_human_scores(
 
 
 @pytest.mark.slow
-def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
+def test_chatgpts_human_facts_are_verified_end_to_end(shared, tmp_path):
     build_knowledge_source(
         shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db"
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from llm_server import FaultServer, Plan
-from published_server import PublishedFilesServer, read_wiki_pages
+from published_server import read_wiki_pages
 from scripted_llm import answer_two_facts
 
 from factaudit import FactauditError, Results, read_claims, read_verdicts
@@ -58,7 +58,7 @@ def score(
             "server_name": "s",
             "cache": str(tmp_path / "llm.sqlite"),
         }
-        settings: dict[str, Any] = {
+        settings = {
             "responses": [str(write(tmp_path / "bios.jsonl", rows))],
             "gamma": 0,
             **block,
@@ -73,11 +73,9 @@ def score(
     return results
 
 
-def test_a_run_folder_has_all_that_it_takes_to_question_the_number(
-    pages: Path, tmp_path: Path
-) -> None:
+def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages, tmp_path):
     out = tmp_path / "run"
-    said: list[str] = []
+    said = []
     results = score(tmp_path, RESPONSES, said)
     claims = read_claims(out / "claims.parquet")
     verdicts = read_verdicts(out / "verdicts.parquet", claims=claims)
@@ -134,8 +132,8 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(
     assert again["calls"] == 12
 
 
-def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_path: Path) -> None:
-    def annotated(topic: str, *facts: tuple[str, str]) -> dict[str, Any]:
+def test_labels_bring_the_audits_and_the_agreement_with_people(pages, tmp_path):
+    def annotated(topic, *facts):
         labelled = [{"text": text, "label": label} for text, label in facts]
         sentence = {
             "text": "All.",
@@ -171,7 +169,7 @@ def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_
     assert "Predicted FActScore against people" in html
 
 
-def test_an_experiment_runs_from_its_yaml(pages: Path, tmp_path: Path) -> None:
+def test_an_experiment_runs_from_its_yaml(pages, tmp_path):
     path = tmp_path / "score.yaml"
     path.write_text(
         "title: Bios\nfactscore:\n  responses: bios.jsonl\n  knowledge: pages.jsonl\n"
@@ -203,8 +201,8 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, tmp_path: Path) -> None:
     [("1", "was not asked, because of --offline"), ("", "127.0.0.1:9/ could not be asked")],
 )
 def test_wikipedia_alone_is_tried_before_anything_is_paid_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: str, message: str
-) -> None:
+    tmp_path, monkeypatch, offline, message
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
     monkeypatch.setenv("FACTAUDIT_WIKIPEDIA_API", "http://127.0.0.1:9/")
@@ -215,9 +213,7 @@ def test_wikipedia_alone_is_tried_before_anything_is_paid_for(
         source.check_topics(["Ada Fenn", "Tobin Reyce"])
 
 
-def test_all_pages_can_come_from_wikipedia(
-    published: PublishedFilesServer, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_pages_can_come_from_wikipedia(published, shared, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
     source = open_knowledge_source(missing="wikipedia", out=tmp_path / "run")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import run_command
@@ -27,7 +26,7 @@ LOG_FORMATS = {
     "trulens.jsonl": "trulens",
 }
 #: Tables that people have, which are of no known format.
-EVERYDAY_TABLES: dict[str, str] = {
+EVERYDAY_TABLES = {
     "own.csv": "dataset,claim,doc,label\na,b,c,1\n",
     "wide.csv": "case_id,model,human_label,judge_label\n1,m,1,0\n",
     "scores.csv": "question,answer,context,ground_truth,faithfulness\nq,a,c,g,1\n",
@@ -41,20 +40,20 @@ EVERYDAY_TABLES: dict[str, str] = {
 
 
 @pytest.mark.parametrize(("file", "name"), LOG_FORMATS.items())
-def test_a_log_is_recognised_whatever_it_is_called(file: str, name: str, tmp_path: Path) -> None:
+def test_a_log_is_recognised_whatever_it_is_called(file, name, tmp_path):
     copy = tmp_path / f"mine{Path(file).suffix}"
     shutil.copy(LOGS / file, copy)
     assert detect_dataset_format(copy) == name
 
 
 @pytest.mark.parametrize("name", EVERYDAY_TABLES)
-def test_an_everyday_table_is_of_no_known_format(name: str, tmp_path: Path) -> None:
+def test_an_everyday_table_is_of_no_known_format(name, tmp_path):
     path = tmp_path / name
     path.write_text(EVERYDAY_TABLES[name])
     assert detect_dataset_format(path) is None
 
 
-def test_a_file_that_looks_like_two_formats_is_asked_about(tmp_path: Path) -> None:
+def test_a_file_that_looks_like_two_formats_is_asked_about(tmp_path):
     path = tmp_path / "both.json"
     deepeval = json.loads((LOGS / "deepeval.json").read_text())
     path.write_text(json.dumps(deepeval | json.loads((LOGS / "promptfoo.json").read_text())))
@@ -63,7 +62,7 @@ def test_a_file_that_looks_like_two_formats_is_asked_about(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_verbs_take_a_log_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbs_take_a_log_as_it_is(tmp_path, capsys):
     log = tmp_path / "log.json"
     shutil.copy(LOGS / "inspect.json", log)
     assert run_command("inspect", log) == 0
@@ -78,9 +77,7 @@ def test_verbs_take_a_log_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture
     assert len(read_verdicts(tmp_path / "verdicts.csv")) == 3
 
 
-def test_a_nested_field_is_mapped_by_its_path(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_nested_field_is_mapped_by_its_path(tmp_path, capsys):
     log = json.loads((LOGS / "inspect.json").read_text())
     for sample in log["samples"]:
         sample["metadata"]["review"] = {"verdict": "supported"}
@@ -95,12 +92,10 @@ def test_a_nested_field_is_mapped_by_its_path(
     assert "did you mean 'metadata.review.verdict'?" in capsys.readouterr().err
 
 
-def test_annotated_responses_are_for_the_engine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_annotated_responses_are_for_the_engine(tmp_path, capsys):
     fact = {"text": "Ada was born.", "label": "S"}
     sentence = {"text": "Ada was born.", "is-relevant": True, "human-atomic-facts": [fact]}
-    row: dict[str, Any] = {
+    row = {
         "input": "Tell me",
         "output": "Ada was born.",
         "topic": "Ada",
@@ -114,7 +109,7 @@ def test_annotated_responses_are_for_the_engine(
     assert f"factaudit factscore {path} --facts human" in capsys.readouterr().err
 
 
-def test_a_format_without_a_mark_has_a_reason() -> None:
+def test_a_format_without_a_mark_has_a_reason():
     """LLM-AggreFact has our own columns; y_true and y_score are everybody's."""
     assert {name for name, entry in FORMATS.items() if not entry.marks} == {
         "aggrefact",

@@ -237,9 +237,7 @@ def try_examples(effort: settings, *setting: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "reads"), COMMANDS, ids=_name_case)
-def test_any_change_of_an_input_ends_in_success_or_a_message(
-    command: str, reads: tuple[str, ...], inputs: Path, tmp_path: Path
-) -> None:
+def test_any_change_of_an_input_ends_in_success_or_a_message(command, reads, inputs, tmp_path):
     before = read_peak_memory()
     try_examples(
         COSTLY if command.startswith(COSTLY_VERBS) else SLOW,
@@ -271,7 +269,7 @@ def failing_write(number: int, code: int) -> Iterator[list[str]]:
 
     Gives all writes that were tried, by their paths.
     """
-    tried: list[str] = []
+    tried = []
 
     def check(path: Any) -> None:
         tried.append(str(path))
@@ -334,9 +332,7 @@ def check_failed_command(
 @pytest.mark.parametrize(
     "command", WRITING_COMMANDS, ids=lambda command: command.replace(" ", "_")[:50]
 )
-def test_after_a_failed_write_the_same_command_goes_on(
-    command: str, inputs: Path, tmp_path: Path
-) -> None:
+def test_after_a_failed_write_the_same_command_goes_on(command, inputs, tmp_path):
     folder = tmp_path / "copy"
     with copied(inputs, folder, ()), failing_write(-1, 0) as tried:
         assert call_quietly(*command.split())[0] == 0
@@ -383,9 +379,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", SHARED, ids=lambda command: command.replace(" ", "_")[:50])
-def test_two_processes_with_one_output_leave_what_one_leaves(
-    command: str, inputs: Path, tmp_path: Path, start: Starter
-) -> None:
+def test_two_processes_with_one_output_leave_what_one_leaves(command, inputs, tmp_path, start):
     folder = tmp_path / "copy"
     left = []
     for n_processes in (1, 2):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -45,7 +44,7 @@ def spell(values: list[int], yes: Any, no: Any) -> list[Any]:
 
 def load(columns: dict[str, Any], mapping: Any = None) -> tuple[LoadedTables, list[str]]:
     """What becomes of a frame, and what is said."""
-    said: list[str] = []
+    said = []
     return load_tables([pd.DataFrame(columns)], mapping, said.append), said
 
 
@@ -68,7 +67,7 @@ ERRORS = spell(PREDICTIONS, 0, 1)
 REPLIES = spell(PREDICTIONS, "Yes, it is", "I see no such year. Verdict: not supported")
 #: Columns beside claims and documents, options, and what is predicted; the labels are always the
 #: same.
-READ: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, list[int]]]] = {
+READ = {
     "scores": ({"human": LABELS, "judge": SCORES}, {}, {"judge": PREDICTIONS}),
     "replies of a judge": (
         {"human": LABELS, "gpt4_reply": REPLIES},
@@ -113,7 +112,7 @@ READ: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, list[int]]]] = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_columns_are_read_as_options_say(name: str) -> None:
+def test_columns_are_read_as_options_say(name):
     columns, options, judged = READ[name]
     loaded, said = load({"context": DOCS, "answer": CLAIMS, **columns}, options)
     assert list_labels(loaded) == LABELS
@@ -126,7 +125,7 @@ def test_columns_are_read_as_options_say(name: str) -> None:
     assert list_judged(again) == judged
 
 
-def test_scores_are_kept_on_the_scale_from_0_to_1() -> None:
+def test_scores_are_kept_on_the_scale_from_0_to_1():
     loaded, _ = load(THEIRS | {"judge": [1 + 4 * x for x in SCORES]}, {"scale": {"judge": [1, 5]}})
     assert list_judged(loaded, "score")["judge"] == pytest.approx(SCORES)
     stars = [1 + at % 4 for at in range(N)]
@@ -140,7 +139,7 @@ def test_scores_are_kept_on_the_scale_from_0_to_1() -> None:
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\t", None])
-def test_a_blank_label_is_no_label(blank: str | None) -> None:
+def test_a_blank_label_is_no_label(blank):
     labels = ["yes", "no", blank] * (N // 3)
     loaded, _ = load(
         {"claim": CLAIMS, "human": labels, "judge_score": [0.9, 0.1, 0.5] * (N // 3)},
@@ -149,7 +148,7 @@ def test_a_blank_label_is_no_label(blank: str | None) -> None:
     assert list_labels(loaded) == [1, 0, -1] * (N // 3)
 
 
-def test_labels_and_judgements_need_no_text() -> None:
+def test_labels_and_judgements_need_no_text():
     loaded, said = load({"case_id": IDS, "human_label": LABELS, "judge_label": PREDICTIONS})
     assert loaded.claims is not None
     assert loaded.claims["claim_id"].tolist() == IDS
@@ -164,7 +163,7 @@ def test_labels_and_judgements_need_no_text() -> None:
 
 
 #: Columns, and a line that is said of them.
-SAID: dict[str, tuple[dict[str, Any], str]] = {
+SAID = {
     "no labels": (
         {"sentence": CLAIMS, "gpt4": SCORES},
         "labels    none found; name their column with --label",
@@ -192,13 +191,13 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_was_taken_for_what_is_said(name: str) -> None:
+def test_what_was_taken_for_what_is_said(name):
     columns, line = SAID[name]
     assert line in load(columns)[1]
 
 
-def test_what_was_taken_is_said_before_anything_goes_wrong() -> None:
-    said: list[str] = []
+def test_what_was_taken_is_said_before_anything_goes_wrong():
+    said = []
     table = pd.DataFrame(THEIRS | {"judge": ["5", "x"] * (N // 2)})
     with pytest.raises(InputError, match="'x'"):
         load_tables([table], {"evaluator": "judge", "scale": {"judge": [0, 10]}}, said.append)
@@ -206,7 +205,7 @@ def test_what_was_taken_is_said_before_anything_goes_wrong() -> None:
 
 
 #: Frames, options, and what is asked.
-ASKED: dict[str, tuple[dict[str, Any], str]] = {
+ASKED = {
     "a word between": (
         {"label": ["supported", "partially supported", "refuted"] * (N // 3)},
         "'partially supported'",
@@ -219,7 +218,7 @@ ASKED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_is_not_certain_is_asked_with_readings_that_work(name: str) -> None:
+def test_what_is_not_certain_is_asked_with_readings_that_work(name):
     columns, text = ASKED[name]
     with pytest.raises(AmbiguousReadingError, match=text) as asked:
         load({"doc": DOCS, "claim": CLAIMS, **columns})
@@ -231,7 +230,7 @@ def test_what_is_not_certain_is_asked_with_readings_that_work(name: str) -> None
 
 def _parse_arguments(arguments: list[str]) -> dict[str, Any]:
     """Arguments of the command line as `parse_column_mapping_options` takes them."""
-    found: dict[str, Any] = {}
+    found = {}
     for option, value in zip(arguments[::2], arguments[1::2], strict=True):
         key = option.removeprefix("--").replace("-", "_")
         if key in ("label", "claim", "doc", "system"):
@@ -242,7 +241,7 @@ def _parse_arguments(arguments: list[str]) -> dict[str, Any]:
 
 
 #: Columns, mapping, and what the one message says.
-REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
+REFUSED = {
     "a score outside its scale": (
         {"claim": CLAIMS, "judge": [7] * N},
         {"evaluators": {"judge": {"score": "judge", "scale": [1, 5]}}},
@@ -277,7 +276,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_read_is_one_message(name: str) -> None:
+def test_what_cannot_be_read_is_one_message(name):
     columns, mapping, said = REFUSED[name]
     with pytest.raises(InputError) as error:
         load(columns, mapping)
@@ -296,7 +295,7 @@ def test_what_cannot_be_read_is_one_message(name: str) -> None:
         ([1], "expected keys"),
     ],
 )
-def test_a_wrong_mapping_names_its_key(given: Any, said: str) -> None:
+def test_a_wrong_mapping_names_its_key(given, said):
     with pytest.raises(UsageError, match="mapping") as error:
         ColumnMapping.from_source(given)
     assert said in str(error.value)
@@ -311,7 +310,7 @@ def test_a_wrong_mapping_names_its_key(given: Any, said: str) -> None:
         ({"scale": ["five"]}, "expected NAME=LOW:HIGH"),
     ],
 )
-def test_a_wrong_option_is_a_usage_error(given: dict[str, Any], said: str) -> None:
+def test_a_wrong_option_is_a_usage_error(given, said):
     with pytest.raises(UsageError) as error:
         parse_column_mapping_options(**given)
     assert said in str(error.value)
@@ -336,9 +335,7 @@ def test_a_wrong_option_is_a_usage_error(given: dict[str, Any], said: str) -> No
         ("a.tsv.gz", b"\x1f\x8b\x08broken", "not a whole gzip file"),
     ],
 )
-def test_a_file_that_is_no_table_is_named(
-    name: str, content: bytes, said: str, tmp_path: Path
-) -> None:
+def test_a_file_that_is_no_table_is_named(name, content, said, tmp_path):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as error:
         read_table(tmp_path / name)
@@ -346,7 +343,7 @@ def test_a_file_that_is_no_table_is_named(
     assert name in str(error.value)
 
 
-def test_an_excel_file_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
+def test_an_excel_file_is_read_as_the_csv_of_its_sheet(tmp_path):
     pytest.importorskip("openpyxl", reason="needs openpyxl ([dev] extra)")
     rows = pd.DataFrame(
         {"claim": ["It rains.", "It is dry."], "label": [1, None], "note": [None, "sure"]}
@@ -361,9 +358,7 @@ def test_an_excel_file_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "package"), [("answers.xlsx", "openpyxl"), ("answers.xls", "xlrd")]
 )
-def test_without_its_package_an_excel_file_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
-) -> None:
+def test_without_its_package_an_excel_file_names_the_extra(tmp_path, monkeypatch, name, package):
     monkeypatch.setitem(sys.modules, package, None)
     with zipfile.ZipFile(tmp_path / name, "w") as archive:
         archive.writestr("xl/workbook.xml", "")
@@ -376,7 +371,7 @@ def test_without_its_package_an_excel_file_names_the_extra(
         read_table(tmp_path / name)
 
 
-def test_utf_16_as_excel_writes_it_is_read(tmp_path: Path) -> None:
+def test_utf_16_as_excel_writes_it_is_read(tmp_path):
     (tmp_path / "a.txt").write_text("claim\tlabel\nDie Brücke steht.\t1\n", encoding="utf-16")
     assert read_table(tmp_path / "a.txt").to_dict("records") == [
         {"claim": "Die Brücke steht.", "label": "1"}
@@ -384,9 +379,7 @@ def test_utf_16_as_excel_writes_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [pd.DataFrame, pa.table], ids=["pandas", "arrow"])
-def test_frames_go_in_as_they_are_from_python(
-    form: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_frames_go_in_as_they_are_from_python(form, capsys):
     claims = form({"id": IDS, **THEIRS, "gold": spell(LABELS, "supported", "refuted")})
     verdicts = form({"id": IDS, "metric": ["judge"] * N, "score": SCORES})
     two = fa.compare(claims, verdicts, audits=["rates"], replicates=0)
@@ -405,7 +398,7 @@ def test_frames_go_in_as_they_are_from_python(
         fa.compare(claims)
 
 
-def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims() -> None:
+def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims():
     claims = pd.DataFrame({"claim_id": IDS, "doc": DOCS, "claim": CLAIMS})
     verdicts = pd.DataFrame({"claim_id": IDS, "evaluator": "judge", "score": SCORES})
     labels = pd.DataFrame({"claim_id": IDS, "human_label": LABELS})
@@ -414,7 +407,7 @@ def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims() -> None:
         load_tables([claims, verdicts, labels.assign(claim_id="nobody").head(1)])
 
 
-def test_what_people_said_in_a_list_is_read_after_the_message_is_followed() -> None:
+def test_what_people_said_in_a_list_is_read_after_the_message_is_followed():
     said = [{"by": {"name": name}, "label": "yes"} for name in "abc"]
     table = pd.DataFrame({"sentence": CLAIMS, "source": DOCS, "annotations": [said] * N})
     with pytest.raises(InputError, match=r"table\.explode\('annotations'\)"):

@@ -80,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for i in range(120)
     ]
     outputs = [" ".join(f"It rained {i} {j}." for j in range(4)) for i in range(8)]
-    files: dict[str, list[dict[str, Any]]] = {
+    files = {
         "claims.jsonl": claims,
         "pages.jsonl": [
             {"title": f"Ann Lee ({one})", "text": f"She was a {one}."}
@@ -133,9 +133,7 @@ def living(command: str, folder: Path, out: Path, start: Starter, seed: int) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_killed_and_resumed_it_ends_as_if_undisturbed(
-    command: str, folder: Path, start: Starter, tmp_path: Path
-) -> None:
+def test_killed_and_resumed_it_ends_as_if_undisturbed(command, folder, start, tmp_path):
     begun = time.monotonic()
     with living(command, folder, tmp_path / "whole", start, -1) as life:
         whole = life.finish()
@@ -163,9 +161,7 @@ def test_killed_and_resumed_it_ends_as_if_undisturbed(
 
 
 @pytest.mark.slow
-def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
-    folder: Path, start: Starter, tmp_path: Path
-) -> None:
+def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(folder, start, tmp_path):
     with living("run", folder, tmp_path / "whole", start, -1) as life:
         whole = life.finish()
     with living("run", folder, tmp_path / "life", start, 1) as life:

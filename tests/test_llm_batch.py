@@ -69,9 +69,7 @@ def check(replies: dict[int, ChatReply]) -> None:
     }
 
 
-def test_lines_are_chunked_and_results_taken_in_any_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_api, "MAX_BATCH_LINES", 7)
     with FaultServer(plan=answer, batch_polls=3) as server:
         check(run(server, tmp_path))
@@ -87,9 +85,7 @@ def test_lines_are_chunked_and_results_taken_in_any_order(
         assert set(server.paid.values()) == {1}
 
 
-def test_a_file_stays_below_the_limit_of_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_stays_below_the_limit_of_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_api, "MAX_BATCH_BYTES", 1000)
     with FaultServer(plan=answer) as server:
         check(run(server, tmp_path))
@@ -99,10 +95,10 @@ def test_a_file_stays_below_the_limit_of_bytes(
         assert sum(data.count(b"\n") for data in inputs) == 20
 
 
-def test_failed_expired_and_lost_lines_are_submitted_again(tmp_path: Path) -> None:
+def test_failed_expired_and_lost_lines_are_submitted_again(tmp_path):
     faults = {1: "500", 2: "expired", 3: "lost", 4: "429", 5: "empty-choices"}
 
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
+    def plan(body, attempt):
         fault = faults.get(number_of(body))
         return Plan(fault) if fault and attempt == 0 else answer(body)
 
@@ -115,8 +111,8 @@ def test_failed_expired_and_lost_lines_are_submitted_again(tmp_path: Path) -> No
 
 
 def test_what_keeps_failing_is_an_error_and_what_is_an_answer_is_not_repeated(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     faults = {1: "500", 2: "context-length", 3: "refusal", 4: "lost"}
     with FaultServer(plan=lambda body, attempt: Plan(faults.get(number_of(body)))) as server:
         replies = run(server, tmp_path)
@@ -140,7 +136,7 @@ def inputs(server: FaultServer) -> list[bytes]:
     return [server.files[b["input_file_id"]] for b in server.batches.values()]
 
 
-def test_equal_requests_are_one_line(tmp_path: Path) -> None:
+def test_equal_requests_are_one_line(tmp_path):
     with FaultServer(plan=lambda body, attempt: Plan()) as server:
         request = ChatRequest(({"role": "user", "content": "same 1"},))
         client = client_of(server, tmp_path)
@@ -196,9 +192,7 @@ def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "after collecting",
     ],
 )
-def test_a_kill_at_any_point_submits_nothing_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_a_kill_at_any_point_submits_nothing_twice(tmp_path, monkeypatch, point):
     monkeypatch.setattr(batch_api, "MAX_BATCH_LINES", 10)
     with FaultServer(plan=answer, batch_polls=2) as server:
         with monkeypatch.context() as patch:
@@ -212,19 +206,17 @@ def test_a_kill_at_any_point_submits_nothing_twice(
         assert sum(data.count(b"\n") for data in inputs(server)) == 20
 
 
-def test_a_submission_whose_answer_was_lost_is_found_again(tmp_path: Path) -> None:
+def test_a_submission_whose_answer_was_lost_is_found_again(tmp_path):
     with FaultServer(plan=answer) as server:
         server.hook = lambda call: Plan("close") if call == "POST /v1/batches" else None
         check(run(server, tmp_path))
         assert len(server.batches) == 1
 
 
-def test_a_batch_that_fails_as_a_whole_is_said_and_can_be_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_fails_as_a_whole_is_said_and_can_be_tried_again(tmp_path, monkeypatch):
     with FaultServer(plan=answer) as server:
 
-        def fail(record: dict[str, Any]) -> None:
+        def fail(record):
             record["status"] = "failed"
             record["errors"] = {
                 "object": "list",
@@ -248,7 +240,7 @@ def test_a_batch_that_fails_as_a_whole_is_said_and_can_be_tried_again(
             assert len(server.batches) == n_before + 1
         check(run(server, tmp_path, count=22))
 
-        def refuse(method: str, path: str, data: bytes) -> tuple[int, dict[str, str], bytes]:
+        def refuse(method, path, data):
             return _error(401, "Incorrect API key provided", "invalid_api_key")
 
         monkeypatch.setattr(server, "endpoint", refuse)
@@ -256,9 +248,7 @@ def test_a_batch_that_fails_as_a_whole_is_said_and_can_be_tried_again(
             run(server, tmp_path, count=30)
 
 
-def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(tmp_path, monkeypatch):
     with FaultServer(plan=answer, batch_polls=10**9) as server:
         with monkeypatch.context() as patch:
             kill_at("while polling", patch)
@@ -285,12 +275,12 @@ def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(
 
 
 def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     with FaultServer() as server:
         respond = server.respond
 
-        def cut(plan: Plan, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+        def cut(plan, body):
             if "max_tokens" in body:
                 return _error(400, "Unsupported parameter: 'max_tokens'", "unsupported_parameter")
             status, headers, data = respond(plan, body)
@@ -313,7 +303,7 @@ def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_c
         assert len(server.batches) == 2
 
 
-def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
+def test_the_money_limit_holds_at_half_the_price(tmp_path):
     with FaultServer(plan=answer) as server:
         # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar
         # each.
@@ -330,14 +320,14 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
         )
 
 
-def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path) -> None:
+def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path):
     claims = [Claim(f"c{i}", f"claim {i}", f"doc {i}" if i else None) for i in range(12)]
 
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
+    def plan(body, attempt):
         return Plan(p_yes=int(fingerprint(body)[:4], 16) / 0x10000)
 
     with FaultServer(plan=plan) as server:
-        options: dict[str, Any] = {"model": "m", "base_url": server.url}
+        options = {"model": "m", "base_url": server.url}
         alone = llm_judges.LLMJudge(**options, cache=str(tmp_path / "a.sqlite"))
         batched = llm_judges.LLMJudge(**options, cache=str(tmp_path / "b.sqlite"), batch=True)
         assert alone.signature == batched.signature

@@ -45,7 +45,7 @@ def answer_with(
     server: FaultServer, body: str | bytes, status: int = 200, headers: Any = None
 ) -> None:
     data = body if isinstance(body, bytes) else body.encode()
-    server.respond = lambda plan, asked: (status, headers or {}, data)  # type: ignore[method-assign]
+    server.respond = lambda plan, asked: (status, headers or {}, data)
 
 
 # What comes of a request
@@ -65,8 +65,8 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("fault", "times", "status", "asked"), OUTCOMES)
-def test_what_comes_of_a_request(fault: str, times: int | None, status: str, asked: int) -> None:
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
+def test_what_comes_of_a_request(fault, times, status, asked):
+    def plan(body, attempt):
         is_bad = body["messages"][0]["content"] == "bad" and (times is None or attempt < times)
         return Plan(fault if is_bad else None)
 
@@ -84,21 +84,21 @@ def test_what_comes_of_a_request(fault: str, times: int | None, status: str, ask
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "no-model", "bad-parameter", "quota"])
-def test_what_would_befall_every_request_is_raised_at_once(fault: str) -> None:
+def test_what_would_befall_every_request_is_raised_at_once(fault):
     with FaultServer(plan=lambda body, attempt: Plan(fault)) as server:
         with pytest.raises(FactauditError, match="model 'm'"):
             ask(server, request())
         assert list(server.seen.values()) == [1]
 
 
-def test_a_403_after_other_replies_is_that_requests_own() -> None:
+def test_a_403_after_other_replies_is_that_requests_own():
     with FaultServer() as server:
         client = LLMClient("m", base_url=server.url, concurrency=1)
         refuse = server.respond
         answer_with(server, "Forbidden", 403)
         with pytest.raises(FactauditError, match="403"):
             list(ask_all(client, [(0, request())]))
-        server.respond = refuse  # type: ignore[method-assign]
+        server.respond = refuse
         assert next(ask_all(client, [(0, request())]))[1].status == "ok"
         answer_with(server, "Forbidden", 403)
         assert next(ask_all(client, [(0, request())]))[1].status == "error"
@@ -106,7 +106,7 @@ def test_a_403_after_other_replies_is_that_requests_own() -> None:
 
 #: Errors as llama.cpp, vLLM, OpenAI, Azure, FastAPI and nginx word them, with the status and what
 #: becomes of it.
-ERRORS: list[tuple[int, Any, str, str]] = [
+ERRORS = [
     (
         400,
         {
@@ -150,9 +150,7 @@ ERRORS: list[tuple[int, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("code", "body", "status", "said"), ERRORS, ids=range(len(ERRORS)))
-def test_errors_in_the_shapes_of_several_servers(
-    code: int, body: Any, status: str, said: str
-) -> None:
+def test_errors_in_the_shapes_of_several_servers(code, body, status, said):
     with FaultServer() as server:
         answer_with(server, body if isinstance(body, str) else json.dumps(body), code)
         (reply,) = ask(server, request(), max_retries=0)
@@ -190,19 +188,19 @@ NO_REPLIES = [
 
 
 @pytest.mark.parametrize("body", NO_REPLIES)
-def test_what_is_no_reply_is_a_failure(body: str) -> None:
+def test_what_is_no_reply_is_a_failure(body):
     failure = parse_chat_completion(body)
     assert isinstance(failure, ServerAttemptFailure)
     assert failure.status == MALFORMED
     assert "not a chat completion" in failure.reason
 
 
-def test_what_is_no_reply_is_never_kept(tmp_path: Path) -> None:
+def test_what_is_no_reply_is_never_kept(tmp_path):
     with FaultServer() as server:
         honest = server.respond
         answer_with(server, NO_REPLIES[0])
         assert ask(server, request(), cache=tmp_path / "c.sqlite")[0].status == "error"
-        server.respond = honest  # type: ignore[method-assign]
+        server.respond = honest
         assert ask(server, request(), cache=tmp_path / "c.sqlite")[0].status == "ok"
 
 
@@ -233,14 +231,14 @@ YES = {"message": {"content": "Yes"}}
         {"choices": [{"message": {"content": "Yes", "refusal": False}}]},
     ],
 )
-def test_replies_in_the_shapes_of_several_servers(more: dict[str, Any]) -> None:
+def test_replies_in_the_shapes_of_several_servers(more):
     reply = parse_chat_completion(json.dumps(completion(Plan(), {}) | more))
     assert isinstance(reply, ChatReply)
     assert (reply.status, reply.text) == ("ok", "Yes")
     assert not reply.tokens
 
 
-def test_alternatives_that_read_the_same_have_the_sum_of_their_probabilities() -> None:
+def test_alternatives_that_read_the_same_have_the_sum_of_their_probabilities():
     likely = [("Yes", 0.5), ("No", 0.3), ("Yes", 0.1), ("No", 0.05)]
     top = [{"token": token, "logprob": math.log(share)} for token, share in likely]
     content = [{"token": "Yes", "logprob": math.log(0.5), "top_logprobs": top}]
@@ -276,24 +274,24 @@ READ_PROMPTS = [
 ]
 
 
-def test_a_prompt_that_the_server_cut_has_failed() -> None:
+def test_a_prompt_that_the_server_cut_has_failed():
     texts = [text for text, _, _ in READ_PROMPTS]
     tokens = iter(READ_PROMPTS)
 
     with FaultServer() as server:
 
-        def respond(plan: Plan, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+        def respond(plan, body):
             answer = {"choices": [YES], "usage": {"prompt_tokens": next(tokens)[1]}}
             return 200, {}, json.dumps(answer).encode()
 
-        server.respond = respond  # type: ignore[method-assign]
+        server.respond = respond
         replies = [ask(server, request(text))[0] for text in texts]
     for reply, (text, n_tokens, is_whole) in zip(replies, READ_PROMPTS, strict=True):
         assert reply.status == ("ok" if is_whole else "error"), (text[:40], n_tokens)
         assert is_whole or "the server cut the prompt: it read 2,050 tokens" in (reply.error or "")
 
 
-def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_end_is_not_read_into_memory(monkeypatch):
     monkeypatch.setattr("factaudit.llm.server.MAX_BODY_BYTES", 1 << 20)
     with FaultServer() as server:
         answer_with(server, b" " * (4 << 20))
@@ -305,7 +303,7 @@ def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.Monke
 # Parameters
 # ------------------------------------------------------------
 
-REFUSALS: list[tuple[str, tuple[str, ...]]] = [
+REFUSALS = [
     ('{"error": {"message": "Unsupported parameter: \'max_tokens\' is not supported with this'
      ' model. Use \'max_completion_tokens\' instead.", "param": "max_tokens",'
      ' "code": "unsupported_parameter"}}',
@@ -333,12 +331,12 @@ REFUSALS: list[tuple[str, tuple[str, ...]]] = [
 @pytest.mark.parametrize(("said", "refused"), REFUSALS)
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_parameter_that_a_model_refuses_is_left_out_and_remembered(
-    said: str,
-    refused: tuple[str, ...],
-    status: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    said,
+    refused,
+    status,
+    tmp_path,
+    monkeypatch,
+):
     params = {
         "max_tokens": 9,
         "temperature": 0.0,
@@ -351,7 +349,7 @@ def test_a_parameter_that_a_model_refuses_is_left_out_and_remembered(
     with FaultServer() as server:
         respond = server.respond
 
-        def refuse(plan: Plan, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+        def refuse(plan, body):
             return (status, {}, said.encode()) if set(refused) & set(body) else respond(plan, body)
 
         monkeypatch.setattr(server, "respond", refuse)
@@ -376,13 +374,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        select = self._selector.select  # type: ignore[attr-defined]
+        select = self._selector.select
 
         def jump(timeout: float | None) -> Any:
             self.now += timeout or 0.0
             return select(0)
 
-        self._selector.select = jump  # type: ignore[attr-defined]
+        self._selector.select = jump
 
     def time(self) -> float:
         return self.now
@@ -396,7 +394,7 @@ def times_sent(
 ) -> list[float]:
     """At what second of virtual time each request is sent; ``answers`` has the answer to the n-th
     of all. Each of the models is asked ``count`` times by a client of its own."""
-    sent: list[float] = []
+    sent = []
 
     class Scripted(LLMClient):
         async def _post_body(self, body: dict[str, Any]) -> Answer:
@@ -425,27 +423,27 @@ def busy_once(seconds: float) -> Callable[[int], Answer]:
 
 
 @pytest.mark.parametrize("limit", [{"requests_per_minute": 30}, {"tokens_per_minute": 30 * 13}])
-def test_limits_space_the_requests(limit: dict[str, float]) -> None:
+def test_limits_space_the_requests(limit):
     assert times_sent(lambda n: ChatReply("ok", "Yes"), 8, **limit) == pytest.approx(
         [2.0 * i for i in range(8)]
     )
 
 
-def test_retry_after_is_kept_and_holds_for_all_requests() -> None:
+def test_retry_after_is_kept_and_holds_for_all_requests():
     sent = times_sent(busy_once(20.0), 6, concurrency=1)
     assert sent[0] == 0.0
     assert min(sent[1:]) >= 20.0
     assert len(sent) == 7
 
 
-def test_a_pause_charges_no_request_twice() -> None:
+def test_a_pause_charges_no_request_twice():
     # Four had their turns at 10 to 40 seconds when the pause of 30 began; the repeated one takes
     # the next.
     sent = times_sent(busy_once(30.0), 5, concurrency=5, requests_per_minute=6)
     assert sent == pytest.approx([0.0, 30.0, 30.0, 30.0, 40.0, 50.0])
 
 
-def test_all_that_ask_with_one_key_keep_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_ask_with_one_key_keep_one_limit(monkeypatch):
     url = f"http://{uuid.uuid4().hex}/v1"
     monkeypatch.setenv("MY_KEY", "k")
     limit = {"base_url": url, "requests_per_minute": 60, "api_key_env": "MY_KEY"}
@@ -464,7 +462,7 @@ def test_all_that_ask_with_one_key_keep_one_limit(monkeypatch: pytest.MonkeyPatc
     assert float(told.stdout) - now > 3.5
 
 
-def test_backoff_grows_to_its_cap() -> None:
+def test_backoff_grows_to_its_cap():
     failing = ServerAttemptFailure("HTTP 500")
     sent = times_sent(lambda n: ChatReply("ok") if n == 8 else failing, 1, max_retries=9)
     waited = [after - before for before, after in pairwise(sent)]
@@ -477,9 +475,9 @@ def test_backoff_grows_to_its_cap() -> None:
 
 
 def test_items_come_back_once_within_the_limit_and_from_the_cache_without_a_loop(
-    tmp_path: Path,
-) -> None:
-    def replies(numbers: range) -> dict[int, ChatReply]:
+    tmp_path,
+):
+    def replies(numbers):
         return dict(ask_all(client, ((number, request(str(number))) for number in numbers)))
 
     with FaultServer(
@@ -500,7 +498,7 @@ def test_items_come_back_once_within_the_limit_and_from_the_cache_without_a_loop
         assert client.usage.cached_calls == 400
 
 
-def test_equal_requests_are_sent_once(tmp_path: Path) -> None:
+def test_equal_requests_are_sent_once(tmp_path):
     with FaultServer(plan=lambda body, attempt: Plan(delay=0.05)) as server:
         replies = ask(server, *[request()] * 5, request("other"), cache=tmp_path / "c.sqlite")
         assert [reply.status for reply in replies] == ["ok"] * 6
@@ -510,13 +508,13 @@ def test_equal_requests_are_sent_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_whoever_leaves_sends_nothing_more_and_keeps_what_is_under_way(
-    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    fails, tmp_path, monkeypatch
+):
     """What was sent is paid for; what takes too long is given up, and counts."""
     monkeypatch.setattr("factaudit.llm.client.GRACE_SECONDS", 1.0)
     delays = {"0": 0.0, "1": 0.3, "2": 0.3, "3": 60.0}
 
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
+    def plan(body, attempt):
         name = body["messages"][0]["content"]
         return Plan("unauthorized" if fails and name == "0" else None, delay=delays.get(name, 0.0))
 
@@ -526,7 +524,7 @@ def test_whoever_leaves_sends_nothing_more_and_keeps_what_is_under_way(
         replies = ask_all(client, ((n, request(str(n))) for n in range(9)))
         with pytest.raises(FactauditError) if fails else nullcontext():
             assert next(replies)[0] == 0
-            replies.close()  # type: ignore[attr-defined]
+            replies.close()
         names = {body["messages"][0]["content"] for body in server.bodies}
         assert {"0", "1", "2", "3"} <= names
         assert len(names) < 9
@@ -540,12 +538,10 @@ def test_whoever_leaves_sends_nothing_more_and_keeps_what_is_under_way(
 # ------------------------------------------------------------
 
 
-def test_cached_replies_need_no_key_and_no_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_replies_need_no_key_and_no_server(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    options: dict[str, Any] = {"cache": tmp_path / "cache.sqlite", "server_name": "here"}
+    options = {"cache": tmp_path / "cache.sqlite", "server_name": "here"}
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.75)) as server:
         (bought,) = ask(server, request(logprobs=True), **options)
     (cached,) = ask("http://localhost:9", request(logprobs=True), **options, base_url=None)
@@ -567,7 +563,7 @@ def test_cached_replies_need_no_key_and_no_server(
         ("/v1", 401, "no key was sent"),
     ],
 )
-def test_what_is_wrong_with_a_server_is_said(path: str, status: int | None, said: str) -> None:
+def test_what_is_wrong_with_a_server_is_said(path, status, said):
     with FaultServer() as server:
         url = server.url.removesuffix("/v1") + path
         if status is not None:
@@ -580,7 +576,7 @@ def test_what_is_wrong_with_a_server_is_said(path: str, status: int | None, said
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_no_prompt_is_sent_on_to_another_server(status: int) -> None:
+def test_no_prompt_is_sent_on_to_another_server(status):
     with FaultServer() as elsewhere, FaultServer() as server:
         answer_with(server, "", status, {"Location": f"{elsewhere.url}/chat/completions?key={KEY}"})
         with pytest.raises(
@@ -591,7 +587,7 @@ def test_no_prompt_is_sent_on_to_another_server(status: int) -> None:
         assert KEY not in str(error.value)
 
 
-def test_calls_go_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_go_through_the_proxy_of_the_environment(monkeypatch):
     with FaultServer() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
         monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -600,7 +596,7 @@ def test_calls_go_through_the_proxy_of_the_environment(monkeypatch: pytest.Monke
         assert ask(proxy, request())[0].status == "ok"  # where no proxy is wanted none is asked
 
 
-def test_openais_key_is_sent_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openais_key_is_sent_to_no_other_server(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with FaultServer() as server:
@@ -618,11 +614,9 @@ def test_openais_key_is_sent_to_no_other_server(monkeypatch: pytest.MonkeyPatch)
     assert KEY not in str(error.value)
 
 
-def test_a_secret_is_sent_and_stands_nowhere_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_secret_is_sent_and_stands_nowhere_else(tmp_path, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
-    options: dict[str, Any] = {"api_key_env": "MY_KEY", "cache": tmp_path / "c.sqlite"}
+    options = {"api_key_env": "MY_KEY", "cache": tmp_path / "c.sqlite"}
     monkeypatch.setenv("MY_KEY", KEY)
     with FaultServer() as server:
         (reply,) = ask(server, request(), **options)
@@ -641,8 +635,8 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
 
 
 def test_an_address_with_a_password_is_refused_and_not_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     address = "http://me:hush@host/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     for options in ({}, {"base_url": address}, {"base_url": "http://host/v1?key=hush"}):
@@ -651,7 +645,7 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(
         assert "hush" not in str(refused.value)
 
 
-def test_two_servers_with_one_models_name_do_not_give_each_others_replies(tmp_path: Path) -> None:
+def test_two_servers_with_one_models_name_do_not_give_each_others_replies(tmp_path):
     path = tmp_path / "cache.sqlite"
     with (
         FaultServer(plan=lambda body, attempt: Plan(text="one")) as one,
@@ -669,7 +663,7 @@ def test_two_servers_with_one_models_name_do_not_give_each_others_replies(tmp_pa
         assert named == ["one", "one"]
 
 
-def test_the_signature_holds_what_changes_a_reply_and_not_where_it_comes_from() -> None:
+def test_the_signature_holds_what_changes_a_reply_and_not_where_it_comes_from():
     one = LLMClient(
         "m", base_url="http://a/v1", concurrency=1, revision="r", params={"temperature": 0}
     )
@@ -686,10 +680,8 @@ def test_the_signature_holds_what_changes_a_reply_and_not_where_it_comes_from() 
     assert moved[0].signature == 'llm|model:m|revision:""|server:ours'
 
 
-def test_who_answered_is_kept_and_another_model_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    def served(model: str) -> list[ChatReply]:
+def test_who_answered_is_kept_and_another_model_is_said(tmp_path, caplog):
+    def served(model):
         plan = Plan(model=model, fingerprint="fp_1")
         with FaultServer(plan=lambda body, attempt: plan) as server:
             return ask(
@@ -717,8 +709,8 @@ def test_who_answered_is_kept_and_another_model_is_said(
 
 
 def test_a_run_says_how_many_replies_came_from_the_cache_and_from_when(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     claims = "".join(
         json.dumps({"dataset": "d", "claim": f"c{n}", "doc": "x", "label": 1}) + "\n"

@@ -7,8 +7,6 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,7 +59,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("name", OURS)
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_claims_and_documents_cannot_leave_their_blocks(name: str, attack: str) -> None:
+def test_claims_and_documents_cannot_leave_their_blocks(name, attack):
     template = JudgePromptTemplate.load(name)
     claim, doc = f"A claim. {attack}", f"A document. {attack}"
     content = template.messages(claim, doc)[-1]["content"]
@@ -71,7 +69,7 @@ def test_claims_and_documents_cannot_leave_their_blocks(name: str, attack: str) 
 
 
 @given(st.text(), st.text())
-def test_blocks_hold_any_text(claim: str, doc: str) -> None:
+def test_blocks_hold_any_text(claim, doc):
     assert blocks(JudgePromptTemplate.load("default").messages(claim, doc)[-1]["content"]) == {
         "document": doc,
         "claim": claim,
@@ -88,7 +86,7 @@ def token(text: str, **top: float) -> ChatReplyToken:
     )
 
 
-def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
+def test_the_score_is_the_share_of_yes_at_the_answers_token():
     template = JudgePromptTemplate.load("default")
     # All spellings of both answers count; what is neither does not.
     tokens = [token("Yes", Yes=0.5, _yes=0.1, No=0.15, NO=0.05, Maybe=0.2)]
@@ -117,7 +115,7 @@ def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
     assert in_json.parse_score('{"WHY": "", "SCORE": "No"}', tokens) == pytest.approx(0.2)
 
 
-def test_a_template_that_reasons_is_read_at_its_end() -> None:
+def test_a_template_that_reasons_is_read_at_its_end():
     template = JudgePromptTemplate.load("reason")
     text = "Answer: Yes or No?\nNo part is missing.\nAnswer: No"
     assert template.parse_score(text) == 0.0
@@ -128,8 +126,8 @@ def test_a_template_that_reasons_is_read_at_its_end() -> None:
     ) == pytest.approx(0.25)
 
 
-def test_log_probabilities_through_the_server() -> None:
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
+def test_log_probabilities_through_the_server():
+    def plan(body, attempt):
         assert (
             body["logprobs"],
             body["top_logprobs"],
@@ -144,7 +142,7 @@ def test_log_probabilities_through_the_server() -> None:
     assert verdicts["b"] == Verdict("b", score=0.0, raw="No")
 
 
-def test_statuses_and_what_was_replied_are_kept() -> None:
+def test_statuses_and_what_was_replied_are_kept():
     faults = {
         "refused": "refusal",
         "filtered": "content-filter",
@@ -152,7 +150,7 @@ def test_statuses_and_what_was_replied_are_kept() -> None:
         "down": "500",
     }
 
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
+    def plan(body, attempt):
         word = body["messages"][-1]["content"].split("\n")[5].split()[0]
         return Plan(faults.get(word), text="Well, perhaps." if word == "odd" else "Yes")
 
@@ -183,7 +181,7 @@ def test_statuses_and_what_was_replied_are_kept() -> None:
 # ------------------------------------------------------------
 
 
-def test_no_context_shows_the_claim_alone() -> None:
+def test_no_context_shows_the_claim_alone():
     with FaultServer(plan=lambda body, attempt: Plan(text="False")) as server:
         found = judge(
             server,
@@ -203,7 +201,7 @@ SYSTEM_MESSAGE = (
 
 
 @pytest.mark.parametrize("template", ["bespoke-minicheck", "bespoke-minicheck-system"])
-def test_bespoke_minicheck_sends_what_it_was_trained_on(template: str) -> None:
+def test_bespoke_minicheck_sends_what_it_was_trained_on(template):
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
         assert judge(server, [Claim("a", "C.", "D.")], template=template)[
             "a"
@@ -220,7 +218,7 @@ def test_bespoke_minicheck_sends_what_it_was_trained_on(template: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bespoke-minicheck", "bespoke-minicheck-system"])
-def test_bespoke_minichecks_score_is_the_probability_of_yes(name: str) -> None:
+def test_bespoke_minichecks_score_is_the_probability_of_yes(name):
     template = JudgePromptTemplate.load(name)
     tokens = [token("Yes", Yes=0.5, _yes=0.1, No=0.15, NO=0.05, Maybe=0.2)]
     assert template.parse_score("Yes", tokens) == pytest.approx(0.6)
@@ -229,7 +227,7 @@ def test_bespoke_minichecks_score_is_the_probability_of_yes(name: str) -> None:
     assert template.digest != template.model_copy(update={"of_all": False}).digest
 
 
-def test_the_leaderboards_prompt_holds_document_and_claim() -> None:
+def test_the_leaderboards_prompt_holds_document_and_claim():
     (message,) = JudgePromptTemplate.load("aggrefact").messages("The {doc}.", "The {claim}.")
     lines = message["content"].splitlines()
     assert lines[0].startswith(
@@ -240,15 +238,15 @@ def test_the_leaderboards_prompt_holds_document_and_claim() -> None:
 
 
 def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_else(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     file = tmp_path / "mine.yaml"
     file.write_text("user: '{claim} {doc}'\npositive: ['yes']\nnegative: ['no']\n")
 
-    def signature_of(**options: Any) -> str:
+    def signature_of(**options):
         return LLMJudge(**{"model": "m", **options}).signature
 
-    changed: list[dict[str, Any]] = [
+    changed = [
         {"model": "n"},
         {"template": "short"},
         {"template": str(file)},
@@ -275,13 +273,13 @@ def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_e
     assert signature_of(template=str(file)) != before
 
 
-def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> None:
+def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path):
     named = {"base_url": "http://host/v1", "model": "m"}
-    assert LLMJudge(**named).verdict_name == "llm:m"  # type: ignore[arg-type]
-    assert LLMJudge(**named, template="short").verdict_name == "llm:m:short"  # type: ignore[arg-type]
+    assert LLMJudge(**named).verdict_name == "llm:m"
+    assert LLMJudge(**named, template="short").verdict_name == "llm:m:short"
     file = tmp_path / "mine.yaml"
     file.write_text("user: '{claim} {doc}'\npositive: ['yes']\nnegative: ['no']\n")
-    assert LLMJudge(**named, template=str(file)).verdict_name == "llm:m:mine"  # type: ignore[arg-type]
+    assert LLMJudge(**named, template=str(file)).verdict_name == "llm:m:mine"
     npm = make_named_evaluator(f"npm:stopwords={tmp_path / 'words.txt'}")
     assert npm.name == "npm:stopwords=words.txt"
 
@@ -298,7 +296,7 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
         ({"batch": True, "base_url": "local"}, "a server with a Batch API"),
     ],
 )
-def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_refused_when_it_is_made(options, message):
     with pytest.raises(FactauditError, match=message):
         LLMJudge(**{"model": "m", **options})
 
@@ -323,7 +321,7 @@ def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], mess
         ("user: !!python/object/apply:os.system ['true']\n", "not YAML"),
     ],
 )
-def test_a_users_template_is_checked(tmp_path: Path, text: str, message: str) -> None:
+def test_a_users_template_is_checked(tmp_path, text, message):
     (tmp_path / "t.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(FactauditError, match=re.escape(message)):
         JudgePromptTemplate.load(str(tmp_path / "t.yaml"))
@@ -344,10 +342,10 @@ def _number(body: dict[str, Any]) -> int:
     return int(found[1])
 
 
-def test_claims_are_read_as_they_are_needed() -> None:
+def test_claims_are_read_as_they_are_needed():
     taken = 0
 
-    def endless() -> Iterator[Claim]:
+    def endless():
         nonlocal taken
         while True:
             taken += 1
@@ -359,12 +357,12 @@ def test_claims_are_read_as_they_are_needed() -> None:
         )
         for _ in range(50):
             next(verdicts)
-        verdicts.close()  # type: ignore[attr-defined]
+        verdicts.close()
     assert taken <= 50 + 2 * 256
 
 
-def test_it_works_inside_a_running_event_loop() -> None:
-    async def notebook() -> dict[str, Verdict]:
+def test_it_works_inside_a_running_event_loop():
+    async def notebook():
         with FaultServer() as server:
             return judge(server, [Claim("a", "c", "d")])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +22,7 @@ CLAIMS = [
 
 
 @pytest.mark.local
-def test_the_local_model_judges_and_its_replies_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_local_model_judges_and_its_replies_are_kept(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     cache = tmp_path / "cache.sqlite"
@@ -60,8 +57,8 @@ def test_the_local_model_judges_and_its_replies_are_kept(
 
 @pytest.mark.local
 def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_server(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     judge = LLMJudge(template="no-context", base_url="local", cache="none", concurrency=1)
     long = Claim("long", "word " * 9000, None)
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge([*CLAIMS[:1], long])}
@@ -76,14 +73,14 @@ def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_serv
     assert all(value <= 0 for value in reply.tokens[0].alternatives.values())
 
 
-def test_a_model_that_is_not_there_is_named() -> None:
+def test_a_model_that_is_not_there_is_named():
     with pytest.raises(UsageError, match="no GGUF file at"):
         LocalModelServer.find_model("/nowhere/model.gguf")
     with pytest.raises(UsageError, match="smollm2"):
         LocalModelServer.find_model("gpt-4o")
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("factaudit.llm.local_server.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"factaudit\[local\]"):
         LocalModelServer.find_model("smollm2")

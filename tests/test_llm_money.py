@@ -50,11 +50,11 @@ def ask(server: FaultServer, *requests: ChatRequest, **options: Any) -> list[Cha
 # ------------------------------------------------------------
 
 
-def test_a_send_is_written_down_before_it_is_made(tmp_path: Path) -> None:
+def test_a_send_is_written_down_before_it_is_made(tmp_path):
     path = tmp_path / "cache.sqlite"
     budget, seen = LLMCostBudget(100.0), []
 
-    def plan(body: dict[str, Any], attempt: int) -> Plan:
+    def plan(body, attempt):
         seen.append(ReplyStore(path).spent(budget.run))
         return Plan()
 
@@ -78,9 +78,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("fault", "calls", "possible", "cost"), FAULTS)
-def test_what_may_have_been_charged_counts_and_what_was_not_does_not(
-    fault: str, calls: int, possible: int, cost: float
-) -> None:
+def test_what_may_have_been_charged_counts_and_what_was_not_does_not(fault, calls, possible, cost):
     budget = LLMCostBudget(None)
     with FaultServer(plan=lambda body, attempt: Plan(None if attempt else fault)) as server:
         (reply,) = ask(server, request(), budget=budget, timeout=0.5)
@@ -91,7 +89,7 @@ def test_what_may_have_been_charged_counts_and_what_was_not_does_not(
 
 
 @pytest.mark.parametrize("fault", ["not-json", "truncated", "empty-choices", "wrong-shape"])
-def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> None:
+def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault):
     budget = LLMCostBudget(60.0)
     with FaultServer(plan=lambda body, attempt: Plan(fault)) as server:
         replies = ask(
@@ -106,9 +104,9 @@ def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> No
 
 
 def test_the_money_limit_is_never_passed_and_with_more_money_the_rest_follows(
-    tmp_path: Path,
-) -> None:
-    def run(limit: float) -> tuple[list[ChatReply], LLMCostBudget, int]:
+    tmp_path,
+):
+    def run(limit):
         budget = LLMCostBudget(limit)
         requests = [request(f"{i:05}") for i in range(40)]
         with FaultServer(plan=lambda body, attempt: Plan(delay=0.002)) as server:
@@ -133,7 +131,7 @@ def test_the_money_limit_is_never_passed_and_with_more_money_the_rest_follows(
     assert calls + more == 40
 
 
-def test_a_limit_needs_a_price_and_a_bound_on_replies() -> None:
+def test_a_limit_needs_a_price_and_a_bound_on_replies():
     for prices, params, said in (
         (None, {"max_tokens": 1}, "max_cost needs the price"),
         (DOLLAR, {}, "max_tokens"),
@@ -146,7 +144,7 @@ def test_a_limit_needs_a_price_and_a_bound_on_replies() -> None:
             LLMCostBudget(wrong)
 
 
-def test_a_reply_without_counts_is_estimated() -> None:
+def test_a_reply_without_counts_is_estimated():
     budget = LLMCostBudget()
     with FaultServer(plan=lambda body, attempt: Plan(usage=False)) as server:
         ask(server, request("12345678"), budget=budget, prices={"input": 1e6, "output": 2e6})
@@ -155,7 +153,7 @@ def test_a_reply_without_counts_is_estimated() -> None:
     assert used["cost"] == pytest.approx(8.0 + 2.0)  # and one of the reply
 
 
-def test_one_limit_holds_over_processes(tmp_path: Path) -> None:
+def test_one_limit_holds_over_processes(tmp_path):
     stores = [ReplyStore(tmp_path / "cache.sqlite") for _ in range(2)]
     sends = [Send(bytes([n]), "run", most_cost=12.0) for n in range(4)]
     assert [store.begin(send, 30.0) for store, send in zip(stores, sends, strict=False)] == [
@@ -216,7 +214,7 @@ def statuses(process: subprocess.Popen[str]) -> dict[str, str]:
     return dict(line.split() for line in out.splitlines())
 
 
-def test_two_processes_on_one_cache_pay_for_each_reply_once(tmp_path: Path) -> None:
+def test_two_processes_on_one_cache_pay_for_each_reply_once(tmp_path):
     with FaultServer(plan=lambda body, attempt: Plan(delay=0.05)) as server:
         both = [
             statuses(process) for process in [worker(server, tmp_path, 0, 200) for _ in range(2)]
@@ -226,7 +224,7 @@ def test_two_processes_on_one_cache_pay_for_each_reply_once(tmp_path: Path) -> N
     assert ReplyStore(tmp_path / "cache.sqlite").summarise_callers("r")[""]["calls"] == 200
 
 
-def test_a_send_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_send_of_a_process_that_was_killed_holds_nobody_up(tmp_path):
     code = "import os, sys; from factaudit.llm.store import ReplyStore, Send\n"
     code += "ReplyStore(sys.argv[1]).begin(Send(b'k', 'r', most_cost=3.0))\nos._exit(9)"
     path = tmp_path / "cache.sqlite"
@@ -248,9 +246,7 @@ def test_a_send_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.slow
-def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
-    tmp_path: Path, number: signal.Signals, code: int
-) -> None:
+def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(tmp_path, number, code):
     rows = [
         {"dataset": "d", "claim": f"number {i}", "doc": f"doc {i}", "label": 1} for i in range(200)
     ]
@@ -307,7 +303,7 @@ def put(path: Path, *keys: int, text: str = "Yes – 是") -> None:
     cache.close()
 
 
-def test_replies_come_back_whole_and_the_first_one_stays(tmp_path: Path) -> None:
+def test_replies_come_back_whole_and_the_first_one_stays(tmp_path):
     put(tmp_path / "c.sqlite", *range(0, 100, 2))
     put(tmp_path / "c.sqlite", 0, text="another")
     cache = ReplyStore(tmp_path / "c.sqlite")
@@ -315,21 +311,21 @@ def test_replies_come_back_whole_and_the_first_one_stays(tmp_path: Path) -> None
     assert [cache.get(bytes([i])) for i in range(100)] == [kept, None] * 50
 
 
-def test_the_key_hangs_on_everything_that_changes_a_reply() -> None:
+def test_the_key_hangs_on_everything_that_changes_a_reply():
     def make(
-        server: str = "",
-        model: str = "m",
-        revision: str = "",
-        texts: str = "user hi",
-        **params: Any,
-    ) -> bytes:
+        server="",
+        model="m",
+        revision="",
+        texts="user hi",
+        **params,
+    ):
         messages = tuple(
             dict(zip(("role", "content"), text.split(" "), strict=True))
             for text in texts.split("|")
         )
         return hash_request(model, ChatRequest(messages, params), revision, server)
 
-    given: list[dict[str, Any]] = [
+    given = [
         {},
         *({"server": server} for server in "ab"),
         {"model": "n"},
@@ -344,7 +340,7 @@ def test_the_key_hangs_on_everything_that_changes_a_reply() -> None:
     assert make(texts="user \ud800") != make(texts="user ?")
 
 
-def test_a_damaged_cache_is_left_as_it_is_and_the_way_out_is_told(tmp_path: Path) -> None:
+def test_a_damaged_cache_is_left_as_it_is_and_the_way_out_is_told(tmp_path):
     path = tmp_path / "c.sqlite"
     put(path, *range(200), text="x" * 1000)
     content = path.read_bytes()
@@ -359,9 +355,7 @@ def test_a_damaged_cache_is_left_as_it_is_and_the_way_out_is_told(tmp_path: Path
     "content", [b"My notes.\n", b"\0" * 5000, "CREATE TABLE mine (x)", "PRAGMA user_version = 99"]
 )
 @pytest.mark.parametrize("call", [ReplyStore, summarise_reply_store])
-def test_a_file_that_is_no_cache_is_left_as_it_is(
-    tmp_path: Path, content: bytes | str, call: Any
-) -> None:
+def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path, content, call):
     path = tmp_path / "notes.txt"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -378,7 +372,7 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_what_a_cache_holds_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+def test_what_a_cache_holds_is_told_and_nothing_is_written(tmp_path):
     path = tmp_path / "c.sqlite"
     put(path, 1, 2, 3)
     before = path.read_bytes()
@@ -396,7 +390,7 @@ def test_what_a_cache_holds_is_told_and_nothing_is_written(tmp_path: Path) -> No
 CLAIMS = [Claim(f"c{i}", f"Claim number {i}.", f"Document {i}. " * 20) for i in range(10)]
 
 
-def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
+def test_an_estimate_is_what_the_run_then_uses(tmp_path):
     cache, prices = tmp_path / "cache.sqlite", {"input": 2.0, "output": 8.0}
     with FaultServer() as server:
         judge = LLMJudge(model="m", base_url=server.url, cache=str(cache), prices=prices)
@@ -421,9 +415,7 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
         ({"params": {"max_tokens": None}}, "length"),
     ],
 )
-def test_a_cost_that_is_not_known_is_null_with_a_reason(
-    tmp_path: Path, options: dict[str, Any], reason: str
-) -> None:
+def test_a_cost_that_is_not_known_is_null_with_a_reason(tmp_path, options, reason):
     given = {"model": "m", "prices": DOLLAR, "cache": str(tmp_path / "none.sqlite"), **options}
     row = estimate_llm_judging_cost(LLMJudge(**given), CLAIMS)
     assert row["cost"] is None

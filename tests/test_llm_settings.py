@@ -14,7 +14,7 @@ from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.settings import LLMSettings
 
 
-def test_a_model_is_named_on_one_line() -> None:
+def test_a_model_is_named_on_one_line():
     found = LLMSettings.from_value(
         "gpt-4o-mini:base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null"
     )
@@ -50,7 +50,7 @@ def test_a_model_is_named_on_one_line() -> None:
             LLMSettings.from_value(text)
 
 
-SECRETS: list[dict[str, Any]] = [
+SECRETS = [
     {"api_key": "abc"},
     {"OPENAI_API_KEY": "abc"},
     {"extra_headers": {"Authorization": "Bearer abc"}},
@@ -61,7 +61,7 @@ SECRETS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("params", SECRETS, ids=str)
-def test_secrets_are_refused_among_the_parameters_and_not_repeated(params: dict[str, Any]) -> None:
+def test_secrets_are_refused_among_the_parameters_and_not_repeated(params):
     for make in (
         lambda: LLMSettings(model="m", params=params),
         lambda: LLMJudge(model="m", params=params),
@@ -72,12 +72,12 @@ def test_secrets_are_refused_among_the_parameters_and_not_repeated(params: dict[
 
 
 @pytest.mark.parametrize("name", ["model", "messages", "stream", "n"])
-def test_parameters_that_would_change_what_comes_back_are_refused(name: str) -> None:
+def test_parameters_that_would_change_what_comes_back_are_refused(name):
     with pytest.raises(UsageError, match=f"params: '{name}'"):
         LLMSettings(model="m", params={name: 2})
 
 
-def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
+def test_ordinary_parameters_are_not_taken_for_secrets():
     params = {
         "max_completion_tokens": 9,
         "reasoning_effort": "low",
@@ -107,7 +107,7 @@ def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
         ]
 
 
-def test_every_caller_can_set_any_parameter() -> None:
+def test_every_caller_can_set_any_parameter():
     before = sent_by("m", {})
     assert [body["max_tokens"] for body in before] == [800, 50, 8]
     assert all(body["temperature"] == 0.0 for body in before)
@@ -124,7 +124,7 @@ def test_every_caller_can_set_any_parameter() -> None:
         assert body == {**kept, "max_completion_tokens": 2000, "reasoning_effort": "low", "seed": 3}
 
 
-def test_the_price_stands_beside_the_model() -> None:
+def test_the_price_stands_beside_the_model():
     named = LLMSettings.from_value("mine:prices.input=1,prices.output=2.5")
     for settings in (named, LLMSettings(model="mine", prices={"input": 1.0, "output": 2.5})):
         price = settings.price()

@@ -41,7 +41,7 @@ def sdk_client(server: FaultServer, kind: Any = openai.AsyncOpenAI, **options: A
 
 def count_calls(client: Any) -> list[dict[str, Any]]:
     """The calls of a client's ``create``, as a tracing library patches it."""
-    calls: list[dict[str, Any]] = []
+    calls = []
     create = client.chat.completions.create
 
     async def counted(**params: Any) -> Any:
@@ -60,7 +60,7 @@ def ask(client: Any, **options: Any) -> ChatReply:
 
 
 @pytest.mark.parametrize("kind", [openai.AsyncOpenAI, openai.AsyncAzureOpenAI])
-def test_each_call_goes_through_the_client(kind: Any, tmp_path: Path) -> None:
+def test_each_call_goes_through_the_client(kind, tmp_path):
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.75)) as server:
         client = sdk_client(server, kind)
         calls = count_calls(client)
@@ -76,7 +76,7 @@ def test_each_call_goes_through_the_client(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", TRANSIENT)
-def test_what_may_pass_is_asked_again_and_seen_by_the_ledger(fault: str) -> None:
+def test_what_may_pass_is_asked_again_and_seen_by_the_ledger(fault):
     with FaultServer(plan=lambda body, attempt: Plan(None if attempt else fault)) as server:
         budget = LLMCostBudget()
         client = sdk_client(server)
@@ -89,7 +89,7 @@ def test_what_may_pass_is_asked_again_and_seen_by_the_ledger(fault: str) -> None
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "quota", "no-model", "bad-parameter"])
-def test_what_would_befall_every_call_ends_the_run(fault: str) -> None:
+def test_what_would_befall_every_call_ends_the_run(fault):
     with (
         FaultServer(plan=lambda body, attempt: Plan(fault)) as server,
         pytest.raises(FactauditError, match="model 'm'"),
@@ -97,13 +97,13 @@ def test_what_would_befall_every_call_ends_the_run(fault: str) -> None:
         ask(sdk_client(server))
 
 
-def test_no_server_at_the_clients_address_is_said() -> None:
+def test_no_server_at_the_clients_address_is_said():
     client = openai.AsyncOpenAI(api_key=KEY, base_url="http://127.0.0.1:9/v1")
     with pytest.raises(FactauditError, match=r"no server answers at http://127\.0\.0\.1:9/v1"):
         ask(client)
 
 
-def test_parameters_that_the_sdk_does_not_know_are_sent_all_the_same() -> None:
+def test_parameters_that_the_sdk_does_not_know_are_sent_all_the_same():
     with FaultServer() as server:
         ask(sdk_client(server), params={"top_k": 5, "seed": 1})
         assert (server.bodies[0]["top_k"], server.bodies[0]["seed"]) == (5, 1)
@@ -116,10 +116,10 @@ class Wrapper:
         self.chat = SimpleNamespace(completions=SimpleNamespace(create=create))
 
 
-def test_a_client_of_ones_own_will_do() -> None:
+def test_a_client_of_ones_own_will_do():
     answer = {"choices": [{"message": {"content": "Yes"}, "finish_reason": "stop"}], "model": "m"}
 
-    async def create(**params: Any) -> dict[str, Any]:
+    async def create(**params):
         return answer
 
     assert ask(Wrapper(create)).text == "Yes"
@@ -127,8 +127,8 @@ def test_a_client_of_ones_own_will_do() -> None:
     assert ask(Wrapper(lambda **params: create(**params))).text == "Yes"
 
 
-def test_what_a_client_of_ones_own_raises_is_that_calls_failure() -> None:
-    async def create(**params: Any) -> Any:
+def test_what_a_client_of_ones_own_raises_is_that_calls_failure():
+    async def create(**params):
         raise RuntimeError(f"gateway down, Bearer {KEY}")
 
     reply = ask(Wrapper(create), max_retries=1)
@@ -162,7 +162,7 @@ def test_what_a_client_of_ones_own_raises_is_that_calls_failure() -> None:
         ("../json:f", "expected MODULE:NAME"),
     ],
 )
-def test_what_is_no_client_is_said(client: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_client_is_said(client, said, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(UsageError) as error:
         ask(client)
@@ -171,7 +171,7 @@ def test_what_is_no_client_is_said(client: Any, said: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("other", [{"base_url": "http://localhost/v1"}, {"batch": True}])
-def test_a_client_goes_with_no_other_way_to_a_server(other: dict[str, Any]) -> None:
+def test_a_client_goes_with_no_other_way_to_a_server(other):
     with pytest.raises(UsageError, match=r"client: .* cannot be combined with it"):
         LLMSettings(model="m", client="mine:make", **other)
 
@@ -187,9 +187,7 @@ def make_client():
 """
 
 
-def test_a_yaml_names_the_function_that_makes_the_client(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_yaml_names_the_function_that_makes_the_client(tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     CLAIMS.assign(label=1).to_json("claims.jsonl", orient="records", lines=True)
@@ -200,7 +198,7 @@ def test_a_yaml_names_the_function_that_makes_the_client(
     with FaultServer() as server, caplog.at_level(logging.DEBUG, "factaudit"):
         Path("counting_client.py").write_text(MODULE.format(key=KEY, url=server.url))
         assert run_command("run", "e.yaml", "--out", "run") == 0
-        import counting_client  # type: ignore[import-not-found]
+        import counting_client
 
         assert len(counting_client.calls) == len(server.bodies) == 6
         assert run_command("run", "e.yaml", "--out", "run") == 0, (
@@ -212,6 +210,6 @@ def test_a_yaml_names_the_function_that_makes_the_client(
     assert "counting_client:make_client" in Path("run/experiment.yaml").read_text()
 
 
-def test_signatures_do_not_know_the_client() -> None:
+def test_signatures_do_not_know_the_client():
     assert LLMJudge(model="m", client="mine:make").signature == LLMJudge(model="m").signature
     assert KEY not in repr(LLMSettings(model="m", client=openai.AsyncOpenAI(api_key=KEY)))

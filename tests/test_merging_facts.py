@@ -36,7 +36,7 @@ def totals(shared: Path) -> dict[str, Row]:
     return {parse_merging_facts_system(path): json.loads(path.read_text()) for path in paths}
 
 
-def test_figures_equal_the_files_own_totals(rows: list[Row], totals: dict[str, Row]) -> None:
+def test_figures_equal_the_files_own_totals(rows, totals):
     assert {row["system"] for row in rows} == {"__all__", *totals}
     for system, total in totals.items():
         row = find(rows, system=system)
@@ -56,7 +56,7 @@ def test_figures_equal_the_files_own_totals(rows: list[Row], totals: dict[str, R
         assert row["init_dfactscore_min"] < row["init_dfactscore"] < row["init_dfactscore_max"]
 
 
-def test_table_4_to_the_printed_digit(rows: list[Row], root: Path) -> None:
+def test_table_4_to_the_printed_digit(rows, root):
     """Of the five systems' ten files four are at hand: 16 of the 40 printed figures."""
     ours = {row["system"]: row for row in rows}
     printed = pd.read_csv(root / "data/published/mf_table4.csv", dtype="str")
@@ -68,7 +68,7 @@ def test_table_4_to_the_printed_digit(rows: list[Row], root: Path) -> None:
         assert round(unit * ours[system][figure], decimals) == float(value), (system, figure)
 
 
-def test_lost_facts_are_counted(published: Conversion) -> None:
+def test_lost_facts_are_counted(published):
     lost = {
         note.split(": ")[1].split(", 500 resp")[0]: note.split(", ")[-1].split()[0]
         for note in published.notes
@@ -89,7 +89,7 @@ def test_lost_facts_are_counted(published: Conversion) -> None:
         assert own["group"].isna().sum() == int(number)
 
 
-def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows: list[Row]) -> None:
+def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows):
     assert find(rows, system="gpt-3.5-turbo-0301")["share_merged"] == pytest.approx(65 / 397)
     assert {row["system"]: row["n_elsewhere"] for row in rows if row["system"] != "__all__"} == {
         "Llama-2-13b-chat, no ambiguity": 1545,
@@ -101,7 +101,7 @@ def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows: list[Row]
     }
 
 
-def test_systems_by_file_name() -> None:
+def test_systems_by_file_name():
     assert parse_merging_facts_system(
         "bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json"
     ).endswith(", careful")

@@ -6,12 +6,9 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 
-def test_the_wheel_holds_all_that_the_code_reads_and_nothing_else(
-    root: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_holds_all_that_the_code_reads_and_nothing_else(root, tmp_path):
     left_out = shutil.ignore_patterns("__pycache__", "*.py[cod]", ".DS_Store")
     shutil.copytree(root / "factaudit", tmp_path / "factaudit", ignore=left_out)
     for name in ("pyproject.toml", "README.md", "LICENSE"):

@@ -52,14 +52,12 @@ def ran(
         ("(1)", "(1)", False),
     ],
 )
-def test_a_title_is_of_a_name_where_it_is_the_same_name(
-    title: str, name: str, is_same: bool
-) -> None:
+def test_a_title_is_of_a_name_where_it_is_the_same_name(title, name, is_same):
     found = find_titles_of_same_name([name], [("Somebody Else", "x"), (title, "page")])[name]
     assert found == (["page"] if is_same else [])
 
 
-def test_a_page_that_a_redirect_leads_to_is_of_the_name_and_the_very_words_come_first() -> None:
+def test_a_page_that_a_redirect_leads_to_is_of_the_name_and_the_very_words_come_first():
     titles = [
         ("A. Lee", "A. Lee"),
         ("Ann Lee (x)", "Ann Lee (x)"),
@@ -72,9 +70,7 @@ def test_a_page_that_a_redirect_leads_to_is_of_the_name_and_the_very_words_come_
     }
 
 
-def test_all_merged_biographies_are_found(
-    ran: tuple[Results, list[dict[str, Any]], Path], root: Path
-) -> None:
+def test_all_merged_biographies_are_found(ran, root):
     lines = (root / "data/people/biographies.jsonl").read_text(encoding="utf-8").splitlines()
     given = {row["response_id"]: row for row in map(json.loads, lines)}
     for row in ran[1]:
@@ -86,8 +82,8 @@ def test_all_merged_biographies_are_found(
 
 
 def test_the_ranking_of_the_systems_turns_round(
-    ran: tuple[Results, list[dict[str, Any]], Path],
-) -> None:
+    ran,
+):
     rows = {row["system"]: row for row in ran[0].audits["dfactscore"]}
     heron, lark = rows["heron"], rows["lark"]
     assert heron["factscore"] == 1.0 > lark["factscore"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from audit_worlds import make_world
 
 from factaudit import compare
@@ -10,7 +9,7 @@ from factaudit import compare
 PRODUCTS = ("adjustment", "ranking_pairs")
 
 
-def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch: pytest.MonkeyPatch):
+def test_there_are_none_where_they_would_be_more_than_the_limit(monkeypatch):
     monkeypatch.setattr("factaudit.audit.ranking.MOST_PRODUCT_ROWS", 10)
     short = compare(*make_world("whole"), replicates=50)
     assert not short.rows("ranking_pairs")

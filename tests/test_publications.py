@@ -81,7 +81,7 @@ def test_an_unknown_reference_names_the_nearest(reference, message):
 
 
 def test_what_is_missing_is_fetched_once_checked_and_kept(published, folder, call):
-    said: list[str] = []
+    said = []
     path = locate_published_reference(REFERENCE)
     assert path.is_relative_to(folder)
     assert not path.exists()
@@ -173,7 +173,7 @@ def test_what_cannot_be_fetched_is_said_in_a_sentence_and_leaves_nothing(
 
 
 def test_a_server_that_fails_twice_is_asked_again(shared, serve, folder):
-    def answer(path: str, request: http.server.BaseHTTPRequestHandler) -> None:
+    def answer(path, request):
         if server.asked[path] < 3:
             request.send_error(500)
         else:

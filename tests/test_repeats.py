@@ -49,7 +49,7 @@ def claims(size: int = 400) -> pd.DataFrame:
     )
 
 
-def test_repeats_are_judged_and_audited() -> None:
+def test_repeats_are_judged_and_audited():
     table = claims()
     verdicts = judge(table, [Moody(), "always-yes"], repeats=None)
     assert verdicts["repeat"].tolist() == [0] * 800
@@ -61,7 +61,7 @@ def test_repeats_are_judged_and_audited() -> None:
     assert row["flip_rate"] == pytest.approx(40 * 2 / (400 * 3))
 
 
-def test_what_gives_the_same_each_time_is_not_repeated() -> None:
+def test_what_gives_the_same_each_time_is_not_repeated():
     with pytest.raises(UsageError, match="gives the same verdict each time"):
         make_named_evaluator("rouge2", 3)
     with pytest.raises(UsageError, match=r"option repeats: .* found 'often'"):
@@ -70,12 +70,12 @@ def test_what_gives_the_same_each_time_is_not_repeated() -> None:
     assert len(make_named_evaluator("random", 2).evaluator_and_repeats) == 2
 
 
-def test_a_judge_is_asked_past_the_cache() -> None:
+def test_a_judge_is_asked_past_the_cache():
     named = make_named_evaluator({"llm": {"model": "m", "repeats": 2}})
     first, again = named.evaluator_and_repeats
     claim = [Claim("1", "It rains.", "It rains. It pours.", None)]
-    said = [next(iter(one.requests(claim))) for one in (first, again)]  # type: ignore[attr-defined]
+    said = [next(iter(one.requests(claim))) for one in (first, again)]
     assert said[0] == said[1]
-    assert first.client_key() != again.client_key()  # type: ignore[attr-defined]
+    assert first.client_key() != again.client_key()
     assert first.signature != again.signature
     assert "repeats:" in named.signature

@@ -70,7 +70,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_report_holds_the_most_telling_claims_that_fit() -> None:
+def test_a_report_holds_the_most_telling_claims_that_fit():
     claims, verdicts = tables()
     browser = ClaimBrowser(join(claims, verdicts), verdicts)
     whole = unpacked(browser.pack_claims(2_000, 450_000))
@@ -90,7 +90,7 @@ def test_a_report_holds_the_most_telling_claims_that_fit() -> None:
     assert 0 < len(fewer["claims"]) < 20
 
 
-def test_a_finding_links_to_its_claims() -> None:
+def test_a_finding_links_to_its_claims():
     about = {"datasets": ["a b"], "evaluators": ["x&y"]}
     finding = {"id": "gap", "evaluator": "x&y", "dataset": "a b"}
     assert make_claim_browser_link(finding, about) == "evaluator=x%26y&dataset=a+b&kind=wrong"
@@ -105,7 +105,7 @@ def test_a_finding_links_to_its_claims() -> None:
     )
 
 
-def test_a_folder_without_claims_is_named(tmp_path, capsys) -> None:
+def test_a_folder_without_claims_is_named(tmp_path, capsys):
     assert run_command("view", tmp_path, "--no-open") == 1
     assert "no claims.parquet" in capsys.readouterr().err
 
@@ -117,7 +117,7 @@ def page(run_dir: Path) -> Path:
     return run_dir / "claims.html"
 
 
-def test_the_page_of_a_run_has_all_its_claims_and_runs_no_other_script(page: Path) -> None:
+def test_the_page_of_a_run_has_all_its_claims_and_runs_no_other_script(page):
     text = page.read_text(encoding="utf-8")
     (packed,) = re.findall(r'id="claims-data">([^<]*)<', text)
     held = unpacked(packed)
@@ -127,7 +127,7 @@ def test_the_page_of_a_run_has_all_its_claims_and_runs_no_other_script(page: Pat
     assert text.count("<script") == 2
 
 
-def test_a_claim_is_shown_with_what_people_said(run_dir: Path, tmp_path: Path) -> None:
+def test_a_claim_is_shown_with_what_people_said(run_dir, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(run_dir, folder)
     first = ClaimBrowser.read_run_folder(folder).table["claim_id"].iloc[0]
@@ -191,7 +191,7 @@ COUNT = "document.querySelector('#claims [data-part=count]').textContent"
 
 @browser_test
 @pytest.mark.slow
-def test_claims_are_looked_at_in_the_report_and_on_their_page(run_dir, page, driver) -> None:
+def test_claims_are_looked_at_in_the_report_and_on_their_page(run_dir, page, driver):
     claims, verdicts = tables()
     merged = verdicts.merge(claims[["claim_id", "claim", "dataset", "label"]], on="claim_id")
     of_x = merged[merged["evaluator"] == "x"]
@@ -261,7 +261,7 @@ def test_claims_are_looked_at_in_the_report_and_on_their_page(run_dir, page, dri
 
 @browser_test
 @pytest.mark.slow
-def test_the_report_has_no_fault_of_accessibility_and_prints_in_few_pages(run_dir, driver) -> None:
+def test_the_report_has_no_fault_of_accessibility_and_prints_in_few_pages(run_dir, driver):
     axe = pytest.importorskip(
         "axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)"
     )

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Call
 
 import factaudit
 from factaudit import UsageError
@@ -90,7 +89,7 @@ def find_mean(found: RunDiff, evaluator: str = "judge") -> dict:
     )
 
 
-def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, Path]) -> None:
+def test_changes_are_counted_on_the_shared_claims_and_paired(runs):
     found = diff_runs(*runs)
     assert (found.n_claims, found.only_before, found.only_after) == (N - 6, 6, 0)
     row = find_mean(found)
@@ -102,9 +101,7 @@ def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, P
     assert row["bias"] == pytest.approx(10 / (N - 6))
 
 
-def test_a_condition_fails_only_where_it_holds_for_sure(
-    runs: tuple[Path, Path], call: Call
-) -> None:
+def test_a_condition_fails_only_where_it_holds_for_sure(runs, call):
     """BAcc fell by 6.6 points, the interval ends at 1.3: a fall of more than 3 is likely, not
     sure."""
     found = diff_runs(*runs)
@@ -129,7 +126,7 @@ def test_a_condition_fails_only_where_it_holds_for_sure(
     assert out.startswith("WARN: judge: BAcc changed by −6.6 points")
 
 
-def test_rates_are_means_over_repeats(tmp_path: Path) -> None:
+def test_rates_are_means_over_repeats(tmp_path):
     draw = np.random.default_rng(0)
     asked = [np.abs(RIGHT - (draw.random((9, N)) < 0.2)) for _ in range(2)]
     found = diff_runs(
@@ -141,9 +138,7 @@ def test_rates_are_means_over_repeats(tmp_path: Path) -> None:
     )
 
 
-def test_a_page_for_a_pull_request_has_the_verdict_and_no_text_acts(
-    runs: tuple[Path, Path], tmp_path: Path, call: Call
-) -> None:
+def test_a_page_for_a_pull_request_has_the_verdict_and_no_text_acts(runs, tmp_path, call):
     evil = "<img src=x> | `a` @team #1 [b](http://c) ```"
     for folder in runs:
         shutil.copytree(folder, tmp_path / folder.name)
@@ -162,9 +157,7 @@ def test_a_page_for_a_pull_request_has_the_verdict_and_no_text_acts(
 
 
 @pytest.mark.parametrize("wrong", ["folder", "condition", "claims", "option"])
-def test_what_is_wrong_is_no_failed_gate(
-    runs: tuple[Path, Path], tmp_path: Path, wrong: str, call: Call
-) -> None:
+def test_what_is_wrong_is_no_failed_gate(runs, tmp_path, wrong, call):
     before, after = runs
     if wrong == "claims":
         after = make_run(
@@ -177,7 +170,7 @@ def test_what_is_wrong_is_no_failed_gate(
     assert err
 
 
-def test_files_are_named_and_no_report_is_that_is_gone(tmp_path: Path, call: Call) -> None:
+def test_files_are_named_and_no_report_is_that_is_gone(tmp_path, call):
     """ "report    /tmp/tmpl3753xqt/before/report.html": a folder that is deleted when the command
     ends.
 
@@ -197,7 +190,7 @@ def test_files_are_named_and_no_report_is_that_is_gone(tmp_path: Path, call: Cal
     assert not re.findall(r"(?m)^(?:new|gone|changed) ", out)
 
 
-def test_a_lost_verdict_is_no_wrong_one_and_moves_no_figure(tmp_path: Path) -> None:
+def test_a_lost_verdict_is_no_wrong_one_and_moves_no_figure(tmp_path):
     """A judge that no longer answers where it was wrong has not become better; what it lost has its
     own figure."""
     before, after = be_wrong(*GOOD[:12]), be_wrong()
@@ -221,7 +214,7 @@ def test_a_lost_verdict_is_no_wrong_one_and_moves_no_figure(tmp_path: Path) -> N
     assert told in found.judge(["bacc<0"]).lines()[-1]
 
 
-def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:
+def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path):
     errors = [int(at) for at in ERRORS]
     runs = (make_run(tmp_path / str(n), judge=be_wrong(*errors[:n])) for n in (8, 4))
     found = diff_runs(*runs)
@@ -231,7 +224,7 @@ def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:
     assert found.judge([], ["bias<-0.01"]).word == "warn"
 
 
-def test_several_evaluators_are_corrected_for_each_other(tmp_path: Path) -> None:
+def test_several_evaluators_are_corrected_for_each_other(tmp_path):
     """A change with p = 0.03 counts alone, and not beside another of the kind."""
     worse = be_wrong(*GOOD[:8])
     before, after = {"judge": RIGHT, "other": RIGHT}, {"judge": worse, "other": worse}
@@ -247,9 +240,7 @@ def test_several_evaluators_are_corrected_for_each_other(tmp_path: Path) -> None
     assert (alone.judge().word, both.judge().word) == ("worse", "no significant change")
 
 
-def test_evaluators_are_paired_by_name_then_by_option_then_those_left(
-    tmp_path: Path, call: Call
-) -> None:
+def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path, call):
     one = make_run(tmp_path / "one", old_judge=RIGHT, rouge=RIGHT)
     two = make_run(tmp_path / "two", new_judge=1 - RIGHT, rouge=RIGHT)
     found = diff_runs(one, two)
@@ -268,7 +259,7 @@ def test_evaluators_are_paired_by_name_then_by_option_then_those_left(
         diff_runs(one, two, pairs={"gpt-5": "rouge"})
 
 
-def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path, call: Call) -> None:
+def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path, call):
     one = make_run(tmp_path / "one", a=RIGHT, b=RIGHT)
     two = make_run(tmp_path / "two", c=RIGHT, d=RIGHT)
     with pytest.raises(
@@ -298,7 +289,7 @@ def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path, ca
     assert verdict.word == "warn", "a warning that cannot be checked has not passed"
 
 
-def test_findings_are_new_gone_or_changed(tmp_path: Path, call: Call) -> None:
+def test_findings_are_new_gone_or_changed(tmp_path, call):
     runs = [make_run(tmp_path / name, judge=RIGHT) for name in ("one", "two")]
     before = [("fail", "gap", "d"), ("warn", "unscored", "d")]
     after = [("warn", "gap", "d"), ("warn", "headroom", "d")]

@@ -46,7 +46,7 @@ class Caller:
             )
 
 
-def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> None:
+def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path):
     path = tmp_path / "calls.json"
     one, two = Caller(), Caller()
     for _ in range(2):
@@ -67,10 +67,10 @@ def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> No
     assert one.budget is None, "what a caller had before it has again"
 
 
-def test_the_counts_are_kept_where_a_run_fails(tmp_path: Path) -> None:
+def test_the_counts_are_kept_where_a_run_fails(tmp_path):
     caller = Caller()
 
-    def stopped() -> None:
+    def stopped():
         with count_run_llm_calls([("judge", caller)], tmp_path / "calls.json"):
             caller.send(1.0, 0.5)
             caller.usage.cached_calls += 1
@@ -83,7 +83,7 @@ def test_the_counts_are_kept_where_a_run_fails(tmp_path: Path) -> None:
     assert (rows[0]["calls"], rows[0]["cached_calls"], rows[0]["cost"]) == (1, 1, 0.5)
 
 
-def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) -> None:
+def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path):
     path = tmp_path / "calls.json"
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\nfrom"
@@ -107,7 +107,7 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
     assert rows[0]["served"] == "m-1", "who answered what the killed process has written down"
 
 
-def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None:
+def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path):
     one, two = Caller(), Caller()
     with count_run_llm_calls([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):
         one.send(1.5, 1.5)
@@ -116,7 +116,7 @@ def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None
         assert (one.budget.max_cost, one.budget.spent) == (2.0, 1.5)
 
 
-def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path: Path) -> None:
+def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path):
     (tmp_path / ".factaudit-0123.csv").write_text("half")
     with RunFolder.open(tmp_path):
         assert not (tmp_path / ".factaudit-0123.csv").exists()

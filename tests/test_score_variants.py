@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Call
 from llm_server import FaultServer, Plan
 
 from factaudit import InputError, Results, compare, read_claims, read_verdicts
@@ -100,9 +99,7 @@ def demos(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_variants_ask_what_they_share_once(
-    texts: Path, pages: Path, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variants_ask_what_they_share_once(texts, pages, demos, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
         fine = {"model": "fine", "base_url": server.url, "cache": str(tmp_path / "llm.sqlite")}
@@ -138,8 +135,8 @@ def test_variants_ask_what_they_share_once(
 
 @pytest.mark.slow
 def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
-    texts: Path, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
-) -> None:
+    texts, pages, tmp_path, monkeypatch, call
+):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
         llm = f"coarse:base_url={server.url},cache={tmp_path / 'llm.sqlite'}"
@@ -182,9 +179,7 @@ def test_what_is_varied_on_the_command_line_is_said_and_kept_below_max_cost(
         ({"parser": ["lenient"]}, "variants: parser"),
     ],
 )
-def test_what_cannot_be_varied_is_said(
-    variants: dict[str, Any], said: str, texts: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_varied_is_said(variants, said, texts, tmp_path):
     yaml = tmp_path / "vary.json"
     yaml.write_text(
         json.dumps({"factscore": {"responses": str(texts), "variants": variants}}), encoding="utf-8"

@@ -28,7 +28,7 @@ def build(folder: Path) -> ModuleType:
     return module
 
 
-def test_rebuilding_gives_the_same_file(build: ModuleType, folder: Path, tmp_path: Path) -> None:
+def test_rebuilding_gives_the_same_file(build, folder, tmp_path):
     build.write(build.join(), tmp_path / "first.gz")
     build.write(build.join(), tmp_path / "again.gz")
     assert (tmp_path / "first.gz").read_bytes() == (tmp_path / "again.gz").read_bytes()
@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "factaudit" / "start" / "demo"
 
 
-def test_the_labels_that_ship_are_those_of_the_responses() -> None:
+def test_the_labels_that_ship_are_those_of_the_responses():
     claims = convert("ragtruth-scores", [DATA / "responses.jsonl.gz"]).claims
     annotations = read_annotations(DATA / "labels.jsonl", claims=claims)
     known = claims.set_index("claim_id")["label"][annotations["claim_id"]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from audit_tables import compute
 from audit_tables import judged as judge_rows
@@ -23,22 +22,6 @@ def claim_of(shared: int) -> str:
 
 def judged(rows: list[dict[str, Any]]) -> Judgements:
     return judge_rows([{"doc": DOC, **row} for row in rows], "e")
-
-
-def random_rows(n: int = 300) -> list[dict[str, Any]]:
-    """Predictions that lean on overlap, in clusters of about five claims, over two datasets and
-    tasks."""
-    random, rows = np.random.default_rng(4), []
-    for _ in range(n):
-        shared, label, group = (
-            random.integers(0, 11),
-            int(random.random() < 0.6),
-            int(random.integers(0, n // 5)),
-        )
-        row = {"claim": claim_of(shared), "label": label, "doc_id": str(group)}
-        row |= {"dataset": f"d{group % 2}", "task": f"t{group % 2}"}
-        rows.append(row | {"e": int(random.random() < 0.2 + 0.05 * shared + 0.2 * label)})
-    return rows
 
 
 def find_slopes(

@@ -261,7 +261,7 @@ def test_several_files_are_one_table(claims, tmp_path):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_said_whole(name: str, tmp_path: Path) -> None:
+def test_what_is_refused_is_said_whole(name, tmp_path):
     case = REFUSED[name]
     path = tmp_path / case["file"]
     path.write_bytes(case["text"].encode() if "text" in case else base64.b64decode(case["base64"]))

@@ -109,7 +109,7 @@ def expected_diff(claim: str, doc: str | None, size: int) -> float:
 # ---- sentences
 
 
-def test_sentences_are_those_of_punkt() -> None:
+def test_sentences_are_those_of_punkt():
     text = (
         'Dr. Smith met J. R. Lee at 3.5 p.m. in Washington. "Was it late?" he asked. (It was.)'
         " Yes! "
@@ -125,7 +125,7 @@ def test_sentences_are_those_of_punkt() -> None:
 
 
 @given(TEXT)
-def test_sentences_lose_only_white_space(text: str) -> None:
+def test_sentences_lose_only_white_space(text):
     spans = find_sentence_spans(text)
     assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(
         text.split()
@@ -139,14 +139,14 @@ def test_sentences_lose_only_white_space(text: str) -> None:
 
 @given(TEXT)
 @example("\u212aelvin \u0130stanbul ΣΑΣ \ud800 ﬁ ½ ²")
-def test_tokens_are_those_of_rouge_score(text: str) -> None:
+def test_tokens_are_those_of_rouge_score(text):
     assert [token.decode() for token in split_rouge_tokens(text)] == TOKENIZER.tokenize(text)
 
 
 # ---- chunks
 
 
-def test_chunks_take_as_many_sentences_as_fit() -> None:
+def test_chunks_take_as_many_sentences_as_fit():
     text = "One two three. Four five. Six seven eight nine.  Ten."
     assert split_document_into_chunks(text, 5) == [
         "One two three. Four five.",
@@ -162,7 +162,7 @@ def test_chunks_take_as_many_sentences_as_fit() -> None:
     assert split_document_into_chunks("", 5) == split_document_into_chunks(" \n ", 5) == []
 
 
-def test_a_sentence_longer_than_a_chunk_is_split() -> None:
+def test_a_sentence_longer_than_a_chunk_is_split():
     assert split_document_into_chunks("The old cat sat there all day. It was grey.", 3) == [
         "The old cat",
         "sat there all",
@@ -182,7 +182,7 @@ def test_a_sentence_longer_than_a_chunk_is_split() -> None:
     ]
 
 
-def test_a_word_longer_than_a_chunk_is_split_beside_letters_and_digits() -> None:
+def test_a_word_longer_than_a_chunk_is_split_beside_letters_and_digits():
     assert split_document_into_chunks("世界你好", 3, count_tokens=len) == ["世界你", "好"]
     assert split_document_into_chunks("well-known", 5, count_tokens=len) == ["well-", "known"]
     # ... but not between them: the words of ROUGE stay whole.
@@ -199,7 +199,7 @@ def test_a_word_longer_than_a_chunk_is_split_beside_letters_and_digits() -> None
         [count_words, len, lambda text: len(split_rouge_tokens(text)) + text.count("."), None]
     ),
 )
-def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, count: object) -> None:
+def test_chunks_hold_the_document_and_keep_their_size(text, size, count):
     counter = (
         count if callable(count) else lambda part: sum(1 + len(word) // 3 for word in part.split())
     )
@@ -214,7 +214,7 @@ def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, coun
 
 
 @given(PROSE, SIZE)
-def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
+def test_chunks_end_where_sentences_do(text, size):
     """What is read of the end of a chunk gives the sentences of the whole: each cut is the last
     that is possible."""
     sentence_ends = [end for _, end in find_sentence_spans(text)]
@@ -233,7 +233,7 @@ def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
 # ---- overlap
 
 
-def test_precision_by_hand() -> None:
+def test_precision_by_hand():
     claims = ["the cat sat", "the cat the cat", "cat", "the cat", "", "the cat"]
     docs = ["The cat ran; a cat sat.", "the cat", "cat", None, "the cat", ""]
     # (the cat, cat sat) are both there; of (the cat, cat the, the cat) one "the cat" is.
@@ -244,7 +244,7 @@ def test_precision_by_hand() -> None:
 
 
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), max_size=4), TEXT)
-def test_precision_equals_rouge_score(pairs: list[tuple[str, str | None]], common: str) -> None:
+def test_precision_equals_rouge_score(pairs, common):
     claims = [claim for claim, _ in pairs] + [claim for claim, _ in pairs]
     docs = [doc for _, doc in pairs] + [common for _ in pairs]
     found = rouge2_precision(claims, docs)
@@ -253,9 +253,7 @@ def test_precision_equals_rouge_score(pairs: list[tuple[str, str | None]], commo
 
 
 @given(st.lists(TEXT, min_size=1, max_size=3), TEXT, SIZE)
-def test_diff_equals_rouge_score_and_is_never_negative(
-    claims: list[str], doc: str, size: int
-) -> None:
+def test_diff_equals_rouge_score_and_is_never_negative(claims, doc, size):
     claims = [*claims, *split_sentences(doc)[:2]]
     docs = [doc] * len(claims)
     (found,) = rouge2_chunk_differences(claims, docs, [size])
@@ -265,7 +263,7 @@ def test_diff_equals_rouge_score_and_is_never_negative(
     np.testing.assert_array_equal(np.isnan(found), np.isnan(rouge2_precision(claims, docs)))
 
 
-def test_a_key_is_not_shown_and_the_name_of_a_model_is() -> None:
+def test_a_key_is_not_shown_and_the_name_of_a_model_is():
     for key in ("hf_AbCdEfGhIjKlMnOpQrSt", "sk-proj-0123456789abcdef", "gsk_0123456789abcdef"):
         assert mask_secrets_in_text(f"with {key}, it said") == "with ***, it said"
     name = "bioqa-Llama-2-13b-chat-hf-gtr-no-ambig-shot2-ndoc5-42.json"
@@ -279,7 +277,7 @@ CHINESE = "北京是中国的首都。人口超过两千万！它位于华北平
 ENGLISH = "Beijing is the capital of China. It has over twenty million people."
 
 
-def test_overlap_with_a_chunk_by_hand() -> None:
+def test_overlap_with_a_chunk_by_hand():
     assert split_document_into_chunks(CHINESE, 10) == split_sentences(CHINESE)
     # 7 of 8 bigrams are in the document (not 京人), 6 of them in its second sentence; 都人
     # crosses the first cut.
@@ -287,7 +285,7 @@ def test_overlap_with_a_chunk_by_hand() -> None:
     assert rouge2_chunk_differences(claims, [CHINESE] * 2, [10])[0] == pytest.approx([1 / 8, 2 / 3])
 
 
-def test_claims_in_another_script_have_no_overlap() -> None:
+def test_claims_in_another_script_have_no_overlap():
     claims = [
         "Beijing is the capital of China.",
         "iPhone 15 Pro Max 发布",
@@ -304,7 +302,7 @@ def test_claims_in_another_script_have_no_overlap() -> None:
     )
 
 
-def test_unigrams_of_chinese_are_characters() -> None:
+def test_unigrams_of_chinese_are_characters():
     (verdict,) = make_evaluator("unigram").judge([Claim("a", "北京在华南。", CHINESE)])
     # 在 and 南 are nowhere.
     assert verdict.score == 3 / 5

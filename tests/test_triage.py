@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit import UsageError, read_sample, write_table
@@ -104,7 +103,7 @@ def test_an_unscored_claim_never_passes_and_is_reviewed_first():
     assert results.queue.head(2)["passes"].tolist() == [0, 0]
 
 
-def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path: Path):
+def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path):
     claims, verdicts = tables(GOOD)
     judged = join_claims(without_labels(claims), verdicts)
     sample = draw_sample(judged, ["e0", "e1"], 200, phases=1)
@@ -134,7 +133,7 @@ def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path: Path):
         ({"target": "color"}, "expected a target of corpus or population, found 'color'"),
     ],
 )
-def test_what_cannot_be_promised_is_refused(more: dict[str, object], message: str):
+def test_what_cannot_be_promised_is_refused(more, message):
     with pytest.raises(UsageError, match=message):
         triage(GOOD, **more)
 
@@ -165,9 +164,7 @@ def test_labels_of_one_system_promise_nothing_of_the_other():
         triage_claims(without_labels(claims), verdicts, annotations=labels)
 
 
-def test_the_command_writes_a_queue_a_rule_and_a_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
-):
+def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path, monkeypatch, call):
     monkeypatch.chdir(tmp_path)
     claims, verdicts = tables(GOOD)
     write_table(without_labels(claims), "claims.parquet")

@@ -29,7 +29,7 @@ PRINTED = pd.read_csv(PUBLISHED / "vc_tables.csv", keep_default_na=False)
 COUNTS = read_counts(PUBLISHED / "vc_counts.csv")
 #: table, dataset, system ("" of all), evaluator, quantity.
 Key = tuple[int, str, str, str, str]
-VALUES: dict[Key, float] = {
+VALUES = {
     (row.table, row.dataset, row.system, row.evaluator, row.quantity): row.value
     for row in PRINTED.itertuples()
 }
@@ -45,7 +45,7 @@ Cell = tuple[Key, tuple[float, float]]
 #: The cells that do not come out: one is off by 0.0000 beyond rounding, nine stand in Table 25's
 #: misprinted pairs of LFQA (they do not add up to 15) or in shares that contradict them, and of
 #: five the recovered numbers of claims give no number of errors that fits both printed figures.
-EXCEPTIONS: set[Key] = {
+EXCEPTIONS = {
     (7, "RAGTruth-Yelp", "", "MiniCheck-Rbta", "pearson_r"),
     (25, "LFQA", "", "Bespoke-7B (cs=500)", "pairs:labelled=,predicted="),
     (25, "LFQA", "", "MiniCheck-Rbta", "pairs:labelled=,predicted="),
@@ -64,7 +64,7 @@ EXCEPTIONS: set[Key] = {
 }
 
 
-def test_the_printed_cells_follow_from_each_other() -> None:
+def test_the_printed_cells_follow_from_each_other():
     parts = (
         rates,
         wice_and_factcheck,
@@ -359,9 +359,7 @@ def _means_over_calibrations(mine: pd.DataFrame) -> Iterator[Cell]:
 # -------------------------------------------------------------------------
 
 
-def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(
-    shared: Path, root: Path
-) -> None:
+def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(shared, root):
     """VC's Fig. 5 on RAGTruth's answers to questions and four detectors."""
     text = [shared / "ragtruth/qa_test_text.jsonl"]
     found = convert("ragtruth-scores", [shared / "ragtruth/responses_test_scores.jsonl"], text=text)
@@ -394,8 +392,8 @@ def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(
     ("evaluator", "zero", "positive"), [("rouge2", 0.0, 7.0), ("unigram", 17.0, 23.5)]
 )
 def test_chunks_turn_verdicts_where_the_words_lie_in_several(
-    evaluator: str, zero: float, positive: float, shared: Path, root: Path
-) -> None:
+    evaluator, zero, positive, shared, root
+):
     """VC's R2-diff on WiCE's long documents."""
     claims = convert("wice", [shared / "wice/dev.jsonl"]).claims
     verdicts = judge(claims, [evaluator, {"chunked": {"evaluator": evaluator, "size": 200}}])

@@ -19,7 +19,7 @@ day each spring flood took away
 """
 #: What the tokenizers know.
 WORDS = _TEXT.split()
-_SIZES: dict[str, Any] = {
+_SIZES = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
@@ -55,7 +55,7 @@ def deberta_classifier(folder: Path) -> Path:
     """A DeBERTa-v3 sequence classifier, without a table of absolute positions."""
     from transformers import DebertaV2Config
 
-    settings: dict[str, Any] = {
+    settings = {
         **_SIZES,
         "vocab_size": 400,
         "num_labels": 2,
@@ -97,7 +97,7 @@ def t5(folder: Path, answers: tuple[str, ...] = ("▁1", "0", "1")) -> Path:
     "0", "1" is "▁1"."""
     from transformers import T5Config
 
-    settings: dict[str, Any] = {
+    settings = {
         "vocab_size": 400,
         "d_model": 32,
         "d_kv": 8,

@@ -17,7 +17,7 @@ def describe_tables(tables: LoadedTables) -> dict[str, Any]:
     """The claims, their labels, systems and people, and what each evaluator predicts."""
     claims, verdicts, people = tables.claims, tables.verdicts, tables.annotations
     assert claims is not None
-    found: dict[str, Any] = {"claims": len(claims), "labels": write_values(claims["label"])}
+    found = {"claims": len(claims), "labels": write_values(claims["label"])}
     found |= {"claim": claims["claim"][0], "doc": claims["doc"][0]}
     found["systems"] = sorted(claims["system"].dropna().unique())
     found["people"] = 0 if people is None else people["annotator"].nunique()

@@ -27,14 +27,14 @@ def repeat_values(*values: Any) -> list[Any]:
 
 
 #: Columns that people's tables have beside ours, with the values that they have there.
-EVERYDAY_COLUMNS: dict[str, list[Any]] = {
+EVERYDAY_COLUMNS = {
     name: repeat_values(*values)
     for name, values in yaml.safe_load(
         (Path(__file__).parent / "everyday_columns.yaml").read_text("utf-8")
     ).items()
 }
 
-CLAIMS: dict[str, list[Any]] = {
+CLAIMS = {
     "claim_id": IDS,
     "dataset": ["d"] * N,
     "system": repeat_values("s", "y"),
@@ -42,7 +42,7 @@ CLAIMS: dict[str, list[Any]] = {
     "claim": [f"The river {i} runs past a town." for i in range(N)],
     "label": LABELS,
 }
-VERDICTS: dict[str, list[Any]] = {
+VERDICTS = {
     "claim_id": IDS,
     "evaluator": ["judge"] * N,
     "prediction": PREDICTIONS,
@@ -76,9 +76,7 @@ def plain() -> Any:
 
 
 @pytest.mark.parametrize("column", [*EVERYDAY_COLUMNS, "all of them"])
-def test_a_further_column_changes_no_figure_of_frames(
-    column: str, plain: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_further_column_changes_no_figure_of_frames(column, plain, capsys):
     further = EVERYDAY_COLUMNS if column == "all of them" else {column: EVERYDAY_COLUMNS[column]}
     claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
     own = ("status", "raw", "repeat", "score", *VERDICTS)
@@ -92,7 +90,7 @@ def test_a_further_column_changes_no_figure_of_frames(
     assert all(line.startswith("ignored   ") for line in told.splitlines())
 
 
-def test_rows_of_several_annotators_are_no_claims_each() -> None:
+def test_rows_of_several_annotators_are_no_claims_each():
     one = pd.DataFrame(CLAIMS).drop(columns=["claim_id"])
     both = pd.concat([one.assign(annotator=name) for name in ("ann", "ben")], ignore_index=True)
     loaded = load_tables([both])
@@ -102,7 +100,7 @@ def test_rows_of_several_annotators_are_no_claims_each() -> None:
     assert len(loaded.annotations) == 2 * N
 
 
-def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:
+def test_further_judgements_are_told_and_change_nothing(tmp_path):
     """An evaluator and people beside our labels were lost unsaid; a label that the user named was
     not taken."""
     claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
@@ -113,7 +111,7 @@ def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:
         ("minicheck", "--evaluator or --people reads it"),
         ("human_label", "--evaluator or --people reads it"),
     ):
-        said: list[str] = []
+        said = []
         paths = write_tables(tmp_path, ".csv", claims.assign(**{column: people}), verdicts)
         loaded = load_tables(paths, report_line=said.append)
         assert said == [f"ignored   {column}: {told}"]
@@ -130,7 +128,7 @@ def test_further_judgements_are_told_and_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mapping", [{}, {"columns": {"claim_id": "claim_id"}}])
-def test_a_repeated_claim_id_is_refused(mapping: dict[str, Any]) -> None:
+def test_a_repeated_claim_id_is_refused(mapping):
     """In a table with other names too; a mere ``id`` may be the documents'."""
     table = pd.DataFrame(CLAIMS).drop(columns=["dataset", "label"])
     table = table.assign(human_label=LABELS, gpt4=PREDICTIONS, claim_id=["c01", *IDS[1:]])

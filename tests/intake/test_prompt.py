@@ -40,9 +40,7 @@ def run_on_terminal(
 @pytest.mark.parametrize(
     ("typed", "share"), [("1\n", "66.7%"), ("2\n1\n", "33.3%"), ("9\nx\n1\n", "66.7%")]
 )
-def test_the_answer_is_what_is_read(
-    typed: str, share: str, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_answer_is_what_is_read(typed, share, table, monkeypatch):
     code, shown = run_on_terminal(monkeypatch, typed, "inspect", table)
     assert code == 0
     assert "unclear   human_label (1, 2): from which value on is a claim supported" in shown
@@ -51,20 +49,20 @@ def test_the_answer_is_what_is_read(
     assert f"12 labelled ({share} attributable)" in shown
 
 
-def test_without_an_answer_nothing_is_read(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_answer_nothing_is_read(table, monkeypatch):
     code, shown = run_on_terminal(monkeypatch, "", "inspect", table)
     assert code != 0
     assert "12 labelled" not in shown
 
 
-def test_without_a_terminal_the_commands_are_said(table: Path, call) -> None:
+def test_without_a_terminal_the_commands_are_said(table, call):
     code, out, err = call("inspect", table)
     assert code == 2
     assert "12 labelled" not in out
     assert f"factaudit inspect {table} --labels 1=1,2=0" in err
 
 
-def test_a_page_to_label_on_needs_text(tmp_path: Path, call) -> None:
+def test_a_page_to_label_on_needs_text(tmp_path, call):
     rows = {"case_id": range(12), "human_label": [1, 0, 1] * 4, "judge": [0.9, 0.2, 0.7] * 4}
     path, page, sample = tmp_path / "ids.csv", tmp_path / "page.html", tmp_path / "sample.parquet"
     pd.DataFrame(rows).to_csv(path, index=False)

@@ -15,16 +15,16 @@ from town_tables import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, L, N, make_cs
 from factaudit import InputError, UsageError, compare
 
 IDS = [f"q{i}" for i in range(N)]
-TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
-CLAIMS_TABLE: dict[str, Any] = {**TEXTS, "human_label": [int(digit) for digit in L]}
-LABELLED_CLAIMS: dict[str, Any] = {
+TEXTS = {"id": IDS, "claim": CLAIMS, "context": DOCS}
+CLAIMS_TABLE = {**TEXTS, "human_label": [int(digit) for digit in L]}
+LABELLED_CLAIMS = {
     "claim_id": IDS,
     "claim": CLAIMS,
     "label": [int(digit) for digit in L],
 }
 OTHER = "1001011001"
 #: A file for each annotator.
-BY_ANNOTATOR: dict[str, dict[str, Any]] = {
+BY_ANNOTATOR = {
     "claims.csv": TEXTS,
     **{
         f"ann_{name}.csv": {"id": IDS, "label": [*map(int, said)]}
@@ -39,7 +39,7 @@ def write_files(folder: Path, files: Mapping[str, Mapping[str, Sequence[Any]]]) 
     return [folder / name for name in files]
 
 
-def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
+def test_each_annotators_file_keeps_its_labels(tmp_path):
     """All were one person called "label", whose last word counted."""
     loaded = load_input_tables(write_files(tmp_path, BY_ANNOTATOR))
     assert loaded.annotations is not None
@@ -48,7 +48,7 @@ def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
     assert said["ann_eve"].astype(str).str.cat() == L
 
 
-def test_a_copy_is_no_second_annotator_and_no_second_verdict(tmp_path: Path) -> None:
+def test_a_copy_is_no_second_annotator_and_no_second_verdict(tmp_path):
     judged = {**CLAIMS_TABLE, "gpt4_score": FIRST_SCORES}
     files = {"first.csv": judged, "second.csv": {**judged, "claude_score": SECOND_SCORES}}
     loaded = load_input_tables(write_files(tmp_path, files))
@@ -59,7 +59,7 @@ def test_a_copy_is_no_second_annotator_and_no_second_verdict(tmp_path: Path) -> 
     assert load_input_tables(write_files(tmp_path, copies)).annotations is None
 
 
-def test_annotators_whose_files_have_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_annotators_whose_files_have_one_name_are_told_apart(tmp_path):
     paths = write_files(tmp_path, {"claims.csv": TEXTS})
     for folder, said in (("eve", L), ("bob", OTHER)):
         (tmp_path / folder).mkdir()
@@ -70,7 +70,7 @@ def test_annotators_whose_files_have_one_name_are_told_apart(tmp_path: Path) -> 
     assert loaded.annotations["annotator"].nunique() == 2
 
 
-def test_texts_are_claims_where_the_user_says_so(tmp_path: Path) -> None:
+def test_texts_are_claims_where_the_user_says_so(tmp_path):
     """Without that word they are taken for documents."""
     claims = {"doc_id": IDS, "text": CLAIMS}
     scores = {"doc_id": IDS, "gpt4_score": FIRST_SCORES, "label": [*map(int, L)]}
@@ -82,14 +82,14 @@ def test_texts_are_claims_where_the_user_says_so(tmp_path: Path) -> None:
     assert loaded.claims["claim"].tolist() == CLAIMS
 
 
-def test_verdicts_without_a_first_repeat_are_refused() -> None:
+def test_verdicts_without_a_first_repeat_are_refused():
     claims = pd.DataFrame({**LABELLED_CLAIMS, "dataset": "towns"})
     rows = {"claim_id": IDS, "evaluator": "gpt4", "score": FIRST_SCORES, "repeat": 1}
     with pytest.raises(UsageError, match="no verdict of gpt4 has repeat 0"):
         compare(claims, pd.DataFrame(rows))
 
 
-def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path: Path) -> None:
+def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path):
     scores = {"id": IDS, "gpt4_score": FIRST_SCORES, "gold": [1 - int(L[0]), *map(int, L[1:])]}
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "scores.csv": scores})
     with pytest.raises(InputError, match="labels 1 of 10 rows differently from 'human_label'"):
@@ -101,9 +101,7 @@ def test_labels_of_two_files_that_differ_are_refused_and_can_be_chosen(tmp_path:
 
 
 @pytest.mark.parametrize("columns", [{"claim": CLAIMS, "context": DOCS}, {}])
-def test_claims_of_differently_named_files_have_the_same_ids(
-    columns: dict[str, Any], tmp_path: Path
-) -> None:
+def test_claims_of_differently_named_files_have_the_same_ids(columns, tmp_path):
     for name, scores in (("monday.csv", FIRST_SCORES), ("tuesday.csv", SECOND_SCORES)):
         (tmp_path / name).write_bytes(
             make_csv({**columns, "human": [int(x) for x in L], "gpt4_score": scores})

@@ -21,7 +21,7 @@ import base64
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def skip_without_excel(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_files_are_read_asked_about_or_refused(case: Case, tmp_path: Path) -> None:
+def test_files_are_read_asked_about_or_refused(case, tmp_path):
     skip_without_excel(case)
     paths = case.write(tmp_path)
     if case.ends == "right":
@@ -143,22 +143,20 @@ def test_files_are_read_asked_about_or_refused(case: Case, tmp_path: Path) -> No
             load_input_tables(paths)
 
 
-def test_most_everyday_files_are_read_without_a_question() -> None:
+def test_most_everyday_files_are_read_without_a_question():
     assert sum(case.ends == "right" for case in EVERYDAY.values()) >= 38
     assert len(EVERYDAY) == 43
 
 
 @pytest.mark.parametrize("name", [name for name, case in GAUNTLET.items() if case.ends == "asked"])
-def test_commands_that_are_offered_work_and_one_reads_rightly(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_that_are_offered_work_and_one_reads_rightly(name, tmp_path, monkeypatch):
     case = GAUNTLET[name]
     skip_without_excel(case)
     paths = case.write(tmp_path)
-    loaded: list[dict[str, Any]] = []
-    load: Callable[..., Any] = load_input_tables
+    loaded = []
+    load = load_input_tables
 
-    def remember(*arguments: Any, **options: Any) -> Any:
+    def remember(*arguments, **options):
         tables = load(*arguments, **options)
         loaded.append(describe_tables(tables))
         return tables
@@ -178,7 +176,7 @@ def test_commands_that_are_offered_work_and_one_reads_rightly(
     assert len({*commands}) == len(commands)
 
 
-def test_every_verb_reads_the_sheet_that_is_named(tmp_path: Path, call: Any) -> None:
+def test_every_verb_reads_the_sheet_that_is_named(tmp_path, call):
     """One that looked into the workbook again, without the sheet, asked the same question for
     ever."""
     pytest.importorskip("openpyxl", reason="needs the [excel] extra")

@@ -24,7 +24,7 @@ from factaudit.tables.table_loading import LoadedTables
 N = 12
 LABELS = [int(i % 3 > 0) for i in range(N)]
 SCORES = [1 + (i * 5) % 8 / 2 for i in range(N)]
-PLAIN: dict[str, list[Any]] = {
+PLAIN = {
     "case_id": [f"q{i}" for i in range(N)],
     "model": [["m1", "m2"][i % 2] for i in range(N)],
     "answer": [f"The bridge {i} was built in {1900 + i}." for i in range(N)],
@@ -117,7 +117,7 @@ def write_case(name: str, folder: Path) -> tuple[Path, list[str], Any]:
     path = folder / f"table{case.suffix}"
     case.write(pd.DataFrame(PLAIN).drop(columns=[*case.leaves]), path)
     arguments = [*WORDS, *case.arguments]
-    options: dict[str, Any] = {**OPTIONS, **dict(case.options)}
+    options = {**OPTIONS, **dict(case.options)}
     if name == "log":
         arguments = [text.replace("gpt=", "input.gpt=") for text in WORDS[:-2]] + [*case.arguments]
         options |= {"scale": ["input.gpt=1:5"], "threshold": ["input.gpt=3"]}
@@ -152,7 +152,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
     return found
 
 
-def test_every_verb_that_maps_columns_is_tried() -> None:
+def test_every_verb_that_maps_columns_is_tried():
     mapping_verbs = {
         name
         for name, verb in cli.commands.items()
@@ -162,9 +162,7 @@ def test_every_verb_that_maps_columns_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_verbs_read_the_same(
-    name: str, tmp_path: Path, monkeypatch, loaded: Readings, call
-) -> None:
+def test_all_verbs_read_the_same(name, tmp_path, monkeypatch, loaded, call):
     monkeypatch.chdir(tmp_path)
     path, arguments, mapping = write_case(name, tmp_path)
     right = describe_tables(load_input_tables([path], mapping))
@@ -179,7 +177,7 @@ def test_all_verbs_read_the_same(
 
 
 @pytest.mark.slow
-def test_all_verbs_work_on_a_table_of_others(tmp_path: Path, monkeypatch, call) -> None:
+def test_all_verbs_work_on_a_table_of_others(tmp_path, monkeypatch, call):
     monkeypatch.chdir(tmp_path)
     path, arguments, _ = write_case("semicolons", tmp_path)
     for verb, command in VERBS.items():
@@ -189,7 +187,7 @@ def test_all_verbs_work_on_a_table_of_others(tmp_path: Path, monkeypatch, call) 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_python_reads_the_same(name: str, tmp_path: Path, loaded) -> None:
+def test_python_reads_the_same(name, tmp_path, loaded):
     path, _, mapping = write_case(name, tmp_path)
     right = describe_tables(load_input_tables([path], mapping))
     loaded.clear()
@@ -239,9 +237,7 @@ def make_levels(table: pd.DataFrame) -> pd.DataFrame:
     ],
     ids=["pandas", "arrow", "stream", "dataset", "levels", "index"],
 )
-def test_frames_are_read_as_their_files(
-    make: Callable[[pd.DataFrame], Any], tmp_path: Path, loaded
-) -> None:
+def test_frames_are_read_as_their_files(make, tmp_path, loaded):
     path, _, mapping = write_case("parquet", tmp_path)
     right = describe_tables(load_input_tables([path], mapping))
     loaded.clear()
@@ -253,7 +249,7 @@ def test_frames_are_read_as_their_files(
     assert all(one == right for one in loaded)
 
 
-def test_python_says_what_is_missing(tmp_path: Path) -> None:
+def test_python_says_what_is_missing(tmp_path):
     path = tmp_path / "labels.csv"
     pd.DataFrame({"claim": PLAIN["answer"], "label": LABELS}).to_csv(path, index=False)
     with pytest.raises(UsageError, match=r"labels\.csv: no verdicts in it"):

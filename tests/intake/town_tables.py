@@ -25,10 +25,6 @@ DOCS = [
 ]
 
 
-def spell(digits: str, one: Any, zero: Any, none: Any = None) -> list[Any]:
-    return [{"1": one, "0": zero}.get(digit, none) for digit in digits]
-
-
 def make_csv(
     columns: Columns, sep: str = ",", encoding: str = "utf-8", before: str = "", after: str = ""
 ) -> bytes:

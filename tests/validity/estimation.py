@@ -199,7 +199,7 @@ REGIMES = tuple(
 def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, np.ndarray]:
     """Which of the systems' intervals hold the true rate, by method; which resolved pairs are in
     the right order."""
-    held: dict[str, list[bool]] = {}
+    held = {}
     for replicate in range(replicates):
         claims, verdicts = tables(regime.world, seed * 1_000_003 + replicate)
         names = [f"e{at}" for at in range(len(regime.world.skill))]

@@ -4,7 +4,6 @@ fixed seeds."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import gates
 import numpy as np
@@ -34,7 +33,7 @@ BOUNDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("budget", [100, 400])
-def test_rates_of_real_sets(name: str, budget: int, shared: Path) -> None:
+def test_rates_of_real_sets(name, budget, shared):
     outcome = compare(real_sets(shared)[name], budget, draws=8)
     bias, width, covered = outcome.row("hierarchical")
     bounds, share = BOUNDS[name]

@@ -7,9 +7,7 @@ from typing import Any
 
 import yaml
 
-WORLDS: dict[str, Any] = yaml.safe_load(
-    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
-)
+WORLDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
 def make_worlds(kind: type[Any], fields_by_name: dict[str, dict[str, Any]]) -> tuple[Any, ...]:
