@@ -148,8 +148,8 @@ def test_our_demonstrations_are_in_the_originals_format(
 def test_facts_lose_their_numbering_and_bullets() -> None:
     reply = (
         "Here are the independent facts:\n- She is a miller.\n* She is old.\n• She lives in"
-        " Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n4. - She came back.\n-She sang.\nShe"
-        " danced.\n\n- Yes\n- No.\n"
+        " Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n4. - She came back.\n-She sang."
+        "\nFact 5: She danced.\n\n- Yes\n- No.\n"
     )
     assert parse_reply_facts(reply)[0] == [
         "She is a miller.",
@@ -166,8 +166,8 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
 
 def test_what_only_looks_like_a_bullet_stays() -> None:
     reply = (
-        "1949 was the year of her birth.\n-5 degrees was the record.\n1.5 million came.\n- 1. FC"
-        " Ember is a club."
+        "- 1949 was the year of her birth.\n- -5 degrees was the record.\n- 1.5 million came.\n"
+        "- 1. FC Ember is a club."
     )
     assert parse_reply_facts(reply)[0] == [
         "1949 was the year of her birth.",

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import factaudit as fa
 from factaudit import InputError
 from factaudit.perturb.rule_list import PERTURBATION_RULES
-from factaudit.perturb.same_rules import split_document_into_passages
 from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
 
 ROOT = Path(__file__).parents[1]
@@ -62,22 +61,8 @@ def test_a_number_that_the_document_lacks_is_left_alone():
     assert edits("date_changed", "The mill closed in 1911.", "It closed.") == set()
 
 
-def test_only_documents_that_are_collections_have_passages():
-    titled = "On rain (www.rain.org)\n\nIt rains.\n\nAnd how.\n\nOn snow (snow.com)\n\nIt snows."
-    assert [
-        len(split_document_into_passages(doc))
-        for doc in (titled, "It rained.\n\nThen it snowed.", "", "passage 1: one")
-    ] == [*(2, 0, 0, 0)]
-    assert edits("passage_order", "It often rains there.", "It rained.\n\nThen it snowed.") == set()
-    assert edits("passage_order", "The first passage is on rain.", titled) == set()
-    (other,) = edits("passage_order", "It often rains there.", titled)
-    assert sorted(other.split("\n\n")) == sorted(titled.split("\n\n"))
-
-
 def test_no_rule_adds_anything_but_its_edit_to_a_document():
-    doc = "passage 1: Rain fell.\n\npassage 2: The mill closed in 1911.\n\npassage 3: Snow fell."
-    for text in edits("passage_order", "The mill closed in 1911.", doc):
-        assert sorted(text.split("\n\n")) == sorted(doc.split("\n\n"))
+    doc = "Rain fell.\n\nThe mill closed in 1911.\n\nSnow fell."
     asides = edits("aside_added", "The mill closed in 1911.", doc)
     assert asides
     assert all(doc in text for text in asides)

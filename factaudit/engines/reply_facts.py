@@ -42,7 +42,7 @@ _NO_FACTS_STATEMENT = re.compile(
     )\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-#: No fact, bulleted or not.
+#: An item that is no fact.
 _NEVER_A_FACT = re.compile(
     r"""^[\W_]*(?:
       (?:sure|certainly|of\s+course|absolutely|okay|ok|alright|great)(?:\s+thing)?[\s\W]*$|
@@ -56,34 +56,6 @@ _NEVER_A_FACT = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-#: What stands around a list; a bulleted line may begin so and be a fact ("Please Please Me is an
-#: album.").
-_CHATTER_AROUND_FACTS = re.compile(
-    r"""^[\W_]*(?:
-      (?:sure|certainly|of\s+course|absolutely|okay|ok|alright
-        |great)(?:\s+thing)?\s*[!,.:–—-]+\s*(?:here|i\b|let\b|the\s+following|below)
-      |here(?:['’]s|\s+is|\s+are)\b.*\b(?:facts?|breakdown|lists?|statements?|sentences?|information
-        |claims?|points?|parts?)\b
-      |please\s+(?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult
-        |verify|ask|see|remember|be\s+aware|keep)\b
-      |let\s+me\s+know\b|let['’]s\s+break\b|feel\s+free\b|(?:i\s+)?hope\s+(?:this|that|these)\b
-      |is\s+there\s+anything\b
-      |would\s+you\s+like\b|do\s+you\s+(?:want|need)\b|if\s+you\s+(?:need|have|want|would|['’]d)\b
-      |i(?:\s+have|['’]ve|\s+will|['’]ll|\s+would|['’]d)\s+(?:\w+\s+)?(?:broken|break|listed|list
-        |extracted|extract|split|separated|be\s+happy)\b
-      |(?:these|those|the\s+above)\s+(?:are|were)\s+(?:\w+\s+){0,3}(?:facts?|statements?)\b
-      |(?:the\s+)?(?:\w+\s+){0,2}facts\s+(?:above|below|are\s+as\s+follows
-        |in\s+this\s+sentence\s+are)\b
-      |(?:the|this|your)\s+(?:\w+\s+)?(?:sentence|statement)\s+(?:can|could|may)\s+be\s+(?:broken
-        |split|divided|decomposed)\b
-      |(?:original\s+|input\s+)?(?:sentence|input|statement)\s*:
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_LINE_WITHOUT_TEXT = re.compile(
-    r"^(?:[\W_]*|```\w*|</?\w+>|#{1,6}\s.*|\*\*[^*]*\*\*:?|\|.*\||\|.*\|.*)$", re.DOTALL
-)
-_JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]")
 #: A base model goes on with another sentence of its own.
 _NEXT_TASK = re.compile(r"^\W*please\s+break\s?down\s+the\s+following\b", re.IGNORECASE)
 
@@ -129,37 +101,34 @@ def is_boilerplate_reply_sentence(sentence: str, is_first_sentence: bool = True)
 
 def parse_reply_facts(reply: str) -> tuple[list[str], bool]:
     """The facts of a reply, and whether it says that there are none; a reply that does neither
-    could not be read, nor one in JSON, as nobody asked for it.
+    could not be read.
 
-    Facts are its lines without numbering, bullets and labels, if longer than `MIN_FACT_CHARACTERS`.
-    What stands around the list ("Here are the facts:", "Note: ..."), headings, tables and
-    statements that there are no facts are no facts. Duplicates are kept: they are removed over the
+    Facts are the items of its list, each on a line that begins with a dash (as in the prompt), with
+    another bullet, with a number or with a label ("Fact 1:"), if they are longer than
+    `MIN_FACT_CHARACTERS` and not talk ("Note: ..."). Duplicates are kept: they are removed over the
     whole response.
     """
     facts: list[str] = []
     says_none = False
-    if _JSON.match(reply):
-        return facts, says_none
     for line in map(str.strip, reply.split("\n")):
-        fact = _BULLET.sub("", line, count=1)
-        is_bulleted = fact != line
         if _NEXT_TASK.match(line):
             if facts or says_none:
                 break
             continue
-        if _NO_FACTS_STATEMENT.match(fact):
+        item = _BULLET.sub("", line, count=1)
+        if _NO_FACTS_STATEMENT.match(item):
             says_none = True
             continue
-        fact = _LABEL.sub("", fact).replace("**", "").strip()
-        is_around = _is_talk(_CHATTER_AROUND_FACTS, line) or _LINE_WITHOUT_TEXT.match(line)
-        if _is_talk(_NEVER_A_FACT, fact) or fact.endswith(":") or (is_around and not is_bulleted):
+        item = _LABEL.sub("", item)
+        fact = item.replace("**", "").strip()
+        if item == line or _is_talk(fact) or fact.endswith(":"):
             continue
         if len(fact) > MIN_FACT_CHARACTERS:
             facts.append(fact)
     return facts, says_none and not facts
 
 
-def _is_talk(pattern: re.Pattern[str], line: str) -> bool:
-    """Whether a line begins as talk, and not as the name of a work ("Let me know is a song")."""
-    found = pattern.match(line)
-    return found is not None and re.match(_NAMES_A_WORK, line[found.end() :]) is None
+def _is_talk(fact: str) -> bool:
+    """Whether a line begins as talk, and not as the name of a work ("I'm Sorry" was a hit)."""
+    found = _NEVER_A_FACT.match(fact)
+    return found is not None and re.match(_NAMES_A_WORK, fact[found.end() :]) is None

@@ -38,12 +38,7 @@ from factaudit.engines.score_rows import (
 )
 from factaudit.engines.variants import list_score_variants, stack_variants
 from factaudit.engines.verifier import OWN_VERIFIERS
-from factaudit.errors import UsageError
-from factaudit.evaluators.judging import (
-    NamedEvaluator,
-    make_named_evaluator,
-    walk_evaluator_members,
-)
+from factaudit.evaluators.judging import make_named_evaluator, walk_evaluator_members
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
 from factaudit.experiment.folder import (
     RunFolder,
@@ -54,7 +49,7 @@ from factaudit.experiment.folder import (
 )
 from factaudit.experiment.inputs import check_audit_specs, resolve_evaluator_paths
 from factaudit.files import write_jsonl
-from factaudit.publications.fetching import fetch_missing_published_files, is_offline
+from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.results import Results, compare
 from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
 from factaudit.settings.yaml_paths import YamlPaths, YamlPlace
@@ -74,17 +69,15 @@ class _ScoreExperiment(RunSettings):
     @property
     def own_audits(self) -> dict[str, Row]:
         """The audits of the score, with their options."""
-        raise NotImplementedError
-
-    def describe_scores(
-        self, results: Results, judged: Judgements, verifier: str, out: Path
-    ) -> list[str]:
-        """Write ``responses.jsonl``, the scores of each response. Add to the results what the
-        report shows besides audits. Return a line about each system for the terminal.
-
-        verifier: the name of the one whose score is *the* score.
-        """
-        raise NotImplementedError
+        block = self.block
+        gamma = {"gamma": block.gamma}
+        facts = {"decomposition": {"demonstrations": block.demos} if block.demos else {}}
+        if isinstance(block, FactScoreSettings):
+            scores = {"factscore": gamma, "discrimination": {}, "factscore_agreement": gamma}
+            return scores | facts
+        link = {"link": block.rule}
+        people = {"dfactscore_gap": link, "dfactscore_linking": gamma, "dfactscore_elsewhere": link}
+        return {"dfactscore": link | gamma, **people, **facts}
 
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
@@ -96,21 +89,22 @@ class _ScoreExperiment(RunSettings):
         # A knowledge source may have gigabytes: the signature names it.
         if not str(block.knowledge).endswith((".jsonl", ".jsonl.gz")):
             inputs = [path for path in inputs if path != block.knowledge]
-        responses = read_block_responses(block)
+        responses = _read_block_responses(block)
         systems = format_count(len({one.system for one in responses}), "system")
         say(f"responses {len(responses):>9,} of {systems}")
         settings = {BASE_VARIANT: block, **list_score_variants(block)}
         pipelines = {name: Pipeline.open(one, out) for name, one in settings.items()}
         models = pipelines[BASE_VARIANT]
-        wikipedia = models.knowledge.wikipedia if models.knowledge else None
-        if wikipedia is not None and not is_offline():
-            say(
-                "wikipedia pages that the knowledge source lacks are fetched from"
-                f" {wikipedia.api}, two requests a topic, text under CC BY-SA, and kept in"
-                f" {wikipedia.path}"
-            )
         judge = None if block.citation_judge is None else make_named_evaluator(block.citation_judge)
-        callers = _list_callers(pipelines, judge)
+        # Variants share what they ask through the cache of replies.
+        callers = [
+            (who if name == BASE_VARIANT else f"{name}: {who}", client)
+            for name, one in pipelines.items()
+            for who, client in one.callers
+        ]
+        if judge is not None:
+            members = walk_evaluator_members(judge.evaluator)
+            callers += [(f"citations: {judge.name}", member) for member, _ in members]
         with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
             with count_run_llm_calls(callers, run.work / "calls.json", self.max_cost) as calls:
                 asked: dict[str, Any] = {"journal": run.work / "journal", "progress": progress}
@@ -125,16 +119,11 @@ class _ScoreExperiment(RunSettings):
             write_table(verdicts, out / "verdicts.parquet")
             judged = Judgements.join(claims, verdicts)
             given = self.compare_arguments | {"audits": self._choose_audits(judged)}
-            results = compare(
-                claims,
-                verdicts,
-                inputs=list_file_checksums(inputs),
-                signatures=models.signatures,
-                **given,
-            )
+            read = list_file_checksums(inputs)
+            results = compare(claims, verdicts, inputs=read, signatures=models.signatures, **given)
             if notes:
                 results.about["reading"] = notes
-            for line in self.describe_scores(results, judged, models.names[0], out):
+            for line in self._describe_scores(results, judged, models.names[0], out):
                 say(line)
             if cited is not None:
                 table = cited[0].drop(columns="doc").merge(cited[1], on="claim_id", how="left")
@@ -147,8 +136,26 @@ class _ScoreExperiment(RunSettings):
             return run.finish(self, results)
 
     def estimate_cost(self) -> list[Row]:
-        """See `RunSettings.estimate_cost`."""
-        return count_scoring_calls(self.block)
+        """A row for each step that asks a language model: ``evaluator`` (the step) and ``calls``
+        (how many at most; None for what depends on the facts). What they cost is not known before
+        the facts are. Each variant is counted as if it asked everything anew."""
+        block = self.block
+        responses = _read_block_responses(block)
+        texts = [one.output for one in responses if one.facts is None]
+        n_sentences = sum(len(split_response(text)[0]) for text in texts)
+        steps: dict[str, int | None] = {}
+        if n_sentences and (block.decomposer or block.llm):
+            steps["decompose"] = (1 + len(list_score_variants(block))) * n_sentences
+        if block.llm and isinstance(block, DFactScoreSettings) and block.grouper == "llm":
+            steps["group"] = len(responses)
+        if block.llm and any(spec in OWN_VERIFIERS for spec in block.verifiers):
+            steps["verify"] = None
+        unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
+        reason = "the cost is not known before the facts are; max_cost limits it"
+        return [
+            unknown | {"evaluator": step, "calls": n_calls, "reason": reason}
+            for step, n_calls in steps.items()
+        ]
 
     def _read_audits(self) -> dict[str, Row]:
         """The audits that ``audits`` names with their options, by default all that may be
@@ -166,15 +173,45 @@ class _ScoreExperiment(RunSettings):
         has_labels = bool((judged.label >= 0).any())
         chosen = []
         for name in dict.fromkeys([*own, *named]):
-            applies = known[name].applies
+            audit = known[name]
             is_wanted = name in own or (
-                len(judged.claims) > 0 and (has_labels or known[name].without_labels)
+                len(judged.claims) > 0 and (has_labels or audit.without_labels)
             )
             if (self.audits is not None and name in named) or (
-                is_wanted and (applies is None or applies(judged))
+                is_wanted and (audit.applies is None or audit.applies(judged))
             ):
                 chosen.append({name: own.get(name, {}) | named.get(name, {})})
         return chosen
+
+    def _describe_scores(
+        self, results: Results, judged: Judgements, verifier: str, out: Path
+    ) -> list[str]:
+        """Write ``responses.jsonl``, the scores of each response. Add to the results what the
+        report shows besides audits. Return a line about each system for the terminal.
+
+        verifier: the name of the one whose score is *the* score.
+        """
+        block = self.block
+        if isinstance(block, FactScoreSettings):
+            write_jsonl(out / "responses.jsonl", list_factscore_rows(judged, block.gamma))
+            figures = {"FActScore": "score", "without the length penalty": "init_score"}
+            return format_scores(results.audits.get("factscore", []), figures)
+        scored = score_biographies(judged, block.rule, block.gamma)
+        write_jsonl(out / "responses.jsonl", [one.row for one in scored])
+        own = [one for one in scored if one.row["evaluator"] == verifier]
+        if section := make_merged_section(own):
+            results.sections.append(section)
+        if block.annotations is not None:
+            people = score_human_biographies(read_biography_fact_annotations(block.annotations))
+            drawn = ClusterBootstrap(self.replicates, self.seed, self.confidence)
+            results.audits["factscore_agreement"] = compare_biography_scores(
+                people,
+                [one.row for one in own],
+                verifier,
+                drawn if self.replicates else None,
+            )
+        figures = {"FActScore": "init_factscore", "D-FActScore": "init_dfactscore"}
+        return format_scores(results.audits.get("dfactscore", []), figures)
 
     def _add_audits(
         self, results: Results, tables: tuple[pd.DataFrame, pd.DataFrame], audits: list[Any]
@@ -219,23 +256,6 @@ class FactScoreExperiment(_ScoreExperiment):
     def block(self) -> FactScoreSettings:
         return self.factscore
 
-    @property
-    def own_audits(self) -> dict[str, Row]:
-        gamma = {"gamma": self.factscore.gamma}
-        return {
-            "factscore": gamma,
-            "discrimination": {},
-            "factscore_agreement": gamma,
-            "decomposition": _name_demonstrations(self.factscore),
-        }
-
-    def describe_scores(
-        self, results: Results, judged: Judgements, verifier: str, out: Path
-    ) -> list[str]:
-        write_jsonl(out / "responses.jsonl", list_factscore_rows(judged, self.factscore.gamma))
-        figures = {"FActScore": "score", "without the length penalty": "init_score"}
-        return format_scores(results.audits.get("factscore", []), figures)
-
 
 class DFactScoreExperiment(_ScoreExperiment):
     """An experiment YAML with a ``dfactscore:`` block."""
@@ -246,62 +266,6 @@ class DFactScoreExperiment(_ScoreExperiment):
     @property
     def block(self) -> DFactScoreSettings:
         return self.dfactscore
-
-    @property
-    def own_audits(self) -> dict[str, Row]:
-        gamma, link = {"gamma": self.dfactscore.gamma}, {"link": self.dfactscore.rule}
-        return {
-            "dfactscore": link | gamma,
-            "dfactscore_gap": link,
-            "dfactscore_linking": gamma,
-            "dfactscore_elsewhere": link,
-            "decomposition": _name_demonstrations(self.dfactscore),
-        }
-
-    def describe_scores(
-        self, results: Results, judged: Judgements, verifier: str, out: Path
-    ) -> list[str]:
-        block = self.dfactscore
-        scored = score_biographies(judged, block.rule, block.gamma)
-        write_jsonl(out / "responses.jsonl", [one.row for one in scored])
-        own = [one for one in scored if one.row["evaluator"] == verifier]
-        if section := make_merged_section(own):
-            results.sections.append(section)
-        if block.annotations is not None:
-            people = score_human_biographies(read_biography_fact_annotations(block.annotations))
-            drawn = ClusterBootstrap(self.replicates, self.seed, self.confidence)
-            results.audits["factscore_agreement"] = compare_biography_scores(
-                people,
-                [one.row for one in own],
-                verifier,
-                drawn if self.replicates else None,
-            )
-        figures = {"FActScore": "init_factscore", "D-FActScore": "init_dfactscore"}
-        return format_scores(results.audits.get("dfactscore", []), figures)
-
-
-def _name_demonstrations(block: ScoreSettings) -> Row:
-    return {"demonstrations": block.demos} if block.demos else {}
-
-
-def _list_callers(
-    pipelines: Mapping[str, Pipeline], judge: NamedEvaluator | None
-) -> list[tuple[str, Any]]:
-    """Who asks models in which variant. Variants share what they ask through the cache."""
-    callers = []
-    for name, one in pipelines.items():
-        prefix = "" if name == BASE_VARIANT else f"{name}: "
-        for who, client in one.callers:
-            callers.append((f"{prefix}{who}", client))
-            if prefix and getattr(client, "cache", "") is None:
-                raise UsageError(
-                    "variants share what they ask through the cache of replies: leave llm.cache as"
-                    " it is"
-                )
-    if judge is not None:
-        for member, _ in walk_evaluator_members(judge.evaluator):
-            callers.append((f"citations: {judge.name}", member))
-    return callers
 
 
 def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperiment:
@@ -319,19 +283,19 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
         """The value of a setting, or of its variants, with absolute paths."""
         if isinstance(value, list):
             return [resolve(key, one, (*place, at)) for at, one in enumerate(value)]
-        if key in block.PATHS and value is not None:
+        if value is None or value in OWN_VERIFIERS:
+            return value
+        if key in block.PATHS:
             return paths.resolve_path(value, place)
-        if key in ("verifier", "verifiers") and value not in OWN_VERIFIERS:
+        if key in ("verifier", "verifiers", "citation_judge"):
             return resolve_evaluator_paths(paths, value, *place)
         return value
 
-    responses = paths.expand_patterns(block.responses, name, "responses")
-    changed: dict[str, Any] = {"responses": [paths.resolve_path(*one) for one in responses]}
-    for key in (*block.PATHS[1:], "verifiers"):
-        changed[key] = resolve(key, getattr(block, key), (name, key))
-    if block.citation_judge is not None:
-        place = (name, "citation_judge")
-        changed["citation_judge"] = resolve_evaluator_paths(paths, block.citation_judge, *place)
+    changed: dict[str, Any] = {
+        key: resolve(key, getattr(block, key), (name, key))
+        for key in (*block.PATHS[1:], "verifiers", "citation_judge")
+    }
+    changed["responses"] = paths.resolve_files(block.responses, name, "responses")
     if isinstance(block, FactScoreSettings):
         changed["variants"] = {
             key: resolve(key, values, (name, "variants", key))
@@ -342,32 +306,8 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
     return experiment.model_copy(update={name: block.model_copy(update=changed)})
 
 
-def read_block_responses(block: ScoreSettings) -> list[Response]:
+def _read_block_responses(block: ScoreSettings) -> list[Response]:
     """The responses that a block of settings names."""
     return read_responses(
         block.responses, facts=block.facts, system=block.system, limit=block.limit
     )
-
-
-def count_scoring_calls(block: ScoreSettings) -> list[Row]:
-    """A row for each step that asks a language model: ``evaluator`` (the step), ``calls`` (how many
-    at most; None for what depends on the facts) and ``reason``. The other keys of a row of
-    `factaudit.llm.cost.estimate_llm_judging_cost` are None. Each variant is counted as if it asked
-    everything anew."""
-    responses = read_block_responses(block)
-    n_sentences = sum(len(split_response(one.output)[0]) for one in responses if one.facts is None)
-    n_variants = len(list_score_variants(block))
-    steps: dict[str, int | None] = {}
-    if n_sentences and (block.decomposer or block.llm):
-        steps["decompose"] = (1 + n_variants) * n_sentences
-    if block.llm and isinstance(block, DFactScoreSettings) and block.grouper == "llm":
-        steps["group"] = len(responses)
-    if block.llm and any(spec in OWN_VERIFIERS for spec in block.verifiers):
-        steps["verify"] = None
-    unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost"))
-    limit = "the cost is not known before the facts are; max_cost limits it"
-    rows: list[Row] = []
-    for step, n_calls in steps.items():
-        why = "one call for each fact and each page that it is put to; " if n_calls is None else ""
-        rows.append(unknown | {"evaluator": step, "calls": n_calls, "reason": why + limit})
-    return rows

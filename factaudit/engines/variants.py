@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from factaudit.engines.passages import VerifiedFacts
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.llm.settings import LLMSettings
 from factaudit.tables import validate_claims, validate_verdicts
 
 #: What may be varied: the steps of the pipeline, not what is scored.
@@ -52,8 +51,7 @@ def list_score_variants(block: Any) -> dict[str, Any]:
             chosen = getattr(one, field)
             if chosen == getattr(block, field):
                 continue
-            shown = Path(chosen).name if key in block.PATHS else _format_setting(chosen)
-            name = f"{key}={shown}"
+            name = f"{key}={Path(value).name if key in block.PATHS else _name_value(value)}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
             found[name] = block.model_copy(update={field: chosen, "variants": {}})
@@ -62,17 +60,14 @@ def list_score_variants(block: Any) -> dict[str, Any]:
     return found
 
 
-def _format_setting(value: Any) -> str:
+def _name_value(value: Any) -> str:
+    """A value in the name of its variant; of a model its name, of an evaluator its name without
+    options."""
     if isinstance(value, list):
-        return "+".join(map(_format_setting, value))
-    if isinstance(value, LLMSettings):
-        return value.model
+        return "+".join(map(_name_value, value))
     if isinstance(value, dict):
-        name, options = next(iter(value.items()))
-        return f"{name}({', '.join(f'{key}={each}' for key, each in (options or {}).items())})"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        return str(value.get("model") or next(iter(value)))
+    return str(getattr(value, "model", value))
 
 
 def stack_variants(

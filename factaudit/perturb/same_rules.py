@@ -1,11 +1,10 @@
-"""The rules that keep the meaning: another spelling, capital letters, a sentence on something else
-in the document, passages in another order."""
+"""Which rules keep the meaning? Another spelling, capital letters, a sentence on something else in
+the document."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from random import Random
 
 from factaudit.perturb.claim_text import (
@@ -108,13 +107,6 @@ _ABOUT_THE_WHOLE = re.compile(
     r"|paragraph|table)\b|^\W*\d+\W*$",
     re.I,
 )
-#: Where an item of a collection begins: "passage 2:", "[Passage 2: from ...]", "A title
-#: (www.example.com)".
-_PASSAGE_HEAD = re.compile(
-    r"\[?(?:passage|document|source|article|excerpt|context)\s*\d+\b|\[\d+\]"
-    r"|[^\n]*\((?:[\w-]+\.)+[a-z]{2,6}\)[ \t]*(?=\n|$)",
-    re.I,
-)
 
 
 def _list_documents_with_unrelated_aside(claim: str, doc: str, random: Random) -> Iterator[str]:
@@ -129,38 +121,6 @@ def _list_documents_with_unrelated_aside(claim: str, doc: str, random: Random) -
     for aside in strange:
         yield f"{doc.rstrip()}\n\n{aside}"
         yield f"{aside}\n\n{doc.lstrip()}"
-
-
-@lru_cache(maxsize=64)
-def split_document_into_passages(document: str) -> tuple[str, ...]:
-    """The items of a document that is a collection of them, each with its heading; () for any other
-    document.
-
-    >>> split_document_into_passages("passage 1: It rains.\\n\\npassage 2: It snows.")
-    ('passage 1: It rains.', 'passage 2: It snows.')
-    >>> split_document_into_passages("It rained.\\n\\nThen it snowed.")
-    ()
-    """
-    starts = [
-        found.end()
-        for found in re.finditer(r"(?:^|\n\s*\n)\s*", document)
-        if _PASSAGE_HEAD.match(document, found.end())
-    ]
-    if len(starts) < 2 or document[: starts[0]].strip():
-        return ()
-    return tuple(
-        document[start:end].strip()
-        for start, end in zip(starts, [*starts[1:], len(document)], strict=True)
-    )
-
-
-def _list_documents_with_reordered_passages(claim: str, doc: str, random: Random) -> Iterator[str]:
-    passages = split_document_into_passages(doc)
-    if len(passages) < 2 or _ABOUT_THE_WHOLE.search(claim):
-        return
-    order = list(passages)
-    Random(doc).shuffle(order)  # the same for all claims of a document: a model reads it once
-    yield "\n\n".join(order if order != list(passages) else order[1:] + order[:1])
 
 
 RULES = (
@@ -186,17 +146,6 @@ RULES = (
         " most two of its content words.",
         ("The mill closed in 1911.", "The mill closed in 1911.\n\n" + _ASIDES[0]),
         _list_documents_with_unrelated_aside,
-        changes="doc",
-    ),
-    PerturbationRule(
-        "passage_order",
-        "same",
-        "The passages of a document that is a collection of them stand in another order.",
-        (
-            "passage 1: It rains.\n\npassage 2: It snows.",
-            "passage 2: It snows.\n\npassage 1: It rains.",
-        ),
-        _list_documents_with_reordered_passages,
         changes="doc",
     ),
 )

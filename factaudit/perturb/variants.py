@@ -88,35 +88,29 @@ def _make_variants_of_kind(
     claims: Sequence[dict[str, Any]], rule: PerturbationRule, per_kind: int | None, seed: int
 ) -> list[dict[str, Any]]:
     """Variants of one kind, of the claims that chance puts first in each data set."""
+
+    def draw(claim: dict[str, Any]) -> str:
+        return hash_texts(str(seed), rule.kind, claim["claim_id"])
+
     counts: Counter[str] = Counter()
     found = []
-    for claim in sorted(
-        claims, key=lambda claim: hash_texts(str(seed), rule.kind, claim["claim_id"])
-    ):
-        text, document = claim["claim"], claim["doc"]
-        is_full = per_kind is not None and counts[claim["dataset"]] >= per_kind
-        if (
-            is_full
-            or not (isinstance(text, str) and isinstance(document, str))
-            or is_text_placeholder(text)
-        ):
+    for claim in sorted(claims, key=draw):
+        text, document, dataset = claim["claim"], claim["doc"], claim["dataset"]
+        has_texts = isinstance(text, str) and isinstance(document, str)
+        if not has_texts or is_text_placeholder(text) or counts[dataset] == per_kind:
             continue
         random = Random(f"{seed}|{rule.kind}|{claim['claim_id']}")
-        edits = [
-            one
-            for one in dict.fromkeys(rule.list_edits(text, document, random))
-            if one != claim[rule.changes]
-        ]
+        edits = dict.fromkeys(rule.list_edits(text, document, random))
+        edits.pop(claim[rule.changes], None)
         if edits:
-            counts[claim["dataset"]] += 1
+            counts[dataset] += 1
             variant = {
                 "claim_id": f"{claim['claim_id']}~{rule.kind}",
-                rule.changes: random.choice(edits),
-            }
-            variant |= {
+                rule.changes: random.choice(list(edits)),
                 "variant_of": claim["claim_id"],
                 "kind": rule.kind,
                 "expected": rule.expected,
+                "label": None,
             }
-            found.append(claim | variant | {"label": None})
+            found.append(claim | variant)
     return found
