@@ -166,7 +166,7 @@ def test_labels_bring_the_audits_and_the_agreement_with_people(pages, tmp_path):
     assert agreement["rouge2"]["human"] == 0.75
     assert {row["evaluator"]: row["auc"] for row in results.audits["discrimination"]}["rouge2"] == 1
     html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
-    assert "Predicted FActScore against people" in html
+    assert "Predicted scores against people" in html
 
 
 def test_an_experiment_runs_from_its_yaml(pages, tmp_path):
