@@ -155,26 +155,10 @@ def test_what_a_response_only_thought_is_not_decomposed() -> None:
 
 
 def test_tokens_of_thoughts_are_no_score() -> None:
-    def token(text: str, yes: float) -> ChatReplyToken:
-        import math
-
-        return ChatReplyToken(text, -0.1, {"True": math.log(yes), "False": math.log(1 - yes)})
-
-    tokens = (
-        ChatReplyToken("<think>", 0.0),
-        token("True", 0.99),
-        ChatReplyToken("</think>", 0.0),
-        token("False", 0.2),
-    )
-    read = verifier.read_verification(ChatReply("ok", "<think>True</think>False", tokens=tokens))
-    assert (read.prediction, read.score) == (0, pytest.approx(0.2))
-    # Where the tokens are not the text's, nobody can tell which are thoughts.
-    assert (
-        verifier.read_verification(
-            ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])
-        ).score
-        is None
-    )
+    true = ChatReplyToken("True", -0.1, {"True": -0.1, "False": -2.4})
+    text = "<think>True</think>False"
+    read = verifier.read_verification(ChatReply("ok", text, tokens=(true,)))
+    assert (read.prediction, read.score) == (0, None)
 
 
 def test_a_judges_options_decide_what_can_be_cut() -> None:

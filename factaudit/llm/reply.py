@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import accumulate
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,7 +25,7 @@ from pydantic import (
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.server_errors import ServerAttemptFailure
 from factaudit.llm.store import MALFORMED
-from factaudit.text.stated_verdicts import split_answer_from_thoughts
+from factaudit.text.stated_verdicts import strip_thoughts
 
 #: How the reason begins that a reply which was cut off is given; what reads verdicts back counts
 #: them by it.
@@ -193,15 +191,16 @@ def extract_llm_answer(
 ) -> ChatReply:
     """The reply with its answer for a text, ready to be parsed.
 
-    Thoughts and markup are left out, of the text and of the tokens. Where no answer is left the
-    status says so: ``refused``, or ``unparsed`` for a reply that is empty, that was cut off at its
-    limit of tokens or that calls a tool; ``error`` then has the reason and what was replied, and
-    the text is empty. A reply that is not ok is returned as it is. ``is_whole`` says of the text of
-    a reply that was cut off whether the answer in it is whole all the same.
+    Thoughts and markup are left out. Where no answer is left the status says so: ``refused``, or
+    ``unparsed`` for a reply that is empty, that was cut off at its limit of tokens or that calls a
+    tool; ``error`` then has the reason and what was replied, and the text is empty. A reply that is
+    not ok is returned as it is. The tokens of a reply from which thoughts or a call were taken are
+    left out, since nobody can tell which of them belong to the answer. ``is_whole`` says of the
+    text of a reply that was cut off whether the answer in it is whole all the same.
     """
     if reply.status != "ok":
         return reply
-    thoughtless, start = split_answer_from_thoughts(reply.text)
+    thoughtless = strip_thoughts(reply.text)
     answer = _TOOL_CALL_PATTERN.sub("", thoughtless)
     text = _MARKUP_PATTERN.sub("", answer)
     missing = ""
@@ -222,29 +221,13 @@ def extract_llm_answer(
         return replace(reply, status="refused", text=text.strip())
     if text == reply.text:
         return reply
-    tokens = reply.tokens
-    if answer != thoughtless:  # nobody can tell which tokens are left
-        tokens = None
-    elif start:
-        tokens = _slice_answer_tokens(tokens, reply.text, start)
-    return replace(reply, text=text.strip(), tokens=tokens)
+    return replace(reply, text=text.strip(), tokens=reply.tokens if answer == reply.text else None)
 
 
 def is_refusal(text: str) -> bool:
     """Whether a text begins as models do that decline a task; not one that says that something is
     unknown."""
     return len(text) < 2000 and _REFUSAL_PATTERN.match(text) is not None
-
-
-def _slice_answer_tokens(
-    tokens: Sequence[ChatReplyToken] | None, text: str, start: int
-) -> tuple[ChatReplyToken, ...] | None:
-    """The tokens of what follows ``start``; None where the tokens' texts are not the reply's, so
-    nobody can tell."""
-    if tokens is None or "".join(token.text for token in tokens) != text:
-        return None
-    ends = list(accumulate(len(token.text) for token in tokens))
-    return tuple(tokens[bisect_left(ends, start) + 1 :])
 
 
 # Has a server read the whole prompt? ---------------------------------------------------------

@@ -1,15 +1,15 @@
-"""Which verdict does a model's reply state? One strict reading for judges, verifiers and replies
-that a file holds.
+"""Which verdict does a model's reply state? Judges, verifiers and saved replies are read in this
+one strict way.
 
-The verdict is the answer in its stated place: the first word, the word after "Answer:", or the
-field of a JSON object that the prompt asked for. A reply may begin "The statement is". Anything in
-the reply that contradicts the verdict takes it away: another answer ("Yes. ... Answer: No"), a
-sentence that says the opposite ("True. The claim is not supported."), a hedge ("Yes, partially.").
-What cannot be read so is not guessed at: the claim is unscored.
+The verdict is the answer in its stated place: the first word of the reply, the word after
+"Answer:", or the field of a JSON object that the prompt asked for. A reply may also begin "The
+statement is". The reply is unscored when anything in it contradicts that answer: another answer
+("Yes. ... Answer: No"), a sentence about the claim that says the opposite ("True. The claim is not
+supported."), a hedge ("Yes, partially."), or a second thought. What cannot be read in this way is
+not guessed at.
 
 Words are looked for as answers, never as letters: "No contradiction was found" does not answer no,
-"There is nothing false here" does not say false, "Yes or No?" is the question, and "Not true" is
-not true.
+"Yes or No?" is the question, and "Not true" is not true.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 #: Says of a few words whether they are an answer: 1 (supported), 0 (not supported), or None.
 WordParser = Callable[[str], int | None]
@@ -27,7 +26,7 @@ WordParser = Callable[[str], int | None]
 
 @dataclass(frozen=True)
 class StatedVerdict:
-    """1 or 0, the words that say it, and where in the reply these begin."""
+    """1 or 0, the words that say it, and where in the reply these words begin."""
 
     value: int
     words: str
@@ -42,17 +41,18 @@ _THOUGHT_END_TAGS = (
     r"</(?:seed:)?(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)>"
     r"|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
 )
-# The opening tag may stand in the server's template, and so not in the reply.
-_THOUGHT_PATTERN = re.compile(
-    rf"(?:{_THOUGHT_START_TAGS}).*?(?:{_THOUGHT_END_TAGS}|\Z)", re.IGNORECASE | re.DOTALL
-)
-_THOUGHT_END_PATTERN = re.compile(_THOUGHT_END_TAGS, re.IGNORECASE)
-_UNOPENED_THOUGHT_PATTERN = re.compile(rf"\A.*(?:{_THOUGHT_END_TAGS})", re.IGNORECASE | re.DOTALL)
-#: gpt-oss ("harmony"): channels of thoughts and calls, then the one that is meant for the user.
-_HARMONY_CHANNEL_PATTERN = re.compile(
-    r"<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
-    re.S,
-)
+#: What comes before the answer, in the order in which it is taken away.
+_THOUGHT_PATTERNS = [
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        # gpt-oss ("harmony") has channels of thoughts and calls; the last "final" one is meant
+        # for the user.
+        r"\A.*<\|channel\|>\s*final[^<]*<\|message\|>|<\|channel\|>.*",
+        rf"(?:{_THOUGHT_START_TAGS}).*?(?:{_THOUGHT_END_TAGS}|\Z)",
+        # The opening tag may stand in the server's template, and so not in the reply.
+        rf"\A.*(?:{_THOUGHT_END_TAGS})",
+    )
+]
 
 #: What an answer is called where it is marked: "Answer: Yes", "the verdict is no", "Réponse : non".
 _ANSWER_NAMES = (
@@ -63,46 +63,44 @@ _ANSWER_NAMES = (
 _CJK_ANSWER_NAMES = r"(?:答案|回答|判定|判断|结论|結論|답변|판정|결론|답)[是はは为]?"
 #: A word; in "_Yes_" the underscores are markup, in "not_supported" and "non-factual" the joints
 #: belong to the word.
-_WORD = r"[^\W_](?:[\w'’-]*[^\W_])?"
-_MAX_WORDS = 6
+_WORD = re.compile(r"[^\W_](?:[\w'’-]*[^\W_])?")
+_WORDS = re.compile(rf"{_WORD.pattern}(?: +{_WORD.pattern}){{0,5}}")
 #: A longer reply states no verdict that anybody asked for.
 _MAX_CHARACTERS = 100_000
-#: What may follow an answer: its end, a punctuation mark, or the reason. Not a noun: "No part of
-#: the claim ...".
-_END = (
-    r"(?![.,:/]\d)(?=\s*\Z|\s*\n|[_*]|['’](?!\w)|\s*[–—]|\s+-|-\s|\s*[^\w\s?？'’\-]"
-    r"|\s+(?:because|since|as|according|based|given|by|the|it|this)\b)"
-)
-_ANSWER_WORDS = re.compile(rf"{_WORD}(?: +{_WORD}){{0,{_MAX_WORDS - 1}}}")
-_WORD_END = re.compile(_END, re.IGNORECASE)
-#: What may stand before the first word: markup, a number, "The statement is".
-_LEADS = (
-    re.compile(r""),
-    re.compile(r"[\W_]*"),
-    re.compile(r"[\W_]*\d{1,2}[.):]\s+[\W_]*"),
-    re.compile(
-        r"[\s,\"'*_#>-]*(?:(?:i['’]m\s+sorry|i\s+apologi[sz]e)\W+but\s+)?(?:(?:the|this)\s+(?:given\s+)?"
-        r"(?:claim|statement|sentence|input|fact|summary)|it|this)\s+is[ \t]+(?!(?:yes|no)\b)",
-        re.IGNORECASE,
-    ),
-)
-#: A number that begins a line of a list and answers nothing.
-_LIST_ITEM = re.compile(r"[.)]\s*[^\s*_]")
-#: "No. 5 in the charts" is a number, not an answer.
-_NUMBER_SIGN = re.compile(r"no\.\s*\d", re.IGNORECASE)
-_MARK = re.compile(
-    rf"(?:(?<!\w)(?:{_ANSWER_NAMES})(?!\w)(?:\s*\([^()\n]{{0,40}}\))?"
-    r"(?:\s+(?:is|est|es|ist|è)\b[\W_]*|[ \t]*(?:[:=：>|*_\"'`\])]|[-–—](?=\s)|\n)[\W_]*)"
-    rf"|{_CJK_ANSWER_NAMES}[\W_]*)",
+#: What may follow an answer: its end, a punctuation mark, or the reason. A noun may not ("No part
+#: of the claim ..."), nor a number ("No. 5 in the charts"); and
+#: the number of a list's item is no answer.
+_END = re.compile(
+    r"(?![.,:/]\d|(?<=\bno)\.\s*\d|(?<=\d)[.)]\s*[^\s*_])"
+    r"(?=\s*\Z|\s*\n|[_*]|['’](?!\w)|\s*[–—]|\s+-|-\s|\s*[^\w\s?？'’\-]"
+    r"|\s+(?:because|since|as|according|based|given|by|the|it|this)\b)",
     re.IGNORECASE,
 )
-_LINE_MARK = re.compile(rf"(?:\A|\n)[\W_]*(?:final\s+)?(?:{_ANSWER_NAMES})[ \t]+", re.IGNORECASE)
-#: Both answers side by side are the question.
-_ALTERNATIVE = re.compile(
-    r"[\s\"'”’*_`,)]*(?:/|\||\\|\bor\b|\band\b|\band/or\b)[\W_]*", re.IGNORECASE
-)
+#: What may stand before the first word: markup, a number, "The statement is".
+_LEADS = [
+    re.compile(rf"\A{lead}", re.IGNORECASE)
+    for lead in (
+        r"",
+        r"[\W_]*",
+        r"[\W_]*\d{1,2}[.):]\s+[\W_]*",
+        r"[\s,\"'*_#>-]*(?:(?:i['’]m\s+sorry|i\s+apologi[sz]e)\W+but\s+)?(?:(?:the|this)\s+(?:given\s+)?"
+        r"(?:claim|statement|sentence|input|fact|summary)|it|this)\s+is[ \t]+(?!(?:yes|no)\b)",
+    )
+]
+_MARKS = [
+    re.compile(
+        rf"(?:(?<!\w)(?:{_ANSWER_NAMES})(?!\w)(?:\s*\([^()\n]{{0,40}}\))?"
+        r"(?:\s+(?:is|est|es|ist|è)\b[\W_]*|[ \t]*(?:[:=：>|*_\"'`\])]|[-–—](?=\s)|\n)[\W_]*)"
+        rf"|{_CJK_ANSWER_NAMES}[\W_]*)",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"(?:\A|\n)(?:[^\w\n]|_)*(?:final\s+)?(?:{_ANSWER_NAMES})[ \t]+", re.IGNORECASE),
+]
 #: Where an answer may stand alone: at the beginning of a line, a sentence or a clause.
-_CLAUSE_START = re.compile(r"(?:\A|\n|[.!?;,。！？；，、])[\W_]*(?:\d{1,2}[.):]\s+[\W_]*)?")
+_CLAUSE_START = re.compile(
+    r"(?:\A|\n|[.!?;,。！？；，、])(?:[^\w\n]|_)*(?:\d{1,2}[.):]\s+[\W_]*)?(?:(?:and|or|but)\s+)?",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[.!?;\n。！？；]")
 
 _ADVERBS = (
@@ -110,7 +108,9 @@ _ADVERBS = (
     r"|simply)\s+)*"
 )
 _DOCUMENT_NAMES = r"(?:document|source|context|passage|evidence|text|article)s?"
-
+_CLAIM_NAMES = (
+    r"(?:claim|statement|sentence|input|fact|assertion|hypothesis|summary|answer|response)"
+)
 #: What follows a yes that is none: "Yes, partially", "Yes, but ...", "Yes, if ...".
 _DOUBT = (
     r"probabl[ey]|possibl[ey]|perhaps|maybe|likely|presumably|i\s+(?:think|guess|believe|suppose)"
@@ -132,29 +132,32 @@ _FOREIGN_BUT = (
     r"|но|частично|maar|gedeeltelijk"
 )
 _WITHIN_SENTENCE = r"(?:[^\w.!?;\n。！？；]|_)*"
+#: What comes before the other answer: "Yes/No", "Yes, or no".
+_OTHER_ANSWER = (
+    r"[\s\"'”’*_`,)]*(?:[/|\\]|\b(?:or|and(?!\W+(?:the|it|this|that|there|an?|he|she|they)\b))\b)"
+)
 #: By verdict what may not follow it at once.
-_HEDGES = (
-    re.compile(rf"{_WITHIN_SENTENCE}(?:{_DOUBT})\b", re.IGNORECASE),
+_HEDGES = [
+    re.compile(rf"{_OTHER_ANSWER}|{_WITHIN_SENTENCE}(?:{_DOUBT})\b", re.IGNORECASE),
     re.compile(
-        rf"{_WITHIN_SENTENCE}(?:(?:(?:and|but)\s+)?(?:{_DOUBT}|{_PARTLY}|but|though|although|however"
-        rf"|except|yet|{_FOREIGN_BUT})\b|但|不过|部分|ただし|一部|하지만|부분)",
+        rf"{_OTHER_ANSWER}|{_WITHIN_SENTENCE}(?:(?:(?:and|but)\s+)?(?:{_DOUBT}|{_PARTLY}|but|though"
+        rf"|although|however|except|yet|{_FOREIGN_BUT})\b|但|不过|部分|ただし|一部|하지만|부분)",
         re.IGNORECASE,
     ),
-)
-#: The model takes back what it said: "True. Wait, no: ...".
-_SECOND_THOUGHT = r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b"
-#: A sentence of nothing but doubt: "The claim is not supported. Perhaps."
-_BARE_DOUBT = (
-    r"[.!?;\n][\W_]*(?:probabl[ey]|possibl[ey]|perhaps|maybe|not\s+(?:sure|certain))"
+]
+#: The model takes back what it said ("True. Wait, no: ..."), or a sentence is nothing but doubt:
+#: "The claim is not supported. Perhaps."
+_SECOND_THOUGHT = (
+    r"\b(?:wait|actually|correction|on second thoughts?|let me correct)\b"
+    r"|[.!?;\n](?:[^\w\n]|_)*(?:probabl[ey]|possibl[ey]|perhaps|maybe|not\s+(?:sure|certain))"
     r"\W*?(?:[.!?;\n]|\Z)"
 )
+#: A reservation, or a document that lacks a part of what was said to be supported: "Yes. The
+#: document does not mention Monday."
 _RESERVATION = (
-    r"(?:[.!;,]\s+|\n[\W_]*)(?:however|nevertheless|nonetheless|that said|but|except that)\b"
-)
-#: The document lacks a part of what was said to be supported: "Yes. The document does not mention
-#: Monday."
-_LACKING_EVIDENCE = (
-    rf"(?:\b{_DOCUMENT_NAMES}\s+(?:(?:do(?:es)?|did)\s+not|(?:do(?:es)?|did)n['’]t|never"
+    r"(?:[.!;,]\s+|\n(?:[^\w\n]|_)*)"
+    r"(?:however|nevertheless|nonetheless|that said|but|except that)\b"
+    rf"|(?:\b{_DOCUMENT_NAMES}\s+(?:(?:do(?:es)?|did)\s+not|(?:do(?:es)?|did)n['’]t|never"
     rf"|fails?\s+to)\s+{_ADVERBS}"
     r"(?:mention|state|say|specify|provide|contain|include|give|discuss|address|indicate)s?"
     r"|\b(?:is|are|was|were)\s+(?:not|never|nowhere)\s+(?:mentioned|stated|specified|found|given"
@@ -164,36 +167,34 @@ _LACKING_EVIDENCE = (
     r"|contradict\w*)))"
 )
 #: By verdict what may not follow it anywhere.
-_TAKES_BACK = (
-    re.compile(f"{_SECOND_THOUGHT}|{_BARE_DOUBT}", re.IGNORECASE),
-    re.compile(
-        f"{_SECOND_THOUGHT}|{_BARE_DOUBT}|{_RESERVATION}|{_LACKING_EVIDENCE}", re.IGNORECASE
-    ),
-)
+_TAKES_BACK = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (_SECOND_THOUGHT, f"{_SECOND_THOUGHT}|{_RESERVATION}")
+]
 
-#: Words that say the same of a claim whatever was asked.
-_TRUE_WORDS = re.compile(
-    r"true|supported|correct|accurate|entailed|attributable|factual|confirmed|support|entail|confirm"
+_TRUE_WORDS = r"(?:true|correct|accurate|attributable|factual|(?:support|entail|confirm)(?:s|ed)?)"
+_FALSE_WORDS = (
+    r"(?:false|untrue|unsupported|incorrect|inaccurate|wrong|(?:contradict|refute)(?:s|d|ed)?)"
 )
-_FALSE_WORDS = re.compile(
-    r"false|untrue|unsupported|incorrect|inaccurate|wrong|contradicted|refuted|contradict|refute"
-)
-_CLAIM_NAMES = (
-    r"(?:claim|statement|sentence|input|fact|assertion|hypothesis|summary|answer|response)"
-)
-#: A sentence about the claim: "the claim is not fully supported", "the document contradicts it".
-_STATEMENT = re.compile(
-    r"\b(?P<subject>(?:the|this|that)\s+(?:ADJECTIVE\s+)?CLAIM|CLAIM|it|this|that)(?:\s+itself)?"
-    r"\s+(?:is|was|seems)\s+ADVERBS(?P<partly>(?:only\s+)?(?:PARTLY)\s+)?(?P<denied>not\s+)?ADVERBS"
-    r"(?P<also_partly>(?:only\s+)?(?:PARTLY)\s+)?(?P<word>[^\W_]+)"
-    r"|\bDOCUMENT\s+ADVERBS(?P<denies>(?:do(?:es)?\s+not|do(?:es)?n['’]t|cannot)\s+)?ADVERBS"
-    r"(?P<verb>support|contradict|refute|entail|confirm)s?\s+(?:the|this)\s+(?:given\s+)?CLAIM\b".replace(
-        "CLAIM", _CLAIM_NAMES
-    )
-    .replace("ADJECTIVE", "(?:given|above|whole|entire|atomic|input)")
-    .replace("DOCUMENT", _DOCUMENT_NAMES)
-    .replace("ADVERBS", _ADVERBS)
-    .replace("PARTLY", _PARTLY),
+#: By verdict the words that say it of a claim whatever was asked.
+_SAYS = [
+    re.compile(
+        rf"(?:(?:only\s+)?(?:{_PARTLY})\s+{_ADVERBS}{_FALSE_WORDS}"
+        rf"|{_FALSE_WORDS}"
+        r"|(?:(?:do(?:es)?\s+not|do(?:es)?n['’]t|cannot|not|(?:only\s+)?(?:PARTLY))\s+)+"
+        rf"{_ADVERBS}(?:(?:only\s+)?(?:{_PARTLY})\s+)?{_TRUE_WORDS})".replace("PARTLY", _PARTLY),
+        re.IGNORECASE,
+    ),
+    re.compile(_TRUE_WORDS, re.IGNORECASE),
+]
+#: Where a sentence speaks of the claim: "the claim is not fully supported", "the document
+#: contradicts the claim". "It is true that she won" does not.
+_STATEMENT_START = re.compile(
+    rf"\b(?:(?:(?:the|this|that)\s+(?:(?:given|above|whole|entire|atomic|input)\s+)?)?{_CLAIM_NAMES}"
+    r"(?:\s+itself)?"
+    rf"|(?:it|this|that)(?:\s+itself)?(?! +\w+ +(?:not +)?{_ADVERBS}\w+ +that\b))"
+    rf"\s+(?:is|was|seems)\s+{_ADVERBS}"
+    rf"|\b{_DOCUMENT_NAMES}\s+{_ADVERBS}(?=(?:\S+\s+){{1,6}}?(?:the|this)\s+(?:given\s+)?{_CLAIM_NAMES}\b)",
     re.IGNORECASE,
 )
 #: What takes a statement back that follows in the same clause: "It is unclear whether the statement
@@ -210,26 +211,13 @@ _IS_CONDITION = re.compile(
     re.I,
 )
 _CLAUSE_LINK = re.compile(r"\b(?:so|therefore|thus|hence|and|but)\b|\bmeans that\b", re.IGNORECASE)
-_OF_A_PART = re.compile(
-    r"\b(?:parts?|half|portion|some|most|aspects?|first|second)\b", re.IGNORECASE
-)
 
 
 def strip_thoughts(text: str) -> str:
     """A text without a reasoning model's thoughts."""
-    return split_answer_from_thoughts(text)[0]
-
-
-def split_answer_from_thoughts(text: str) -> tuple[str, int]:
-    """The text without thoughts, and where in the original what comes after the thoughts begins."""
-    if channels := list(_HARMONY_CHANNEL_PATTERN.finditer(text)):
-        final = [found for found in channels if found[1].lower() == "final"]
-        return (final[-1][2].strip(), final[-1].start(2)) if final else ("", len(text))
-    without = _UNOPENED_THOUGHT_PATTERN.sub("", _THOUGHT_PATTERN.sub("", text))
-    if without == text:
-        return text, 0
-    closed = list(_THOUGHT_END_PATTERN.finditer(text))
-    return without.strip(), closed[-1].end() if closed else len(text)
+    for pattern in _THOUGHT_PATTERNS:
+        text = pattern.sub("", text)
+    return text
 
 
 def normalise_answer_word(text: str) -> str:
@@ -278,103 +266,59 @@ def read_stated_verdict(
     """
     if len(text) > _MAX_CHARACTERS:
         return None
-    starts = [] if last else [lead.end() for one in _LEADS if (lead := one.match(text))]
-    leading = (_read_answer_at(text, start, parse_words) for start in starts)
-    first = next(filter(None, leading), None)
-    marked = [
-        _read_answer_at(text, mark.end(), parse_words)
-        for mark in (*_MARK.finditer(text), *_LINE_MARK.finditer(text))
+    places = [lead.end() for one in _LEADS if not last and (lead := one.match(text))]
+    places += [
+        mark.end()
+        for one in _MARKS
+        for mark in one.finditer(text)
         if not _IS_CONDITION.search(_find_clause_before(text, mark.start()))
     ]
-    found = [one for one in (first, *marked) if one is not None]
-    if len({one.value for one in found}) != 1:
+    stated = [one for place in places if (one := _read_answer_at(text, place, parse_words))]
+    if len({one.value for one in stated}) != 1:
         return None
-    hedge = _HEDGES[found[0].value]
-    if any(hedge.match(text, one.start + len(one.words)) for one in found):
+    value, start = stated[0].value, min(one.start for one in stated)
+    ends = [one.start + len(one.words) for one in stated]
+    is_doubted = any(_HEDGES[value].match(text, end) for end in ends)
+    if is_doubted or _TAKES_BACK[value].search(text, min(ends)):
         return None
-    if _is_contradicted(text, found, parse_words, last):
-        return None
-    return found[-1] if first is None else first
+
+    def parse_statement(words: str) -> int | None:
+        own = parse_words(words)
+        says = [verdict for verdict in (0, 1) if _SAYS[verdict].fullmatch(words)]
+        return next(iter(says), None) if own is None else own
+
+    for clause in _CLAUSE_START.finditer(text):
+        if last and clause.end() < start:
+            continue  # the reasons go part by part
+        said = _read_answer_at(text, clause.end(), parse_statement)
+        if said is not None and said.value != value:
+            return None
+    for statement in _STATEMENT_START.finditer(text):
+        said = _read_answer_at(text, statement.end(), parse_statement, must_end=False)
+        if said is not None and said.value != value:
+            before = _find_clause_before(text, statement.start())
+            if not _NOT_SAID.search(_CLAUSE_LINK.split(before)[-1]):
+                return None
+    return stated[-1 if last else 0]
 
 
 def _read_answer_at(
     text: str, start: int, parse_words: WordParser, must_end: bool = True
 ) -> StatedVerdict | None:
-    """The answer whose words begin at ``start``: the longest that is one, if what follows lets it
-    stand alone."""
-    words = _ANSWER_WORDS.match(text, start)
-    if words is None or _NUMBER_SIGN.match(text, start):
-        return None
-    for one in reversed(list(re.finditer(_WORD, words[0]))):
-        end = start + one.end()
-        said = text[start:end]
-        value = parse_words(said)
-        if value is None or (must_end and not _WORD_END.match(text, end)):
+    """The longest answer whose words begin at ``start``; ``must_end``: it stands alone (`_END`)."""
+    words = _WORDS.match(text, start)
+    for one in reversed(list(_WORD.finditer(words[0])) if words else []):
+        said = text[start : start + one.end()]
+        if must_end and not _END.match(text, start + one.end()):
             continue
-        if said.isdecimal() and _LIST_ITEM.match(text, end):
-            continue
-        # The other answer stands beside it: "True or False?" is the question.
-        other = _ALTERNATIVE.match(text, end) if must_end else None
-        if other and _read_answer_at(text, other.end(), parse_words, must_end=False):
-            return None
-        return StatedVerdict(value, said, start)
+        if (value := parse_words(said)) is not None:
+            return StatedVerdict(value, said, start)
     return None
 
 
 def _find_clause_before(text: str, end: int) -> str:
     """What stands before a place in its sentence."""
     return _SENTENCE_END.split(text[max(0, end - 300) : end])[-1]
-
-
-def _is_contradicted(
-    text: str, found: Sequence[StatedVerdict], parse_words: WordParser, last: bool
-) -> bool:
-    """Whether another answer, a second thought or a sentence about the claim speaks against the
-    verdict that a reply states once or several times."""
-    verdict = min(found, key=lambda one: one.start)
-    if _TAKES_BACK[verdict.value].search(text, verdict.start + len(verdict.words)):
-        return True
-
-    def find_meaning(words: str) -> int | None:
-        """Of words that say the same whatever was asked, else of the answers."""
-        known = normalise_answer_word(words)
-        word = known.removeprefix("not ")
-        if _TRUE_WORDS.fullmatch(word):
-            return int(word == known)
-        if _FALSE_WORDS.fullmatch(word):
-            return 0 if word == known else None
-        return None if known in ("yes", "no", "not yes") else parse_words(words)
-
-    def parse_answer(words: str) -> int | None:
-        value = parse_words(words)
-        return find_meaning(words) if value is None else value
-
-    for clause in _CLAUSE_START.finditer(text):
-        if last and clause.end() < verdict.start:
-            continue  # the reasons go part by part
-        said = _read_answer_at(text, clause.end(), parse_answer)
-        if said is not None and said.value != verdict.value:
-            return True
-    statements = list(_STATEMENT.finditer(text))
-    others = [one for one in statements if not one.start() <= verdict.start < one.end()]
-    is_answered = len(found) > 1 or len(others) == len(statements)
-    for match in others:
-        told = match.groupdict()
-        before = _CLAUSE_LINK.split(_find_clause_before(text, match.start()))[-1]
-        is_denied = told["denied"] or told["denies"]
-        value = find_meaning(("not " if is_denied else "") + (told["word"] or told["verb"]))
-        if told["partly"] or told["also_partly"]:
-            value = value and 0
-        is_pronoun = (told["subject"] or "").lower() in ("it", "this", "that")
-        if is_pronoun and not _WORD_END.match(text, match.end()):
-            continue  # "it is true that she won"
-        # Behind a no the parts are named that hold; two sentences ("It is false", "The first part
-        # of the claim is true") are no answer.
-        may_be_part = is_answered and verdict.value == 0 and told["word"]
-        is_of_a_part = may_be_part and _OF_A_PART.search(before)
-        if value == 1 - verdict.value and not (is_of_a_part or _NOT_SAID.search(before)):
-            return True
-    return False
 
 
 # ---- A reply in JSON
@@ -386,49 +330,38 @@ def list_json_fields(text: str) -> list[str]:
     >>> list_json_fields('So: {"reason": "x", "SCORE": "True"}')
     ['reason', 'SCORE']
     """
-    _, leaves, _ = _split_json(text)
-    return list(dict.fromkeys(key for key, _ in leaves if key))
+    return list(dict.fromkeys(name for name, _ in _split_json(text) if name))
 
 
 def read_json_verdict(text: str, name: str, parse_words: WordParser) -> StatedVerdict | None:
     """The verdict in the field ``name`` of the JSON object in a reply, if nothing else in it
     contradicts."""
-    before, leaves, after = _split_json(text)
-    if not leaves or "{" in after:  # which of several objects is meant, nobody can tell
-        return None
-    lines = []
-    for key, value in leaves:
-        said = value if isinstance(value, str) else json.dumps(value)
-        lines.append(f"Answer: {said}" if key.casefold() == name.casefold() else said)
-    told = "\n".join([before, *lines, after])
+    told = "\n".join(
+        f"Answer: {said}" if field.lower() == name.lower() else said
+        for field, said in _split_json(text)
+    )
     verdict = read_stated_verdict(told, parse_words, last=True)
     if verdict is None:
         return None
-    place = re.search(rf"\"{re.escape(name)}\"\s*:", text, re.IGNORECASE)
-    start = text.find(verdict.words, place.end() if place else 0)
-    return StatedVerdict(verdict.value, verdict.words, start)
+    place = text.find(verdict.words, text.lower().find(f'"{name.lower()}"'))
+    return StatedVerdict(verdict.value, verdict.words, place)
 
 
-def _split_json(text: str) -> tuple[str, list[tuple[str, Any]], str]:
-    """What stands before the JSON in a reply, its values with their fields, and what stands
-    after it."""
-    bracket = re.search(r"[{\[]", text)
-    start = bracket.start() if bracket else len(text)
+def _split_json(text: str) -> list[tuple[str, str]]:
+    """The fields of the one JSON object in a reply with their values as text, between what stands
+    before and after it under the name ""; nothing where there is none, or where another object
+    stands in it or behind it, so that nobody can tell which is meant."""
+    before, brace, rest = text.partition("{")
+    if "{" in rest:
+        return []
     try:
         # A field that stands twice is there twice.
-        data, end = json.JSONDecoder(object_pairs_hook=tuple).raw_decode(text, start)
+        decoder = json.JSONDecoder(object_pairs_hook=list)
+        fields, end = decoder.raw_decode(brace + rest)
     except (ValueError, RecursionError):
-        return text, [], ""
-    return text[:start], list(_iterate_leaves(data, "")), text[end:]
-
-
-def _iterate_leaves(value: Any, field: str) -> Iterator[tuple[str, Any]]:
-    """An object is a tuple of its fields with their values."""
-    if isinstance(value, tuple):
-        for key, inner in value:
-            yield from _iterate_leaves(inner, key)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _iterate_leaves(inner, field)
-    else:
-        yield field, value
+        return []
+    said = [
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in fields
+    ]
+    return [("", before), *said, ("", rest[end - 1 :])]
