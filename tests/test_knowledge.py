@@ -55,7 +55,7 @@ def db(tmp_path: Path) -> Iterator[DocDB]:
 
 def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
     assert db.passages("Ada Fenn") == ("<s>Ada Fenn was a miller.</s>", "<s>She died.</s>")
-    assert db.find("Ada Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]), "exact")
+    assert db.find("Ada Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]))
     assert db.info()["n_pages"] == 3
     assert [title for title, _ in db.titles_and_redirects()] == sorted(PAGES)
 
@@ -64,15 +64,14 @@ def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
     ("topic", "title"),
     [
         ("Ada_Fenn", "Ada Fenn"),
-        (" ada  fenn ", "Ada Fenn"),
-        ("ada fEnn", "Ada Fenn"),
-        ("émile_oru", "Émile Oru"),
+        (" Ada  Fenn ", "Ada Fenn"),
+        ("E\N{COMBINING ACUTE ACCENT}mile_Oru", "Émile Oru"),
     ],
 )
 def test_a_topic_is_found_by_its_normalised_title(db: DocDB, topic: str, title: str) -> None:
     page = db.find(topic)
     assert page is not None
-    assert (page.title, page.title_match) == (title, "normalised")
+    assert page.title == title
 
 
 OTHER_SPELLINGS = [
@@ -81,40 +80,16 @@ OTHER_SPELLINGS = [
     "Beyoncé",
     "Łódź",
     "Müller, Thomas",
-    "Jean–Luc",
     "St. John",
-    "Flannery O'Connor",
-    "Ludwig van McDonald",
 ]
 
 
 @pytest.mark.parametrize(
     ("topic", "title"),
     [
-        ("Sinéad O'Connor", "Sinéad O’Connor"),
-        ("Sinéad_O´Connor", "Sinéad O’Connor"),
-        ("sinéad o'connor", "Sinéad O’Connor"),
-        ("Flannery O’Connor", "Flannery O'Connor"),
-        ("ludwig van mcdonald", "Ludwig van McDonald"),
-        ("Barack Obama", "Barack_Obama"),
-        ("barack OBAMA", "Barack_Obama"),
-        ("Beyonce\N{COMBINING ACUTE ACCENT}", "Beyoncé"),
-        ("Jean-Luc", "Jean–Luc"),
-    ],
-)
-def test_a_topic_is_found_by_another_way_to_write_its_marks(
-    tmp_path: Path, topic: str, title: str
-) -> None:
-    with DocDB(
-        original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})
-    ) as opened:
-        assert getattr(opened.find(topic), "title", None) == title
-
-
-@pytest.mark.parametrize(
-    ("topic", "title"),
-    [
         ("Sinead O'Connor", "Sinéad O’Connor"),
+        ("Sinéad O'Connor", "Sinéad O’Connor"),
+        ("barack OBAMA", "Barack_Obama"),
         ("Beyonce", "Beyoncé"),
         ("Lodz", "Łódź"),
         ("Thomas Müller", "Müller, Thomas"),
@@ -129,7 +104,7 @@ def test_a_topic_without_a_page_is_told_what_there_is(
     with DocDB(
         original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})
     ) as opened:
-        page, status, reason = TopicLookup(opened, "skip").find_page(topic)
+        page, status, reason = TopicLookup(opened).find_page(topic)
     assert (page, status) == (None, "skipped")
     assert (reason or "").partition("; ")[2] == (f"there is {title!r}" if title else "")
 
@@ -143,9 +118,7 @@ def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -
         )
     connection.close()
     with DocDB(path) as opened:
-        assert opened.find("A._Fenn") == KnowledgePage(
-            "Ada Fenn", tuple(PAGES["Ada Fenn"]), "redirect"
-        )
+        assert opened.find("A._Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]))
         assert opened.find("Lost") is None
 
 
@@ -178,9 +151,11 @@ def test_a_truncated_download_is_refused(tmp_path: Path) -> None:
 def test_another_schema_and_an_empty_table_are_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE pages (name, body)")
-    with pytest.raises(InputError, match=r"expected a table documents\(title, text\), found pages"):
+    with pytest.raises(
+        InputError, match=r"expected a table documents\(title, text\), found CREATE TABLE pages"
+    ):
         DocDB(tmp_path / "other.db")
-    with pytest.raises(InputError, match=r"found documents\(id, text\)"):
+    with pytest.raises(InputError, match=r"found CREATE TABLE documents \(id, text\)"):
         DocDB(original(tmp_path / "columns.db", {}, "id, text"))
     with pytest.raises(InputError, match="without a page"):
         DocDB(original(tmp_path / "none.db", {}))
@@ -328,16 +303,18 @@ def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(
     assert PassageRetriever().retrieve(KnowledgePage("T", passages), "T", "a fact") == cleaned
 
 
-def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
+def test_dense_ranks_by_cosine_of_title_and_passage(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
 
-    def encode(texts: list[str]) -> np.ndarray:
-        asked.append(texts)
-        # Of any length, below 1 too.
-        return np.array([[("sea" in text) / 10, ("hill" in text) / 2] for text in texts])
+    class Encoder:
+        def encode(self, texts: list[str], normalize_embeddings: bool) -> np.ndarray:
+            assert normalize_embeddings
+            asked.append(texts)
+            return np.array([[float("sea" in text), float("hill" in text)] for text in texts])
 
+    monkeypatch.setattr(PassageRetriever, "_encoder", Encoder())
     page = KnowledgePage("T", ("by the sea", "on a hill", "nowhere"))
-    assert PassageRetriever("dense", k=2, encode=encode).retrieve(page, "Topic", "a hill") == [
+    assert PassageRetriever("dense", k=2).retrieve(page, "Topic", "a hill") == [
         "on a hill",
         "by the sea",
     ]
@@ -357,8 +334,8 @@ def test_wrong_retrieval_options_are_refused() -> None:
 
 
 @pytest.fixture
-def api(serve: Callable[..., PublishedFilesServer]) -> tuple[str, list[str]]:
-    """The address of an API of one page, and what it was asked for: "Busy" gives 429 once, "Broken"
+def api(serve: Callable[..., PublishedFilesServer], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What an API of one page it was asked for: "Busy" gives 429 once, "Broken"
     always 500."""
     asked: list[str] = []
 
@@ -375,81 +352,63 @@ def api(serve: Callable[..., PublishedFilesServer]) -> tuple[str, list[str]]:
             found = {"pages": [{"title": topic, "extract": " ".join(f"w{i}" for i in range(300))}]}
         return send_bytes(request, json.dumps({"query": found}).encode())
 
-    return f"{serve(answer).address}/w/api.php", asked
+    monkeypatch.setenv("FACTAUDIT_WIKIPEDIA_API", f"{serve(answer).address}/w/api.php")
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    return asked
 
 
 def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(
-    api: tuple[str, list[str]], tmp_path: Path
+    api: list[str], tmp_path: Path
 ) -> None:
     side = tmp_path / "side.db"
     for _ in range(2):
-        wikipedia = WikipediaPageCache(side, api=api[0], pause=0)
+        wikipedia = WikipediaPageCache(side)
         page = wikipedia.find_page("Ada Fenn the miller")
         assert page is not None
-        assert (page.title, page.title_match, len(page.passages)) == (
-            "Ada Fenn (miller)",
-            "wikipedia",
-            2,
-        )
+        assert (page.title, len(page.passages)) == ("Ada Fenn (miller)", 2)
         assert page.passages[0].split()[-1] == "w255"
         assert wikipedia.find_page("Nobody") is None
-        wikipedia.close()
-    assert len(api[1]) == 3  # search and page, and the search that found nothing
+    assert len(api) == 3  # search and page, and the search that found nothing
     with DocDB(side) as opened:
         assert page is not None
         assert opened.passages("Ada Fenn (miller)") == page.passages
+        assert opened.info()["n_pages"] == 1
 
 
 def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
-    api: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    api: list[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    wikipedia = WikipediaPageCache(tmp_path / "side.db", api=api[0], pause=0)
+    wikipedia = WikipediaPageCache(tmp_path / "side.db")
     assert wikipedia.find_page("Busy") is not None
     with pytest.raises(FactauditError, match="could not be asked: HTTP 500"):
         wikipedia.find_page("Broken")
-    n = len(api[1])
+    n = len(api)
     with pytest.raises(FactauditError, match="HTTP 500"):  # a failure is not remembered
         wikipedia.find_page("Broken")
-    assert len(api[1]) > n
+    assert len(api) > n
 
 
-def test_policies_for_topics_without_a_page(
-    db: DocDB, api: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    assert TopicLookup(db, "skip").find_page("Ada Fenn")[0] is not None
-    page, status, reason = TopicLookup(db, "skip").find_page("Nobody")
+def test_topics_without_a_page(db: DocDB, api: list[str], tmp_path: Path) -> None:
+    assert TopicLookup(db).find_page("Ada Fenn")[0] is not None
+    page, status, reason = TopicLookup(db).find_page("Nobody")
     assert (page, status) == (None, "skipped")
     assert reason == "no page for the topic 'Nobody' in the knowledge source"
-    online = TopicLookup(
-        db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api[0], pause=0)
-    )
+    online = TopicLookup(db, WikipediaPageCache(tmp_path / "side.db"))
     page, status, reason = online.find_page("Ada Fenn the miller")
     assert page is not None
-    assert (page.title_match, status, reason) == ("wikipedia", "ok", None)
+    assert (page.title, status, reason) == ("Ada Fenn (miller)", "ok", None)
     assert online.find_page("Nobody")[1] == "skipped"
     assert online.find_page("Broken")[1] == "error"
-    with pytest.raises(UsageError, match="did you mean 'skip'"):
-        TopicLookup(db, "skipp")
 
 
-def test_the_signature_is_of_the_content_not_of_the_file(
+def test_the_signature_is_of_the_content_wherever_the_file_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def made(name: str, *rows: dict[str, str]) -> str:
-        source = tmp_path / f"{name}.jsonl"
-        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        build_knowledge_source(source, tmp_path / f"{name}.db")
-        with DocDB(tmp_path / f"{name}.db") as db:
+    def sign(name: str, text: str) -> str:
+        with DocDB(original(tmp_path / name, {"Bob": [text]})) as db:
             return db.signature
 
-    ada, bob = {"title": "Ada", "text": "Ada sang."}, {"title": "Bob", "text": "Bob swam."}
-    one = made("one", ada, bob)
-    assert one.startswith("sha256:")
-    assert made("two", bob, ada) == one
-    assert made("three", ada, {"title": "Bob", "text": "Bob flew."}) != one  # of the same size
-    assert made("four", ada, bob, {"title": "Bobby", "redirect": "Bob"}) != one
+    assert sign("one.db", "Bob swam.") == sign("two.db", "Bob swam.")
+    assert sign("three.db", "Bob flew.") != sign("one.db".replace("one", "four"), "Bob swam.")
     monkeypatch.setattr("factaudit.knowledge.docdb.MAX_HASHED_BYTES", 10)
-    with DocDB(tmp_path / "one.db") as db:
-        assert db.signature == f"bytes:{(tmp_path / 'one.db').stat().st_size}"
+    assert sign("five.db", "Bob swam.") == f"bytes:{(tmp_path / 'five.db').stat().st_size}"

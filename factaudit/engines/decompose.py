@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rank_bm25 import BM25Okapi
 
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.responses import AtomicFact, Response
-from factaudit.knowledge.retrieval import Bm25Index
+from factaudit.knowledge.retrieval import make_bm25_index
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
@@ -176,8 +177,8 @@ class DecompositionPrompt:
         )
 
     @cached_property
-    def _index(self) -> Bm25Index:
-        return Bm25Index([one.split() for one in self.facts])
+    def _index(self) -> BM25Okapi:
+        return make_bm25_index([one.split() for one in self.facts])
 
 
 # ---- asking, and facts

@@ -278,4 +278,4 @@ def open_knowledge_source(
                 build_knowledge_source(source, made)
         source = made
     wikipedia = WikipediaPageCache(work / "wikipedia.db") if missing == "wikipedia" else None
-    return TopicLookup(DocDB(source, can_be_empty=wikipedia is not None), missing, wikipedia)
+    return TopicLookup(DocDB(source, can_be_empty=wikipedia is not None), wikipedia)

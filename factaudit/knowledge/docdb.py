@@ -2,17 +2,14 @@
 al. 2023, §4.1).
 
 The file has a table ``documents(title, text)``; a text is the page's passages joined by
-`PASSAGE_SEPARATOR`. It is opened read-only and read by index, so that a file of 20 GB costs no more
-memory than a small one. Two optional tables
-are understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, value)``, which says how
-the file was made.
+`PASSAGE_SEPARATOR`. It is opened read-only and read by its index on the title, so a file of 20 GB
+costs no more memory than a small one. Two further tables may be there: ``redirects(title, target)``
+and ``factaudit_knowledge(key, value)``, which says how the file was made.
 """
 
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
 import os
 import re
 import sqlite3
@@ -22,11 +19,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from factaudit.errors import FactauditError, InputError, Problem
 from factaudit.files import replace_file_atomically
+from factaudit.signature import compute_file_checksum
 
 #: What stands between two passages of a page in the original's file.
 PASSAGE_SEPARATOR = "####SPECIAL####SEPARATOR####"
@@ -38,31 +35,23 @@ DATABASE_NAME, DEFAULT_FOLDER, FOLDER_VARIABLE = (
     "FACTSCORE_CACHE_DIR",
 )
 DATABASE_PATH_VARIABLE = "FACTSCORE_DB_PATH"
-#: Up to this size a knowledge source is told from others by its content; a larger one by its size.
+#: A larger knowledge source is told from others by its size, since reading it costs minutes.
 MAX_HASHED_BYTES = 100 << 20
 #: Titles that a topic without a page is compared with.
 MAX_COMPARED_TITLES = 5_000
-#: Characters that titles and topics use for one another.
-_ALIKE = ("'’‘´`ʼ", "-‐‑–—−", " _")
-#: Letters that Unicode doesn't take apart.
+#: Letters that Unicode does not take apart.
 _LETTERS_WITHOUT_ACCENTS = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
 )
-
 _SQLITE_HEADER = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True)
 class KnowledgePage:
-    """One page: its title as the knowledge source has it, its passages in order, and how the title
-    was found.
-
-    ``title_match`` is ``exact``, ``normalised``, ``redirect`` or ``wikipedia``.
-    """
+    """One page: its title as the knowledge source has it, and its passages in order."""
 
     title: str
     passages: tuple[str, ...]
-    title_match: str = "exact"
 
 
 def find_knowledge_database(path: str | Path | None = None) -> Path:
@@ -108,21 +97,15 @@ class DocDB:
 
     def __init__(self, path: str | Path, *, can_be_empty: bool = False) -> None:
         self.path = Path(path)
-        self._can_be_empty = can_be_empty
         if not self.path.is_file():
             raise InputError(str(path), [Problem("no such knowledge source")])
         if not is_docdb_sqlite_file(self.path):
-            raise _make_database_error(
-                self.path, "not an SQLite file; make one of pages with `factaudit knowledge`"
+            raise self._make_error(
+                "not an SQLite file; make one of pages with `factaudit knowledge`"
             )
         self._connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
         try:
-            self._check_schema()
-        except sqlite3.DatabaseError as error:
-            self.close()
-            raise _make_database_error(
-                self.path, f"a damaged SQLite file, or an unfinished download ({error})"
-            ) from None
+            self._check_schema(can_be_empty)
         except BaseException:
             self.close()
             raise
@@ -134,56 +117,18 @@ class DocDB:
         return None if not rows else tuple(str(rows[0][0] or "").split(PASSAGE_SEPARATOR))
 
     def find(self, topic: str) -> KnowledgePage | None:
-        """The page of a topic: by its exact title or a redirect, then so by the title normalised;
-        else None.
-
-        Normalised: underscores are spaces, runs of white space one space; case, and the kind of
-        apostrophes and dashes, are ignored. Where several titles differ only in these, the one
-        written as a name is taken, or the first.
-        """
-        normal = normalise_page_title(topic)
-        for name in dict.fromkeys((topic, normal)):
+        """The page of a topic: by its title or a redirect, as it is written or normalised
+        (`normalise_page_title`); else None."""
+        for name in dict.fromkeys((topic, normalise_page_title(topic))):
             if (passages := self.passages(name)) is not None:
-                return KnowledgePage(name, passages, "exact" if name == topic else "normalised")
-            target = (
-                self._query_rows("SELECT target FROM redirects WHERE title = ?", name)
-                if self._redirects
-                else []
-            )
-            if target and (passages := self.passages(str(target[0][0]))) is not None:
-                return KnowledgePage(str(target[0][0]), passages, "redirect")
-        title = self._find_title_in_any_spelling(normal)
-        return (
-            None
-            if title is None
-            else KnowledgePage(title, self.passages(title) or (), "normalised")
-        )
-
-    def _find_title_in_any_spelling(self, title: str) -> str | None:
-        """The title that differs from this one by case and the kind of its marks: as names are
-        written, or the first.
-
-        Letter by letter, only where a title begins so: by the index, a title that is not there
-        costs a few look-ups however many there are.
-        """
-        starts = [""]
-        for letter in title:
-            alike = next((one for one in _ALIKE if letter in one), "")
-            forms = sorted({*alike, letter, letter.upper(), letter.lower()})
-            starts = [
-                start + form
-                for start in starts
-                for form in forms
-                if self._has_title_beginning(start + form)
-            ]
-        found = [one for one in starts if self.passages(one) is not None]
-        return min(found, key=lambda one: (one != title.title(), one), default=None)
-
-    def _has_title_beginning(self, start: str) -> bool:
-        rows = self._query_rows(
-            "SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start
-        )
-        return bool(rows) and str(rows[0][0]).startswith(start)
+                return KnowledgePage(name, passages)
+            if self._redirects and (
+                row := self._query_rows("SELECT target FROM redirects WHERE title = ?", name)
+            ):
+                target = str(row[0][0])
+                if (passages := self.passages(target)) is not None:
+                    return KnowledgePage(target, passages)
+        return None
 
     def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
         """Titles that are written nearly like a topic without a page.
@@ -191,18 +136,13 @@ class DocDB:
         Of a large source only the titles that begin with the same letters are looked at.
         """
         normal = normalise_page_title(topic)
-        start = (
-            normal[:3]
-            if self._query_rows(f"SELECT 1 FROM documents LIMIT 1 OFFSET {MAX_COMPARED_TITLES}")
-            else ""
-        )
+        is_large = self._query_rows(f"SELECT 1 FROM documents LIMIT 1 OFFSET {MAX_COMPARED_TITLES}")
+        start = normal[:3] if is_large else ""
         query = "SELECT title FROM documents WHERE title >= ? AND title < ? ORDER BY title LIMIT ?"
         rows = self._query_rows(query, start, f"{start}\U0010ffff", str(MAX_COMPARED_TITLES))
         titles = {_fold_title(str(row[0])): str(row[0]) for row in rows}
-        return [
-            titles[one]
-            for one in difflib.get_close_matches(_fold_title(normal), titles, n, cutoff=0.85)
-        ]
+        near = difflib.get_close_matches(_fold_title(normal), titles, n, cutoff=0.85)
+        return [titles[one] for one in near]
 
     def titles_and_redirects(self) -> Iterator[tuple[str, str]]:
         """(name, title of its page): all titles in order, then all redirects to a page, in
@@ -218,42 +158,23 @@ class DocDB:
 
     @cached_property
     def signature(self) -> str:
-        """What tells this knowledge source from others, wherever it lies.
-
-        A hash of its pages and redirects; of a file larger than `MAX_HASHED_BYTES`, whose reading
-        costs minutes, its number of bytes.
-        """
+        """What tells this knowledge source from others, wherever it lies: its file's checksum, or
+        its number of bytes where it is larger than `MAX_HASHED_BYTES`."""
         size = self.path.stat().st_size
-        if size > MAX_HASHED_BYTES:
-            return f"bytes:{size}"
-        hashed = hashlib.sha256()
-        # Not of the file's bytes: those differ between versions of SQLite.
-        for table in ("documents", *(["redirects"] if self._redirects else [])):
-            columns = "title, text" if table == "documents" else "title, target"
-            for row in self._query_rows(f"SELECT {columns} FROM {table} ORDER BY title"):
-                hashed.update(json.dumps([str(value or "") for value in row]).encode())
-            hashed.update(table.encode())
-        return f"sha256:{hashed.hexdigest()}"
+        return f"bytes:{size}" if size > MAX_HASHED_BYTES else compute_file_checksum(self.path)
 
     def info(self) -> dict[str, Any]:
         """What the file is: path, bytes, n_pages, n_redirects and, where it was made here, how
         (flat, for printing)."""
-        told: dict[str, Any] = {
-            "path": str(self.path),
-            "bytes": self.path.stat().st_size,
-            "n_pages": self._query_rows("SELECT COUNT(*) FROM documents")[0][0],
-            "n_redirects": (
-                self._query_rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0
-            ),
-            "signature": self.signature,
-        }
-        if self._list_table_columns("factaudit_knowledge"):
-            told |= dict(
-                self._query_rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid")
-            )
-        else:
-            told["made_by"] = "another tool (tokenizer unknown)"
-        return told
+        told: dict[str, Any] = {"path": str(self.path), "bytes": self.path.stat().st_size}
+        for table in ("documents", *(["redirects"] if self._redirects else [])):
+            name = "n_pages" if table == "documents" else "n_redirects"
+            told[name] = self._query_rows(f"SELECT COUNT(*) FROM {table}")[0][0]
+        told["signature"] = self.signature
+        if not self._list_table_columns("factaudit_knowledge"):
+            return {**told, "made_by": "another tool (tokenizer unknown)"}
+        made = self._query_rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid")
+        return told | dict(made)
 
     def close(self) -> None:
         """Close the file."""
@@ -262,52 +183,42 @@ class DocDB:
     def __enter__(self) -> DocDB:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _query_rows(self, query: str, *values: str) -> list[Any]:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise _make_database_error(
-                self.path, f"a damaged SQLite file, or an unfinished download ({error})"
+            raise self._make_error(
+                f"a damaged SQLite file, or an unfinished download ({error})"
             ) from None
 
-    def _list_table_columns(self, name: str) -> list[str]:
-        """The columns of a table, [] where there is none."""
-        return [str(row[1]).lower() for row in self._query_rows(f"PRAGMA table_info({name})")]
+    def _list_table_columns(self, name: str) -> set[str]:
+        """The columns of a table; none where there is no such table."""
+        return {str(row[1]).lower() for row in self._query_rows(f"PRAGMA table_info({name})")}
 
-    def _check_schema(self) -> None:
-        columns = self._list_table_columns("documents")
-        if not {"title", "text"} <= set(columns):
-            rows = self._query_rows(
-                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-            )
-            found = (
-                f"documents({', '.join(columns)})"
-                if columns
-                else ", ".join(str(row[0]) for row in rows) or "none"
-            )
-            raise _make_database_error(
-                self.path,
-                f"of another schema: expected a table documents(title, text), found {found}",
+    def _check_schema(self, can_be_empty: bool) -> None:
+        if not {"title", "text"} <= self._list_table_columns("documents"):
+            made = self._query_rows("SELECT sql FROM sqlite_master WHERE type = 'table'")
+            found = "; ".join(str(sql) for (sql,) in made) or "no table"
+            raise self._make_error(
+                f"of another schema: expected a table documents(title, text), found {found}"
             )
         self.is_empty = not self._query_rows("SELECT 1 FROM documents LIMIT 1")
-        if self.is_empty and not self._can_be_empty:
-            raise _make_database_error(self.path, "a knowledge source without a page")
-        self._redirects = {"title", "target"} <= set(self._list_table_columns("redirects"))
+        if self.is_empty and not can_be_empty:
+            raise self._make_error("a knowledge source without a page")
+        self._redirects = {"title", "target"} <= self._list_table_columns("redirects")
         plan = self._query_rows("EXPLAIN QUERY PLAN SELECT text FROM documents WHERE title = ?", "")
         if "SEARCH" not in str(plan[0][-1]):
-            raise _make_database_error(
-                self.path,
+            raise self._make_error(
                 "without an index on the title, so that each look-up would read the whole file;"
-                " mend it with `CREATE UNIQUE INDEX documents_title ON documents(title)`",
+                " mend it with `CREATE UNIQUE INDEX documents_title ON documents(title)`"
             )
+
+    def _make_error(self, reason: str) -> InputError:
+        problem = Problem(f"not usable as a knowledge source: {reason}")
+        return InputError(str(self.path), [problem])
 
 
 def normalise_page_title(title: str) -> str:
@@ -316,17 +227,16 @@ def normalise_page_title(title: str) -> str:
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", title).replace("_", " ")).strip()
 
 
+def fold_letters(text: str) -> str:
+    """A text in lower case without accents."""
+    letters = unicodedata.normalize("NFKD", text).casefold().translate(_LETTERS_WITHOUT_ACCENTS)
+    return "".join(one for one in letters if not unicodedata.combining(one))
+
+
 def _fold_title(title: str) -> str:
     """A title's words without case, accents and punctuation, in the alphabet's order: "Müller,
     Thomas" is his name."""
-    letters = (
-        unicodedata.normalize("NFKD", normalise_page_title(title))
-        .casefold()
-        .translate(_LETTERS_WITHOUT_ACCENTS)
-    )
-    plain = "".join(
-        one for one in letters if not unicodedata.combining(one) and one not in _ALIKE[0]
-    )
+    plain = re.sub("['’‘´`ʼ]", "", fold_letters(normalise_page_title(title)))
     return " ".join(sorted(re.findall(r"\w+", plain)))
 
 
@@ -336,7 +246,3 @@ def is_docdb_sqlite_file(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
-
-
-def _make_database_error(path: Path, reason: str) -> InputError:
-    return InputError(str(path), [Problem(f"not usable as a knowledge source: {reason}")])

@@ -1,5 +1,4 @@
-"""Lines of JSON, as files of pages and of responses have them: what is wrong with a line is said in
-one way."""
+"""How are lines of JSON read, in files of pages and of responses?"""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from factaudit.files import open_input_file, parse_json_file_text
 
 def read_json_lines(
     path: Path, show_offset: Callable[[int], None] = lambda offset: None
-) -> Iterator[Any]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of the lines that hold something; half of a surrogate pair in a text
     becomes "?".
 
@@ -28,25 +27,18 @@ def read_json_lines(
         with open_input_file(path) as file:
             for number, line in enumerate(iter(file.readline, b""), start=1):
                 show_offset(file.tell())
-                if line.strip():
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                    row = parse_json_file_text(text)
-                    if "\\ud" in text.lower():
-                        row = json.loads(
-                            json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
-                        )
-                    if not isinstance(row, dict):
-                        raise ValueError(f"expected a JSON object, found {type(row).__name__}")
-                    yield number, row
+                if not line.strip():
+                    continue
+                row = parse_json_file_text(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                if b"\\ud" in line.lower():
+                    whole = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
+                    row = json.loads(whole)
+                if not isinstance(row, dict):
+                    said = f"expected a JSON object, found {type(row).__name__}"
+                    raise InputError(str(path), [Problem(said, number, unit="line")])
+                yield number, row
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        problem, number = f"not a whole gzip file ({error})", number + 1
-    except UnicodeDecodeError:
-        problem = "not UTF-8 text"
-    except json.JSONDecodeError as error:
-        cut = "not JSON" if line.endswith(b"\n") else "the line is cut off"
-        problem = f"{cut}: {error.msg} at character {error.pos + 1}"
+        said = f"not a whole gzip file ({error})"
+        raise InputError(str(path), [Problem(said, number + 1, unit="line")]) from None
     except ValueError as error:
-        problem = str(error)
-    else:
-        return
-    raise InputError(str(path), [Problem(problem, number or None, unit="line")])
+        raise InputError(str(path), [Problem(f"not JSON: {error}", number, unit="line")]) from None

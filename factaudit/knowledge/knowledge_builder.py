@@ -1,4 +1,4 @@
-"""Make a knowledge source from a file of pages, a line at a time."""
+"""How does a file of pages become a knowledge source? A line at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from factaudit.errors import FactauditError, InputError, Problem, format_error_first_line
 from factaudit.files import open_input_file, replace_file_atomically
@@ -17,6 +19,7 @@ from factaudit.version import __version__
 
 #: Tokens of a passage (Min et al. 2023, §4.1).
 PASSAGE_TOKENS = 256
+#: Nobody reads the file before it is whole; titles arrive in any order, so the cache is large.
 _EMPTY_DATABASE = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -45,9 +48,8 @@ def build_knowledge_source(
     Args:
         passage_tokens: tokens per passage of a text.
         tokenizer: a RoBERTa tokenizer (a local folder, or a name on the hub; extra ``[hf]``), whose
-        special tokens are
-            kept as ``<s>`` and ``</s>`` as in the original's file; None counts words between white
-            space.
+            special tokens are kept as ``<s>`` and ``</s>`` as in the original's file; None counts
+            words between white space.
         show_progress: called with (bytes read, pages written) now and then.
 
     Returns what was recorded in the file: tokenizer, passage_tokens, n_pages, n_passages,
@@ -60,94 +62,91 @@ def build_knowledge_source(
             f"a passage holds at least 1 token, found passage_tokens {passage_tokens}"
         )
     cut = choose_knowledge_passage_cutter(tokenizer, passage_tokens)
-    counts = {"n_pages": 0, "n_passages": 0, "n_duplicates": 0}
-    n_texts = 0
+    counts = dict.fromkeys(("n_pages", "n_passages", "n_duplicates"), 0)
+    has_texts = False
 
     def show_offset(offset: int) -> None:
         if show_progress is not None:
             show_progress(offset, counts["n_pages"])
 
-    with replace_file_atomically(out) as temporary:
-        try:
-            with closing(sqlite3.connect(temporary)) as connection:
-                # Nobody reads the file before it is whole; titles arrive in any order, so that the
-                # cache is large.
-                connection.executescript(_EMPTY_DATABASE)
-                for number, line in read_json_lines(path, show_offset):
-                    if (problem := _find_problem(line)) is not None:
-                        raise InputError(
-                            str(path), [Problem(problem[0], number, problem[1], "line")]
-                        )
-                    title = line["title"]
-                    if line.get("redirect") is not None:
-                        row = (title, line["redirect"])
-                        connection.execute("INSERT OR IGNORE INTO redirects VALUES (?, ?)", row)
-                        continue
-                    passages = [part for part in line.get("passages") or () if part.strip()]
-                    if line.get("text") is not None:
-                        n_texts += 1
-                        passages = cut(
-                            [line["text"]] if isinstance(line["text"], str) else line["text"]
-                        )
-                    row = (title, PASSAGE_SEPARATOR.join(passages))
-                    is_new = connection.execute(
-                        "INSERT OR IGNORE INTO documents VALUES (?, ?)", row
-                    ).rowcount
-                    counts["n_pages" if is_new else "n_duplicates"] += 1
-                    counts["n_passages"] += len(passages) if is_new else 0
-                if not counts["n_pages"]:
-                    message = (
-                        "the file has no page; expected one JSON object per line, with title and"
-                        " text"
-                    )
-                    raise InputError(str(path), [Problem(message)])
-                told: dict[str, Any] = {
-                    "made_by": f"factaudit {__version__}",
-                    "tokenizer": (
-                        tokenizer or "white space"
-                        if n_texts
-                        else "unknown: the source had passages"
-                    ),
-                    "passage_tokens": passage_tokens if n_texts else None,
-                    "source": path.name,
-                    "source_bytes": path.stat().st_size,
-                    **counts,
-                    "n_redirects": (
-                        connection.execute("SELECT COUNT(*) FROM redirects").fetchone()[0]
-                    ),
-                }
-                connection.executemany(
-                    "INSERT INTO factaudit_knowledge VALUES (?, ?)", told.items()
+    try:
+        with (
+            replace_file_atomically(out) as temporary,
+            closing(sqlite3.connect(temporary)) as connection,
+        ):
+            connection.executescript(_EMPTY_DATABASE)
+            for number, line in read_json_lines(path, show_offset):
+                page = _parse_page(line, str(path), number)
+                if page.redirect is not None:
+                    row = (page.title, page.redirect)
+                    connection.execute("INSERT OR IGNORE INTO redirects VALUES (?, ?)", row)
+                    continue
+                passages = [part for part in page.passages or () if part.strip()]
+                if page.text is not None:
+                    has_texts = True
+                    passages = cut([page.text] if isinstance(page.text, str) else page.text)
+                row = (page.title, PASSAGE_SEPARATOR.join(passages))
+                sql = "INSERT OR IGNORE INTO documents VALUES (?, ?)"
+                is_new = connection.execute(sql, row).rowcount
+                counts["n_pages" if is_new else "n_duplicates"] += 1
+                counts["n_passages"] += len(passages) if is_new else 0
+            if not counts["n_pages"]:
+                message = (
+                    "the file has no page; expected one JSON object per line, with title and text"
                 )
-                connection.commit()
-        except sqlite3.OperationalError as error:  # a full disk, no permission
-            raise FactauditError(f"{out}: cannot be written ({error})") from error
+                raise InputError(str(path), [Problem(message)])
+            (n_redirects,) = connection.execute("SELECT COUNT(*) FROM redirects").fetchone()
+            used = tokenizer or "white space"
+            told: dict[str, Any] = {
+                "made_by": f"factaudit {__version__}",
+                "tokenizer": used if has_texts else "unknown: the source had passages",
+                "passage_tokens": passage_tokens if has_texts else None,
+                "source": path.name,
+                "source_bytes": path.stat().st_size,
+                **counts,
+                "n_redirects": n_redirects,
+            }
+            sql = "INSERT INTO factaudit_knowledge VALUES (?, ?)"
+            connection.executemany(sql, told.items())
+            connection.commit()
+    except sqlite3.OperationalError as error:  # a full disk, no permission
+        raise FactauditError(f"{out}: cannot be written ({error})") from error
     return told
 
 
-def _find_problem(row: dict[str, Any]) -> tuple[str, str | None] | None:
-    """What is wrong with a line, and in which column; None where nothing is."""
-    title = row.get("title")
-    if not isinstance(title, str) or not title.strip():
-        return f"expected a title, found {title!r}", "title"
-    given = {
-        name: row[name] for name in ("text", "passages", "redirect") if row.get(name) is not None
-    }
-    if len(given) != 1:
-        return (
-            f"expected one of text, passages and redirect, found {', '.join(given) or 'none'}",
-            None,
-        )
-    ((name, value),) = given.items()
-    parts = [value] if isinstance(value, str) and name != "passages" else value
-    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        return "expected a list of texts" if name == "passages" else "expected text", name
-    if not "".join(parts).strip():
-        return "expected text, found none", name
-    has_separator = any(PASSAGE_SEPARATOR in part for part in parts)
-    return (
-        (f"holds the separator of passages, {PASSAGE_SEPARATOR!r}", name) if has_separator else None
-    )
+class _Page(BaseModel):
+    """A line of the file: a text, passages, or another title's page."""
+
+    model_config = ConfigDict(strict=True)
+
+    title: Annotated[str, Field(pattern=r"\S")]
+    text: str | list[str] | None = None
+    passages: list[str] | None = None
+    redirect: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> _Page:
+        given = self.model_dump(exclude={"title"}, exclude_none=True)
+        content = "".join("".join(value) for value in given.values())
+        if len(given) != 1:
+            named = ", ".join(given) or "none"
+            raise ValueError(f"expected one of text, passages and redirect, found {named}")
+        if not content.strip():
+            raise ValueError("expected text, found none")
+        if PASSAGE_SEPARATOR in content:
+            raise ValueError(f"holds the separator of passages, {PASSAGE_SEPARATOR!r}")
+        return self
+
+
+def _parse_page(line: dict[str, Any], source: str, number: int) -> _Page:
+    """The page of a line. Raises `InputError` that says what is wrong with it."""
+    try:
+        return _Page.model_validate(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        column = str(first["loc"][0]) if first["loc"] else None
+        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+        raise InputError(source, [Problem(message, number, column, "line")]) from None
 
 
 def cut_word_passages(texts: Sequence[str], size: int = PASSAGE_TOKENS) -> list[str]:
@@ -178,12 +177,8 @@ def choose_knowledge_passage_cutter(
         raise FactauditError(
             f"no tokenizer at {name!r}: {format_error_first_line(error)}"
         ) from None
-    special = {
-        tokenizer.bos_token_id,
-        tokenizer.eos_token_id,
-        tokenizer.cls_token_id,
-        tokenizer.sep_token_id,
-    }
+    ids = "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"
+    special = {getattr(tokenizer, name) for name in ids}
 
     def cut(parts: Sequence[str]) -> list[str]:
         tokens = [

@@ -3,15 +3,16 @@ is written.
 
 A title is as an encyclopedia has it: "William J. Sharkey (murderer)", "Thomas Seymour, 1st Baron
 Seymour of Sudeley". Case, accents, quotes, what stands in parentheses or behind a comma, and Jr. or
-Sr. don't count. Nicknames and other
-spellings do: where a knowledge source has them, they are redirects.
+Sr. do not count. Nicknames and other spellings do: where a knowledge source has them, they are
+redirects.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
+
+from factaudit.knowledge.docdb import fold_letters
 
 #: What Wikipedia puts behind a title to tell people apart.
 _SUFFIX = re.compile(r"\s*\([^()]*\)\s*$")
@@ -50,12 +51,8 @@ def find_titles_of_same_name(
 
 def _split_name(text: str) -> list[str]:
     """The words of a name or a title that count."""
-    text = _SUFFIX.sub("", text.replace("_", " ")).strip().partition(",")[0].casefold()
-    if not text.isascii():
-        text = "".join(
-            one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one)
-        )
-    words = re.findall(r"[^\s.]+", _NOT_IN_WORDS.sub("", text))
+    plain = fold_letters(_SUFFIX.sub("", text.replace("_", " ")).strip().partition(",")[0])
+    words = re.findall(r"[^\s.]+", _NOT_IN_WORDS.sub("", plain))
     return [word for word in words if not _GENERATION.fullmatch(word)] or words
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,21 +21,10 @@ PASSAGES_PER_FACT = 5
 MAX_INDEXED_PAGES = 256
 
 
-class Bm25Index(BM25Okapi):
-    """BM25Okapi (k1 1.5, b 0.75, ε 0.25) of texts cut into words.
-
-    rank_bm25 fails on texts without any word; here all their scores are 0.
-    """
-
-    def __init__(self, corpus: Sequence[Sequence[str]]) -> None:
-        self._has_words = any(corpus)
-        self._n_texts = len(corpus)
-        if self._has_words:
-            super().__init__(corpus)
-
-    def get_scores(self, query: Sequence[str]) -> np.ndarray:
-        """The score of each text: float64 (n,)."""
-        return super().get_scores(query) if self._has_words else np.zeros(self._n_texts)
+def make_bm25_index(corpus: Sequence[Sequence[str]]) -> BM25Okapi:
+    """BM25Okapi (k1 1.5, b 0.75, ε 0.25) of texts cut into words; where no text has a word, all
+    their scores are 0 (rank_bm25 itself would fail)."""
+    return BM25Okapi(corpus if any(corpus) else [[""] for _ in corpus])
 
 
 def remove_special_tokens(passage: str) -> str:
@@ -48,19 +37,17 @@ class PassageRetriever:
     """Ranks the passages of a page for a fact.
 
     Args:
-        method: ``bm25`` (`Bm25Index` over words between white space), ``dense`` (cosine of a
+        method: ``bm25`` (over words between white space), ``dense`` (cosine of a
             sentence-transformers model's embeddings) or ``all`` (the whole page, for evaluators
             that chunk).
         k: how many passages; ``all`` ignores it.
         model: the sentence-transformers model (a name or a folder) of ``dense``; GTR as in the
-        original.
-        encode: texts to a matrix of embeddings, in place of ``model``.
+            original.
     """
 
     method: str = "bm25"
     k: int = PASSAGES_PER_FACT
     model: str = "sentence-transformers/gtr-t5-large"
-    encode: Callable[[list[str]], Any] | None = None
 
     def __post_init__(self) -> None:
         if self.method not in RETRIEVAL_METHODS:
@@ -77,9 +64,8 @@ class PassageRetriever:
         """The settings that choose passages, on one line."""
         if self.method == "all":
             return "all"
-        return make_signature(
-            self.method, {"k": self.k} | ({"model": self.model} if self.method == "dense" else {})
-        )
+        model = {"model": self.model} if self.method == "dense" else {}
+        return make_signature(self.method, {"k": self.k, **model})
 
     def retrieve(self, page: KnowledgePage, topic: str, fact: str) -> list[str]:
         """The ``k`` best passages for the query ``topic + " " + fact``, best first; ties in passage
@@ -88,33 +74,32 @@ class PassageRetriever:
         Passages come cleaned of ``<s>`` and ``</s>``. All of a page that has ``k`` or fewer is
         returned, ranked.
         """
+        passages = [remove_special_tokens(passage) for passage in page.passages]
         if self.method == "all":
-            return [remove_special_tokens(passage) for passage in page.passages]
+            return passages
         query = f"{topic} {fact.strip()}"
         index = self._get_page_index(page)
         if self.method == "dense":
-            scores = index @ self._compute_embeddings([query])[0]
+            scores = index @ self._encode([query])[0]
         else:
             scores = index.get_scores(query.split())
-        return [
-            remove_special_tokens(page.passages[i])
-            for i in np.argsort(-scores, kind="stable")[: self.k]
-        ]
+        return [passages[i] for i in np.argsort(-scores, kind="stable")[: self.k]]
 
     def _make_page_index(self, page: KnowledgePage) -> Any:
         passages = map(remove_special_tokens, page.passages)
         if self.method == "dense":
-            return self._compute_embeddings([f"{page.title} {passage}" for passage in passages])
-        return Bm25Index([passage.split() for passage in passages])
+            return self._encode([f"{page.title} {passage}" for passage in passages])
+        return make_bm25_index([passage.split() for passage in passages])
 
-    def _compute_embeddings(self, texts: Sequence[str]) -> np.ndarray:
-        if self.encode is None:
-            try:
-                from sentence_transformers import SentenceTransformer
-            except ImportError as error:
-                said = "dense retrieval needs sentence-transformers: pip install 'factaudit[dense]'"
-                raise FactauditError(said) from error
-            self.encode = SentenceTransformer(self.model).encode
-        vectors = np.asarray(self.encode(list(texts)), dtype=np.float64)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        """The texts' embeddings of length 1: float (n, dimensions)."""
+        return np.asarray(self._encoder.encode(texts, normalize_embeddings=True))
+
+    @cached_property
+    def _encoder(self) -> Any:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            said = "dense retrieval needs sentence-transformers: pip install 'factaudit[dense]'"
+            raise FactauditError(said) from error
+        return SentenceTransformer(self.model)

@@ -1,4 +1,4 @@
-"""From a topic to its page: the knowledge source, then what to do where it has none."""
+"""From a topic to its page: in the knowledge source, and on Wikipedia where it is to be asked."""
 
 from __future__ import annotations
 
@@ -6,28 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from factaudit.errors import FactauditError, UsageError, suggest_known_name
+from factaudit.errors import FactauditError
 from factaudit.knowledge.docdb import DocDB, KnowledgePage
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
-
-#: `skip`: the facts stay unscored; `wikipedia`: ask Wikipedia.
-MISSING_TOPIC_POLICIES = ("skip", "wikipedia")
 
 
 @dataclass(frozen=True)
 class TopicLookup:
-    """A knowledge source with a policy for the topics that it lacks."""
+    """A knowledge source. wikipedia: asked for the topics that it lacks; without it their facts
+    stay unscored."""
 
     db: DocDB
-    missing: str = "skip"
     wikipedia: WikipediaPageCache | None = None
-
-    def __post_init__(self) -> None:
-        if self.missing not in MISSING_TOPIC_POLICIES:
-            known = suggest_known_name(self.missing, MISSING_TOPIC_POLICIES)
-            raise UsageError(f"unknown policy for missing topics {self.missing!r}{known}")
-        if self.missing == "wikipedia" and self.wikipedia is None:
-            raise UsageError("the policy 'wikipedia' needs a file to keep its pages in")
 
     def check_topics(self, topics: Iterable[str]) -> None:
         """Stop before anything is paid for: where all pages are to come from Wikipedia, raises a
@@ -36,27 +26,18 @@ class TopicLookup:
             for topic in islice(topics, 1):
                 self.wikipedia.find_page(topic)
 
-    def _say_no_page(self, topic: str) -> str:
-        near = self.db.suggest_titles(topic)
-        told = f"; there is {', '.join(map(repr, near))}" if near else ""
-        return f"no page for the topic {topic!r} in the knowledge source{told}"
-
     def find_page(self, topic: str) -> tuple[KnowledgePage | None, str, str | None]:
-        """The page, or None with the status of its facts' verdicts and the reason. Never raises for
-        one topic."""
-        page = self.db.find(topic)
+        """The page with "ok", or None with the status of its facts' verdicts and the reason. Never
+        raises for one topic."""
+        page, place = self.db.find(topic), "the knowledge source"
+        if page is None and self.wikipedia is not None:
+            place += " or on Wikipedia"
+            try:
+                page = self.wikipedia.find_page(topic)
+            except FactauditError as error:
+                return None, "error", str(error)
         if page is not None:
             return page, "ok", None
-        if self.missing != "wikipedia" or self.wikipedia is None:
-            return None, "skipped", self._say_no_page(topic)
-        try:
-            page = self.wikipedia.find_page(topic)
-        except FactauditError as error:
-            return None, "error", str(error)
-        if page is None:
-            return (
-                None,
-                "skipped",
-                f"no page for the topic {topic!r} in the knowledge source or on Wikipedia",
-            )
-        return page, "ok", None
+        near = ", ".join(map(repr, self.db.suggest_titles(topic)))
+        told = f"; there is {near}" if near else ""
+        return None, "skipped", f"no page for the topic {topic!r} in {place}{told}"
