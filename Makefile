@@ -23,7 +23,7 @@ install = { $(PIP) install uv && $(UV) pip install --python $(BIN)/python $(1); 
 .PHONY: audit test test-all approve browser extras check bench docs picture notebooks clean
 
 audit: $(VENV)/.installed
-	$(BIN)/factaudit demo --out runs/ragtruth
+	$(BIN)/factaudit run demo --out runs/ragtruth
 
 check: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .

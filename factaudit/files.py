@@ -183,10 +183,15 @@ def write_text(path: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(path: str | Path, value: Any, indent: int | None = 1) -> None:
+def write_json(path: str | Path, value: Any, *, is_compact: bool = False) -> None:
     """Write JSON atomically. NaN and infinities are refused, because an undefined figure must be
-    null."""
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
+    null.
+
+    is_compact: on one line and without spaces. For large files: the encoder of the standard library
+    is many times slower with line breaks.
+    """
+    layout: dict[str, Any] = {"separators": (",", ":")} if is_compact else {"indent": 1}
+    write_text(path, json.dumps(value, ensure_ascii=False, allow_nan=False, **layout) + "\n")
 
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:

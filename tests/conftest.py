@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 from hostile_folder import write_inputs
 from hypothesis import settings
@@ -133,6 +134,15 @@ def run_command(*arguments: object) -> int:
     with pytest.raises(SystemExit) as stop:
         main([str(argument) for argument in arguments])
     return int(stop.value.code or 0)
+
+
+def list_verbs(group: click.Group, *words: str) -> dict[tuple[str, ...], click.Command]:
+    """The commands of a group by the words that one types, those of groups inside it, too."""
+    found: dict[tuple[str, ...], click.Command] = {}
+    for name, command in group.commands.items():
+        inside = isinstance(command, click.Group)
+        found |= list_verbs(command, *words, name) if inside else {(*words, name): command}
+    return found
 
 
 Call = Callable[..., tuple[int, str, str]]

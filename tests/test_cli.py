@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import list_verbs
 
 from factaudit.cli import cli
 
@@ -36,11 +37,11 @@ def claims(tmp_path) -> Path:
 
 
 def test_every_command_has_help_with_an_example(call):
-    for name in cli.commands:
-        code, out, _ = call(name, "--help")
+    for words in list_verbs(cli):
+        code, out, _ = call(*words, "--help")
         assert code == 0
         example = re.sub(r"\s+", " ", out.partition("Example:\n")[2])
-        assert example.startswith(f" factaudit {name}"), name
+        assert example.startswith(f" factaudit {' '.join(words)}"), words
 
 
 def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, tmp_path):

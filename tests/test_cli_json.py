@@ -17,7 +17,6 @@ from factaudit.cli import cli
 from factaudit.cli.output import make_json_value
 
 CASES = {
-    "demo": "demo --out runs/demo",
     "perturb": "perturb claims.jsonl --out pairs.parquet",
     "view": "view runs/a --no-open",
     "list": "list audits",
@@ -34,16 +33,15 @@ def folder(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copytree(inputs, tmp_path_factory.mktemp("json") / "copy")
 
 
-@pytest.mark.parametrize(
-    "verb", [pytest.param(n, marks=pytest.mark.slow) if n == "demo" else n for n in CASES]
-)
+@pytest.mark.parametrize("verb", CASES)
 def test_a_verb_gives_one_document_and_says_the_rest_beside_it(verb, folder, monkeypatch, call):
     monkeypatch.chdir(folder)
     command = CASES[verb].replace("--out out", f"--out {verb}-out")
     code, out, err = call(*command.split(), "--format", "json")
     assert code == 0, err
     found = json.loads(out, parse_constant=pytest.fail)
-    assert found["schema"] == f"factaudit.{verb}/1"
+    schema = "factaudit.export.report/1" if verb == "export" else f"factaudit.{verb}/1"
+    assert found["schema"] == schema
     assert len(found) > 1
     assert err.strip()  # what is for people is still said, beside
     if verb == "run":
@@ -56,7 +54,7 @@ def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(
     folder: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.chdir(folder)
-    code, out, err = call("export", "runs/none", "--to", "report", "--format", "json")
+    code, out, err = call("export", "report", "runs/none", "--format", "json")
     assert (code, out, "not a run folder" in err) == (1, "", True)
     failing = ["diff", "runs/a", "runs/a", "--fail-on", "flips>=0", "--format", "json"]
     code, out, err = call(*failing)

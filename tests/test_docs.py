@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from conftest import list_verbs
 from doc_pages import APPROVED_PAGES, NOT_RUN, PAGES, describe_difference, list_commands, run_page
 
 import factaudit
@@ -177,7 +178,7 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
 # Commands of the pages
 # ------------------------------------------------------------
 
-COMMANDS = {(name,): command for name, command in cli.commands.items()}
+COMMANDS = list_verbs(cli)
 RUN_PAGES = [
     page
     for page in PAGES

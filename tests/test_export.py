@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from factaudit import Results, compare, validate_claims, validate_verdicts, write_table
-from factaudit.export import export_run
-from factaudit.export.latex import escape_latex
+from factaudit.export.jsonl import export_jsonl
+from factaudit.export.latex import escape_latex, export_latex
 from factaudit.export.leaderboard import write_leaderboard
 
 
@@ -51,7 +51,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_latex_has_every_figure(run_dir):
-    paths = export_run(run_dir, "latex")
+    paths = export_latex(run_dir, run_dir / "export")
     assert [path.name for path in paths] == ["rates.tex", "error_rates.tex", "methods.tex"]
     rates, errors, methods = (path.read_text(encoding="utf-8") for path in paths)
     results = Results.load(run_dir)
@@ -77,7 +77,7 @@ def test_latex_has_every_figure(run_dir):
 
 
 def test_lines_have_all_that_was_said(run_dir, tmp_path):
-    (path,) = export_run(run_dir, "jsonl", tmp_path)
+    (path,) = export_jsonl(run_dir, tmp_path)
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 240
     assert sum(len(row["verdicts"]) for row in rows) == 721

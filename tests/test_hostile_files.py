@@ -38,7 +38,7 @@ READERS = (
     "run FILE --out run",
     "run FILE --dry-run",
     "diff FILE FILE",
-    "export FILE --to jsonl --out out.jsonl",
+    "export jsonl FILE --out out.jsonl",
 )
 
 

@@ -89,9 +89,9 @@ def many(n: int = 450, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, pd.Da
 def test_unknown_rules_are_refused() -> None:
     claims, verdicts, annotations = by_hand()
     with pytest.raises(UsageError, match="did you mean 'majority'"):
-        fa.compare(claims, verdicts, annotations=annotations, label_rules=["majorty"])
+        fa.compare(claims, verdicts, annotations=annotations, label_rule="majorty")
     with pytest.raises(UsageError, match="no annotations"):
-        fa.compare(claims, verdicts, label_rules=["majority"])
+        fa.compare(claims, verdicts, label_rule="majority")
 
 
 def test_the_ceiling_by_hand() -> None:
@@ -122,7 +122,7 @@ def test_annotations_from_a_yaml_with_their_rules(tmp_path: Path) -> None:
         "annotations": "people.parquet",
     }
     given |= {
-        "label_rules": ["any_unattributable", "majority"],
+        "label_rule": "any_unattributable",
         "audits": [*AUDITS],
         "replicates": 0,
     }

@@ -125,7 +125,7 @@ def check_merging_facts(run):
 
 @pytest.mark.slow
 def test_the_report_of_the_demo_says_what_its_rows_hold(tmp_path, call):
-    assert call("demo", "--out", tmp_path)[0] == 0
+    assert call("run", "demo", "--out", tmp_path)[0] == 0
     check_report(tmp_path)
 
 

@@ -25,8 +25,8 @@ fractions in [0, 1] (the report shows percent), an undefined figure is null and 
 and nothing leaves a denominator unseen. Where pairs of systems would fill more than 50,000 rows,
 there are none: audit one data set, or fewer evaluators. *Bounds* and *interval* say which figures
 have `KEY_min` and `KEY_max`, `KEY_low` and `KEY_high`, and how these are made; [keys that many
-audits share](#keys-that-many-audits-share) stand at the end. The figures are of `factaudit demo`,
-of the invented texts of two [experiments](../../experiments/README.md), quickstart and
+audits share](#keys-that-many-audits-share) stand at the end. The figures are of
+`factaudit run demo`, of the invented texts of two [experiments](../../experiments/README.md), quickstart and
 dfactscore_quickstart, and of simulated judges (`judge-a`, `judge-b`) where no shipped data has what
 an audit asks for.
 """

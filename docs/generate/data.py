@@ -51,7 +51,7 @@ commits and files, and `references.bib` has what to cite.
 | `FACTAUDIT_WIKIPEDIA_API` | A MediaWiki's API, in place of `https://en.wikipedia.org/w/api.php` (`missing: wikipedia`). |
 
 Nothing of these data is part of factaudit, but for the scores of four detectors on 1,800 responses
-of RAGTruth, which `factaudit demo` reads. A licence "none stated" means that the repository has no
+of RAGTruth, which `factaudit run demo` reads. A licence "none stated" means that the repository has no
 licence file: ask its authors before you pass their files on.
 
 ## Publications

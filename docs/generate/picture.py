@@ -69,7 +69,7 @@ def main() -> None:
     """Draw all of them."""
     with tempfile.TemporaryDirectory() as folder:
         demo, people = Path(folder) / "demo", Path(folder) / "people"
-        run_command("demo", "--out", str(demo))
+        run_command("run", "demo", "--out", str(demo))
         run_command(
             "run", str(ROOT / "experiments/dfactscore_quickstart.yaml"), "--out", str(people)
         )

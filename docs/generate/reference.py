@@ -1,5 +1,4 @@
-"""docs/reference.md, made of what the code declares: commands, evaluators, formats, forms of
-export.
+"""docs/reference.md, made of what the code declares: commands, evaluators, formats.
 
 ``make docs`` writes it.
 """
@@ -14,11 +13,9 @@ from pathlib import Path
 import click
 
 from factaudit.cli.app import cli
-from factaudit.cli.export import RUN_EXPORT_FORMS
 from factaudit.cli.output import JSON_FLAG
 from factaudit.datasets import FORMATS
 from factaudit.evaluators.registry import list_evaluators
-from factaudit.export import EXPORT_FORMS
 from factaudit.files import write_text
 
 _JSON_FORMAT_NOTE = """\
@@ -87,10 +84,6 @@ def render_command_reference_page() -> str:
         ),
         "\n## Formats that are converted\n",
         *(_render_reference_of_format(name) for name in FORMATS),
-        "## Forms that are exported\n",
-        "| `--to` | |\n|---|---|",
-        *(_render_markdown_row(f"`{name}`", text) for name, text in RUN_EXPORT_FORMS.items()),
-        *(_render_markdown_row(f"`{name}`", text) for name, (_, text) in EXPORT_FORMS.items()),
         "\n## Environment variables\n",
         "Options and keys of a YAML go before them.\n",
         "| variable | |\n|---|---|",
@@ -100,15 +93,18 @@ def render_command_reference_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _render_command_sections(group: click.Group) -> Iterator[str]:
+def _render_command_sections(group: click.Group, *parents: str) -> Iterator[str]:
     for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _render_command_sections(command, name)
+            continue
         text = cleandoc((command.help or "").replace("\b", ""))
         given = [
             one.metavar or str(one.name).upper()
             for one in command.params
             if isinstance(one, click.Argument)
         ]
-        yield f"### `{' '.join(['factaudit', name, *given])}`\n\n{text}\n"
+        yield f"### `{' '.join(['factaudit', *parents, name, *given])}`\n\n{text}\n"
         options = [
             one for one in command.params if isinstance(one, click.Option) and one.name != JSON_FLAG
         ]

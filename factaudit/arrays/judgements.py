@@ -85,8 +85,6 @@ class Judgements:
     without any.
     annotations: claim_id, annotator, label and grade of these claims (`list_annotator_judgements`);
     None without.
-    label_rules: the rules that a run names for them, the first of which made ``label``; () where
-    the labels are given.
     variants: the claims that were made of these to see what a change does (`variant_of`); they are
     in no other array.
     cache: what several audits compute from these arrays, by what it is.
@@ -101,7 +99,6 @@ class Judgements:
     empty_responses: pd.DataFrame = field(default_factory=pd.DataFrame)
     repeat_predictions: np.ndarray | None = None
     annotations: pd.DataFrame | None = None
-    label_rules: tuple[str, ...] = ()
     variants: Judgements | None = None
     grade: np.ndarray | None = None
     cache: dict[tuple[Any, ...], Any] = field(

@@ -204,7 +204,10 @@ def _tabulate_method(
         "unidentifiable": np.append(~possible, (~possible).sum()).astype(int),
         "calibration_errors": [*n_labels[:, 0].tolist(), None],
     }
-    every = [f"{name}: {why}" for name, why in zip(systems, refusals, strict=True) if why]
+    refused: dict[str, list[str]] = {}
+    for name, why in zip(systems, refusals, strict=True):
+        refused.setdefault(why, []).append(name)
+    every = [f"{', '.join(names)}: {why}" for why, names in refused.items() if why]
     names, whys = [*systems, MEAN_OVER_CALIBRATIONS], [*refusals, "; ".join(every)]
     keys = [
         key | {"calibration_system": name, "reason": why}

@@ -45,16 +45,18 @@ _RATE_COLUMN = Column(
 
 
 def list_estimation_remarks(rows: Sequence[Row]) -> list[str]:
-    """A paragraph for each dataset and level: which estimate to quote, and why."""
-    remarks = []
+    """What the labels of each data set and level are, and which estimate to quote: a paragraph for
+    all that have the same answer."""
+    labels_by_answer: dict[str, list[str]] = {}
     for row in rows:
-        why = str(row["why"])
         labels = "{n_labels:number label}" if row["n_labels"] else "no usable label"
         systems = "{n_systems:number system} and " if row["n_systems"] else ""
         text = f"{{dataset}}, {{level}} level: {labels} for {systems}{{n:number {row['level']}}}."
-        text += " {why}." + (" Note: {reason}." if row["reason"] else "")
-        remarks.append(fill(text, row | {"why": why[0].upper() + why[1:]}))
-    return remarks
+        text += " Note: {reason}." if row["reason"] else ""
+        labels_by_answer.setdefault(str(row["why"]), []).append(fill(text, row))
+    return [
+        f"{' '.join(labels)} {why[0].upper()}{why[1:]}." for why, labels in labels_by_answer.items()
+    ]
 
 
 _DIFFERENCE_COLUMN = Column(
@@ -173,12 +175,6 @@ AUDITS = (
             ),
         },
         compute=None,
-        plot=PlotSpec(
-            what="Ranks by error rate (1 is the best) over the draws of the hierarchical model",
-            keys=("rank",),
-            groups=("dataset", "system"),
-            series="level",
-        ),
     ),
     Audit(
         name="estimate_differences",

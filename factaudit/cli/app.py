@@ -67,7 +67,7 @@ def cli(debug: bool) -> None:
 
     \b
     Start here:
-      factaudit demo
+      factaudit run demo
       factaudit audit claims.jsonl verdicts.parquet --out runs/mine
     """
     escape_control_characters_in_warnings()

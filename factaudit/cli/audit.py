@@ -32,19 +32,13 @@ if TYPE_CHECKING:
 @click.option(
     "--title", default="Evaluators compared", show_default=True, help="The heading of the report."
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="The seed of the bootstrap.",
-)
+@options.SEED_OPTION
 @click.option(
     "--replicates",
     type=options.REPLICATES_TYPE,
     default=2000,
     show_default=True,
-    help="The number of bootstrap replicates; 0 leaves out intervals that need a bootstrap.",
+    help="The number of bootstrap replicates. With 0, no confidence intervals are computed.",
 )
 @click.option(
     "--where",
@@ -73,16 +67,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--label-rule",
-    "label_rules",
-    multiple=True,
     metavar="RULE",
-    help=(
-        "How the labels of several annotators become one label: majority, any_unattributable (0 if"
-        " anybody says 0), all_attributable (1 only if all say 1 and nobody is undecided) or the"
-        " name of an annotator.  [default: majority]"
-    ),
+    help=f"{options.LABEL_RULE_HELP}  [default: the labels of the claims, else majority]",
 )
-@click.option("--split", help="Use only the claims of this split (column split).")
+@options.SPLIT_OPTION
 def audit_command(
     files: tuple[str, ...],
     out: Path,
@@ -93,7 +81,7 @@ def audit_command(
     replicates: int,
     where: str,
     limits: tuple[str, ...],
-    label_rules: tuple[str, ...],
+    label_rule: str | None,
     split: str | None,
 ) -> Outcome:
     """Compare the verdicts of evaluators with human labels, and write a report.
@@ -111,14 +99,14 @@ def audit_command(
     from factaudit.experiment.run import run as run_experiment
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
-    given["decisions"] = dict(_parse_decision_limit_option(text) for text in limits)
+    given["require"] = dict(_parse_decision_limit_option(text) for text in limits)
     paths = [str(resolve_path(name)) for name in files]
     if len(paths) == 1 and is_input_counts_file(Path(files[0]), mapping):
         given["counts"] = paths[0]
     else:
         given["claims"], given["verdicts"] = paths[:1], paths[1:]
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
-        given["label_rules"] = list(label_rules)
+        given["label_rule"] = label_rule
     given["split"] = split
     experiment = Experiment(**given)
     return make_run_outcome(

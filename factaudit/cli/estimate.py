@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 @options.OVERWRITE_OPTION
 @options.LABEL_FILES_OPTION
 @options.add_mapping_options
-@click.option(
-    "--sample",
-    type=options.PATH_TYPE,
-    help=(
-        "The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims"
-        " are treated as a random sample."
-    ),
-)
+@options.SAMPLE_OPTION
 @options.MAIN_EVALUATOR_OPTION
 @options.STRATA_OPTION
 @options.LABEL_RULE_OPTION

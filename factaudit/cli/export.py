@@ -1,85 +1,101 @@
-"""``export``: how does a run become LaTeX, JSON lines or a leaderboard?"""
+"""``export``: how does a run become LaTeX, JSON lines, a leaderboard or a new report?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from factaudit.cli.options import PATH_TYPE
+from factaudit.cli.options import PATH_TYPE, CommandGroup
 from factaudit.cli.output import Outcome, verb
-from factaudit.errors import UsageError
 
-#: Export formats that are not a file made from one run, with a description.
-RUN_EXPORT_FORMS = {
-    "report": "the tables, figures and report of the run folder again, in the run folder",
-    "leaderboard": (
-        "of one run or several: a static page of evaluators by data sets with balanced accuracy,"
-        " intervals, and what each can be used for"
-    ),
-}
-_EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "jsonl")
+_RUN_ARGUMENT = click.argument("run_dir", metavar="RUN", type=PATH_TYPE)
+_FOLDER_OPTION = click.option(
+    "--out", type=PATH_TYPE, help="The folder to write.  [default: a new folder in RUN/export]"
+)
+
+
+@click.group("export", cls=CommandGroup, short_help="Write a run in another form.")
+def export_group() -> None:
+    """Write a run in another form.
+
+    RUN is a folder that `factaudit audit` or `factaudit run` wrote.
+    """
 
 
 @verb(
-    "export",
-    short_help="Write a run as LaTeX, a leaderboard page, JSON lines or a report.",
-    example="factaudit export runs/mine --to latex",
+    "latex",
+    short_help="Tables and a paragraph on methods for a paper.",
+    example="factaudit export latex runs/mine",
+)
+@_RUN_ARGUMENT
+@_FOLDER_OPTION
+def latex_command(run_dir: Path, out: Path | None) -> Outcome:
+    """Write booktabs tables with their intervals, and a paragraph on methods with the signature of
+    the run."""
+    from factaudit.export.latex import export_latex
+
+    return _list_files(export_latex(run_dir, out or run_dir / "export" / "latex"))
+
+
+@verb(
+    "jsonl",
+    short_help="JSON lines for other programs.",
+    example="factaudit export jsonl runs/mine",
+)
+@_RUN_ARGUMENT
+@_FOLDER_OPTION
+def jsonl_command(run_dir: Path, out: Path | None) -> Outcome:
+    """Write a line for each claim, with its label and all verdicts."""
+    from factaudit.export.jsonl import export_jsonl
+
+    return _list_files(export_jsonl(run_dir, out or run_dir / "export" / "jsonl"))
+
+
+@verb(
+    "leaderboard",
+    short_help="A web page that compares the evaluators of one run or several.",
+    example="factaudit export leaderboard runs/a runs/b --out board",
 )
 @click.argument("run_dirs", type=PATH_TYPE, nargs=-1, required=True, metavar="RUN...")
+@click.option("--out", type=PATH_TYPE, required=True, help="The folder to write.")
 @click.option(
-    "--to", "form", type=click.Choice(_EXPORT_FORMS), required=True, help="The format to write."
+    "--title",
+    default="Evaluators of factuality",
+    show_default=True,
+    help="The heading of the page.",
 )
-@click.option(
-    "--out",
-    type=PATH_TYPE,
-    help="The folder to write; --to leaderboard needs it.  [default: RUN/export/FORMAT]",
-)
-@click.option("--title", help="The heading of the leaderboard.")
-@click.option("--png", is_flag=True, help="With --to report: write the figures as PNG, too.")
-def export_command(
-    run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool
-) -> Outcome:
-    """Export a run.
-
-    Formats: report (the tables, figures and pages of the report), latex (tables and a paragraph on
-    methods for a paper), jsonl (JSON lines for other programs) and leaderboard (a web page from one
-    run or several, with the balanced accuracy of each evaluator on each data set and what each
-    evaluator can be used for).
-    """
-    from factaudit.export import export_run
+def leaderboard_command(run_dirs: tuple[Path, ...], out: Path, title: str) -> Outcome:
+    """Write a web page with the balanced accuracy of each evaluator on each data set, its interval,
+    and what the evaluator can be used for."""
     from factaudit.export.leaderboard import write_leaderboard
 
-    for option, is_given, only in (
-        ("--title", title is not None, "leaderboard"),
-        ("--png", png, "report"),
-    ):
-        if is_given and form != only:
-            raise UsageError(f"{option} goes with --to {only}")
-    if (out is None) if form == "leaderboard" else (out is not None and form == "report"):
-        raise UsageError(
-            f"--to {form} {'needs' if out is None else 'writes into the run folder, and takes no'}"
-            " --out"
-        )
-    if form != "leaderboard" and len(run_dirs) > 1:
-        raise UsageError(
-            f"--to {form} takes one run, found {len(run_dirs)}: only --to leaderboard takes several"
-        )
-    if form == "report":
-        from factaudit.experiment.folder import RunFolder
-        from factaudit.results import Results
-
-        Results.load(run_dirs[0])  # raises an error that says what is wrong, if anything is
-        with RunFolder.open(run_dirs[0]) as run:
-            files = run.render(png=png)
-        return Outcome(
-            [f"{run_dirs[0] / 'report.html'} ({len(files)} files)"], {"form": form, "files": files}
-        )
-    if form == "leaderboard" and out is not None:
-        files = write_leaderboard(run_dirs, out, title or "Evaluators of factuality")
-    else:
-        files = export_run(run_dirs[0], form, out)
-    return Outcome(map(str, files), {"form": form, "files": files})
+    return _list_files(write_leaderboard(run_dirs, out, title))
 
 
-COMMANDS = (export_command,)
+@verb(
+    "report",
+    short_help="The report of the run again, for example with PNG figures.",
+    example="factaudit export report runs/mine --png",
+)
+@_RUN_ARGUMENT
+@click.option("--png", is_flag=True, help="Write the figures as PNG, too.")
+def report_command(run_dir: Path, png: bool) -> Outcome:
+    """Write the report, its tables and its figures into the run folder again."""
+    from factaudit.experiment.folder import RunFolder
+    from factaudit.results import Results
+
+    Results.load(run_dir)  # raises an error that says what is wrong, if anything is
+    with RunFolder.open(run_dir) as run:
+        return _list_files(run.render(png=png))
+
+
+def _list_files(files: Sequence[Path]) -> Outcome:
+    return Outcome(map(str, files), {"files": files})
+
+
+export_group.add_section(
+    "Forms", [latex_command, jsonl_command, leaderboard_command, report_command]
+)
+COMMANDS = (export_group,)

@@ -12,6 +12,7 @@ from factaudit.cli.options import (
     CLAIMS_ARGUMENT,
     DRY_RUN_OPTION,
     PATH_TYPE,
+    SPLIT_OPTION,
     add_mapping_options,
     check_out_is_given,
 )
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
         " shows them."
     ),
 )
-@click.option("--split", help="Judge only the claims of this split: train, dev or test.")
+@SPLIT_OPTION
 @click.option(
     "--repeats",
     type=click.IntRange(1),

@@ -81,6 +81,9 @@ OFFLINE_OPTION = click.option(
     callback=_apply_offline_option,
     help="Download nothing; say what is missing instead.",
 )
+SPLIT_OPTION = click.option(
+    "--split", help="Use only the claims of this split, for example train, dev or test."
+)
 SEED_OPTION = click.option(
     "--seed",
     type=click.IntRange(0),
@@ -98,21 +101,32 @@ LEVEL_OPTION = click.option(
         " its claims is."
     ),
 )
+LABEL_RULE_HELP = (
+    "How the labels of several annotators become one label: majority, any_unattributable (0 if"
+    " anybody says 0), all_attributable (1 only if all say 1 and nobody is undecided), or the name"
+    " of the annotator whose labels to use."
+)
 LABEL_RULE_OPTION = click.option(
     "--label-rule",
     "rule",
     default="majority",
     show_default=True,
+    metavar="RULE",
+    help=LABEL_RULE_HELP,
+)
+SAMPLE_OPTION = click.option(
+    "--sample",
+    type=PATH_TYPE,
     help=(
-        "How the labels of several annotators become one label: majority, any_unattributable (0 if"
-        " anybody says 0), all_attributable (1 only if all say 1 and nobody is undecided), or the"
-        " name of the annotator whose labels to use."
+        "The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims"
+        " are treated as a random sample."
     ),
 )
 CLAIMS_ARGUMENT = click.argument("claims", type=PATH_TYPE)
 VERDICTS_ARGUMENT = click.argument("verdicts", type=PATH_TYPE, nargs=-1)
 MAIN_EVALUATOR_OPTION = click.option(
     "--main",
+    metavar="EVALUATOR",
     help=(
         "The main evaluator: its scores count most for the sample and the estimates.  [default: the"
         " first in the file]"
@@ -123,8 +137,8 @@ STRATA_OPTION = click.option(
     multiple=True,
     metavar="COLUMN",
     help=(
-        "A column that divides the claims into groups whose error rates may differ. Can be"
-        " repeated."
+        "A column whose values divide the claims into groups (strata) with different error rates."
+        " Can be repeated."
     ),
 )
 LABEL_FILES_OPTION = click.option(

@@ -88,7 +88,9 @@ class Verb(click.Command):
         if is_json_wanted():
             import json
 
-            document = make_json_value({"schema": f"factaudit.{self.name}/1", **outcome.document})
+            document = make_json_value(
+                {"schema": f"{'.'.join(ctx.command_path.split())}/1", **outcome.document}
+            )
             click.echo(json.dumps(document, indent=1, allow_nan=False))
         if outcome.failure is not None:
             raise outcome.failure

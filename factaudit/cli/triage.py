@@ -60,14 +60,7 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
         " documents (population)."
     ),
 )
-@click.option(
-    "--sample",
-    type=options.PATH_TYPE,
-    help=(
-        "The sample that `factaudit sample` wrote for these labels. Without it, the labelled claims"
-        " are treated as a random sample."
-    ),
-)
+@options.SAMPLE_OPTION
 @options.LABEL_RULE_OPTION
 @options.LABEL_FILES_OPTION
 @options.add_mapping_options

@@ -15,7 +15,7 @@ from factaudit.cli.output import Outcome, verb
     short_help="Look at the claims of a run in your browser.",
     example="factaudit view runs/quickstart",
 )
-@click.argument("run_dir", type=PATH_TYPE)
+@click.argument("run_dir", metavar="RUN", type=PATH_TYPE)
 @click.option("--open/--no-open", "open_it", default=True, help="Open the page in your browser.")
 def view_command(run_dir: Path, open_it: bool) -> Outcome:
     """Write a page with all claims of a run (claims.html in the run folder) and open it in your

@@ -59,7 +59,7 @@ class RunSettings(BaseModel):
     seed: int = Field(default=0, ge=0)
     #: The limits that an evaluator must meet before the report says yes
     #: (`factaudit.audit.core.decision_limits.DecisionLimits`).
-    decisions: dict[str, float] = Field(default_factory=dict)
+    require: dict[str, float] = Field(default_factory=dict)
     #: For each evaluator: the data sets that it was trained on, or the beginnings of their names.
     #: The first screen warns about them.
     trained_on: dict[str, list[str]] = Field(default_factory=dict)
@@ -70,7 +70,7 @@ class RunSettings(BaseModel):
     @property
     def compare_arguments(self) -> dict[str, Any]:
         """The settings that `factaudit.results.compare` and similar functions take."""
-        names = ("audits", "title", "seed", "replicates", "confidence", "decisions", "trained_on")
+        names = ("audits", "title", "seed", "replicates", "confidence", "require", "trained_on")
         return {name: getattr(self, name) for name in names}
 
     def run_into(

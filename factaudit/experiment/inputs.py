@@ -67,9 +67,9 @@ class ExperimentTablePaths(RunSettings):
     verdicts: list[str] = Field(default_factory=list)
     #: Files of annotations. Published formats bring their own.
     annotations: list[str] = Field(default_factory=list)
-    #: The rules by which several labels become one. The first rule makes the labels of the claims;
-    #: the report compares all of them.
-    label_rules: list[str] = Field(default_factory=list)
+    #: How the labels of several annotators become one label (`factaudit.tables.annotations`). None
+    #: keeps the labels of the claims.
+    label_rule: str | None = None
     #: How the files of claims and verdicts are read (`factaudit.tables.column_mapping`), or
     #: ``auto``.
     mapping: Literal["auto"] | dict[str, Any] | None = None
@@ -171,17 +171,17 @@ def read_experiment_inputs(
             _select_rows_of_claims(table, claims) for table in (verdicts, annotations)
         )
         notes.append(f"split     {len(claims):,} claims of the split {experiment.split}")
-    if experiment.label_rules:
+    if experiment.label_rule is not None:
         if annotations is None:
             raise UsageError(
-                "label_rules: no file has annotations to make labels from; name a file of"
-                " annotations or leave out label_rules"
+                "label_rule: no file has annotations to make labels from; name a file of"
+                " annotations or leave out label_rule"
             )
         claims = relabel_claims_by_annotations(
-            claims, list_annotator_judgements(annotations), experiment.label_rules[0]
+            claims, list_annotator_judgements(annotations), experiment.label_rule
         )
         notes.append(
-            f"labels    by {experiment.label_rules[0]} of {annotations['annotator'].nunique()}"
+            f"labels    by {experiment.label_rule} of {annotations['annotator'].nunique()}"
             " annotators"
         )
     if experiment.perturb is not None:
@@ -212,7 +212,7 @@ def select_claims_of_split(claims: pd.DataFrame, split: str) -> pd.DataFrame:
         hint = (
             suggest_known_name(split, known)
             if known
-            else ": `factaudit sample CLAIMS --split --out NEW.parquet`"
+            else ": no claim has a split; name its column with --columns split=COLUMN"
         )
         raise UsageError(f"no claim is of the split {split!r}{hint}")
     return found

@@ -88,7 +88,7 @@ _STEPS_IN_MEMORY = (
     "perturb",
     "estimate",
     "annotations",
-    "label_rules",
+    "label_rule",
     "limit_documents",
     "split",
 )
@@ -181,9 +181,7 @@ def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None)
         if name in keys:
             engine_experiment: RunSettings = import_module(module).load_experiment(file)
             return engine_experiment
-    file.wrap_in_lists(
-        keys, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules"
-    )
+    file.wrap_in_lists(keys, "claims", "verdicts", "evaluators", "audits", "annotations")
     claims = keys.get("claims")
     for item in claims if isinstance(claims, list) else ():
         file.wrap_in_lists(item, "source")
@@ -321,7 +319,7 @@ def _judge_and_audit_tables(
             claims, verdicts, experiment.seed, experiment.confidence
         )
     inputs, notes, told = read.input_files, read.notes, select_detailed_verdicts(verdicts)
-    joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
+    joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rule)
     # these take most of the memory, and nothing below reads them
     del read, claims, verdicts, annotations, said
     signatures = {one.name: one.signature for one in evaluators}

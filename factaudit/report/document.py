@@ -8,7 +8,6 @@ other audits are named at the end. Formulas and methods are explained once, at t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +25,6 @@ from factaudit.text.display_text import format_cached_reply_dates, format_count
 
 #: The largest number of figures in a report. `Results.figure` draws any other.
 MAX_REPORT_FIGURES = 6
-#: The largest number of findings in a section; ``tables/findings.csv`` has all of them.
-MAX_SECTION_FINDINGS = 2
 #: The audits that a run is mainly about: scores of texts, or which evaluator is right.
 _LEADING_AUDITS = ("factscore", "dfactscore", "rates")
 #: A run with at most this many audits has a section for each of them.
@@ -44,7 +41,8 @@ class ReportSection:
     paragraphs: list[str] = field(default_factory=list)
     figure: ReportFigure | None = None
     table: ReportTable | None = None
-    #: The most serious findings of its checks, and how many more there are.
+    #: The most serious finding of each of its checks, and how many more findings there are;
+    #: ``tables/findings.csv`` has all of them.
     findings: list[Row] = field(default_factory=list)
     n_more_findings: int = 0
     #: The CSV file with all rows and columns, relative to the run folder.
@@ -155,9 +153,11 @@ def _build_audit_section(
             "These figures do not exist for these claims:"
             f" {next(iter(reasons), 'no reason given')}."
         )
-    findings = _sort_findings(found, audit, ranked)
-    warnings = [each for each in findings if each.get("severity") != "ok"] or findings
-    first = warnings[:MAX_SECTION_FINDINGS]
+    gravest: dict[str, Row] = {}
+    for each in _sort_findings(found, audit, ranked):
+        gravest.setdefault(each["id"], each)
+    first = [each for each in gravest.values() if each.get("severity") != "ok"]
+    first = first or list(gravest.values())[:1]
     return ReportSection(
         id=audit.name.replace("_", "-"),
         title=audit.title,
@@ -171,32 +171,21 @@ def _build_audit_section(
 
 
 def _sort_findings(findings: Sequence[Row], audit: Audit, ranked: Sequence[str]) -> list[Row]:
-    """The most serious findings first; among equally serious ones, those about the best evaluators
-    first. Every check appears once before any check appears twice."""
+    """The most serious findings first. Among equally serious ones, those about the best evaluators
+    come first, because nobody uses the others."""
     checks = {check.id: check for check in audit.checks}
 
-    def order(finding: Row) -> tuple[int, float, int]:
+    def order(finding: Row) -> tuple[int, int, float]:
         severity, evaluator = finding.get("severity"), finding.get("evaluator")
         is_grave = severity != "ok"  # a finding that all is well may have no evidence
-        size = (
-            checks[finding["id"]].measure_gravity(finding.get("evidence") or {})
-            if is_grave
-            else 0.0
-        )
-        place = ranked.index(evaluator) if evaluator in ranked else len(ranked)
+        evidence = finding.get("evidence") or {}
         return (
             _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES),
-            -size,
-            place,
+            ranked.index(evaluator) if evaluator in ranked else len(ranked),
+            -checks[finding["id"]].measure_gravity(evidence) if is_grave else 0.0,
         )
 
-    turns: Counter[tuple[Any, Any]] = Counter()
-    placed = []
-    for finding in sorted(findings, key=order):
-        key = finding["id"], finding.get("severity")
-        placed.append((order(finding)[0], turns[key], finding))
-        turns[key] += 1
-    return [finding for *_, finding in sorted(placed, key=lambda one: one[:2])]
+    return sorted(findings, key=order)
 
 
 def _build_engine_section(place: int, given: Mapping[str, Any], run_dir: Path) -> ReportSection:
@@ -374,12 +363,14 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
         )
     # Published rates come with neither.
     if any(row.get("n_verdicts") or row.get("signature") for row in evaluators):
-        keys = ["name", *(f"n_{name}" for name in statuses), "signature"]
-        body = [[row.get(key) for key in keys] for row in evaluators]
+        has_signatures = any(row.get("signature") for row in evaluators)
+        columns = [*statuses, "signature"] if has_signatures else statuses
+        body = [
+            [row["name"], *(row.get(f"n_{name}", row.get(name)) for name in columns)]
+            for row in evaluators
+        ]
         tables.append(
-            build_plain_report_table(
-                ["evaluator", *statuses, "signature"], body, "The evaluators.", 40
-            )
+            build_plain_report_table(["evaluator", *columns], body, "The evaluators.", 40)
         )
     if about.get("reading"):
         body = [[" ".join(str(note).split())] for note in about["reading"]]

@@ -26,13 +26,9 @@ _REQUIRED_KEYS = ("signature", "audits")
 
 def write_results_json(run_dir: Path, content: Mapping[str, Any]) -> None:
     """Write the content of `Results.to_dict` into a run folder. ``tables`` names the CSV file of
-    each audit.
-
-    The file is a single line, because the encoder of the standard library is many times slower with
-    line breaks.
-    """
+    each audit."""
     tables = {name: f"tables/{name}.csv" for name, rows in content["audits"].items() if rows}
-    write_json(run_dir / "results.json", {**content, "tables": tables}, indent=None)
+    write_json(run_dir / "results.json", {**content, "tables": tables}, is_compact=True)
 
 
 def read_results_json(run_dir: Path) -> Mapping[str, Any]:

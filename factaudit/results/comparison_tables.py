@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -31,14 +31,17 @@ from factaudit.tables.validation import make_empty_verdicts
 class ComparisonTables:
     """All that `compare` needs of claims and verdicts: whoever has this can let go of the verdicts.
 
-    tables_digest: of what was joined; evaluator_order: that of their verdicts; graded_labels: how
-    people's grades became labels (`count_labels_by_grade`).
+    tables_digest: a hash of the tables that were joined.
+    evaluator_order: the evaluators in the order of their verdicts.
+    graded_labels: how people's grades became labels (`count_labels_by_grade`).
+    label_rule: how the annotations became labels; None if the labels are those of the claims.
     """
 
     judged: Judgements
     tables_digest: str
     evaluator_order: Sequence[str]
     graded_labels: Sequence[Row] = ()
+    label_rule: str | None = None
 
     @classmethod
     def join(
@@ -46,7 +49,7 @@ class ComparisonTables:
         claims: TableSource | Sequence[TableSource],
         verdicts: TableSource | Sequence[TableSource] | None,
         annotations: pd.DataFrame | None = None,
-        label_rules: Sequence[str] = (),
+        label_rule: str | None = None,
         mapping: MappingSource | None = None,
         columns: ClaimColumnNames | None = None,
         evaluators: Sequence[str] | None = None,
@@ -62,14 +65,12 @@ class ComparisonTables:
         verdict_table = make_empty_verdicts() if loaded.verdicts is None else loaded.verdicts
         is_first = verdict_table["repeat"] == 0
         check_first_repeats({*verdict_table["evaluator"]} - {*verdict_table["evaluator"][is_first]})
-        if label_rules and annotations is None:
-            raise UsageError("label_rules: there are no annotations that they could be made of")
-        if said is not None and label_rules:
-            table = relabel_claims_by_annotations(table, said, label_rules[0])
-        judged = replace(
-            Judgements.join(table, verdict_table, said), label_rules=tuple(label_rules)
-        )
+        if label_rule is not None:
+            if said is None:
+                raise UsageError("label_rule: there are no annotations to make labels from")
+            table = relabel_claims_by_annotations(table, said, label_rule)
+        judged = Judgements.join(table, verdict_table, said)
         read = [table, verdict_table] if said is None else [table, verdict_table, said]
-        digest = hash_texts(*map(compute_table_digest, read), *label_rules)
+        digest = hash_texts(*map(compute_table_digest, read), *filter(None, [label_rule]))
         order = list(verdict_table["evaluator"].unique())
-        return cls(judged, digest, order, count_labels_by_grade(table, annotations))
+        return cls(judged, digest, order, count_labels_by_grade(table, annotations), label_rule)

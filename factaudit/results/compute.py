@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import pandas as pd
 
@@ -33,9 +33,6 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.digest import compute_table_digest
 from factaudit.version import __version__
 
-if TYPE_CHECKING:
-    pass
-
 
 class AuditRunOptions(TypedDict, total=False):
     """What `compare` and `compare_counts` have in common, explained at `compare`."""
@@ -44,7 +41,7 @@ class AuditRunOptions(TypedDict, total=False):
     seed: int
     replicates: int
     confidence: float
-    decisions: Mapping[str, float] | None
+    require: Mapping[str, float] | None
     trained_on: Mapping[str, Sequence[str]] | None
     inputs: Sequence[Row]
 
@@ -86,7 +83,7 @@ def _assemble_results(
         "title": options.get("title", DEFAULT_TITLE),
         "factaudit": __version__,
         **drawn,
-        "limits": DecisionLimits.parse(options.get("decisions")).as_dict(),
+        "limits": DecisionLimits.parse(options.get("require")).as_dict(),
         "options": {name: dict(given) for name, given in chosen.items() if given},
         "claims": claims,
         "evaluators": evaluators,
@@ -115,45 +112,46 @@ def compare(
     seed: int = 0,
     replicates: int = 2000,
     confidence: float = 0.95,
-    decisions: Mapping[str, float] | None = None,
+    require: Mapping[str, float] | None = None,
     trained_on: Mapping[str, Sequence[str]] | None = None,
     signatures: Mapping[str, str] | None = None,
     inputs: Sequence[Row] = (),
     annotations: pd.DataFrame | None = None,
-    label_rules: Sequence[str] = (),
+    label_rule: str | None = None,
     mapping: MappingSource | None = None,
     **columns: Unpack[ClaimColumnNames],
 ) -> Results:
-    """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or
-    ``{"rates": {options}}``).
+    """Audit evaluators on claims.
 
     Args:
-        claims: a frame or the path of a file, of any shape; a validated table (`factaudit.tables`)
-        is taken as it is.
-            Or `ComparisonTables`, which has the verdicts and annotations too.
-        verdicts: likewise, of these claims; None where the claims' frame has them.
-        evaluators: the columns that hold what one evaluator said each (of a table of verdicts: the
-        evaluators to read).
-        columns: which column of yours is which of claims: ``label="human", system="model"``. Others
-        are found by their
-            names and values.
+        claims: a frame or the path of a file, of any shape, or several of them. A validated table
+            (`factaudit.tables`) is taken as it is. `ComparisonTables` hold the verdicts and
+            annotations, too.
+        verdicts: likewise, the verdicts on these claims. None if the claims' frame has them.
+        evaluators: the columns that hold what one evaluator said each; in a table of verdicts, the
+            evaluators to read.
+        audits: the audits to run, each a name (``"rates"``) or a name with options
+            (``{"rates": {...}}``). By default all that the tables allow.
+        columns: which of your columns is which: ``label="human", system="model"``. Others are
+            found by their names and values.
         mapping: what else says how the frames are read, as a YAML of `factaudit inspect --write`
-        does.
-        seed: of the bootstrap, where one is needed.
-        replicates: of the bootstrap; 0 gives no intervals at all.
-        confidence: of all intervals.
-        decisions: limits of an evaluator (`factaudit.audit.core.decision_limits.DecisionLimits`) in
-        place of defaults.
-        trained_on: evaluator name to the data sets (or the beginning of their names) that it was
-        trained on: the first
-            screen warns of them.
-        signatures: evaluator name to the signature that its verdicts were made with, where known.
+            does.
+        title: the heading of the report.
+        seed: the seed of the bootstrap, for intervals that need one.
+        replicates: the number of bootstrap replicates. With 0 there are no intervals at all.
+        confidence: the share of intervals that should contain the true figure.
+        require: limits that decide what an evaluator may be used for, such as
+            ``{"max_bias": 0.03}`` (`factaudit.audit.core.decision_limits.DecisionLimits`).
+        trained_on: for each evaluator the data sets, or the beginnings of their names, that it was
+            trained on. The first screen warns about them.
+        signatures: for each evaluator the signature with which its verdicts were made, if known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
-        annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
-        Where two of them labelled the same claims, no verdicts are needed: then only the agreement
-        of the annotators is measured.
-        label_rules: the first makes the claims' labels of the annotations. By default the labels
-        are the claims' own.
+        annotations: what people said about the claims (`factaudit.tables.annotations`). If two of
+            them labelled the same claims, no verdicts are needed: then the audit measures only how
+            far the annotators agree.
+        label_rule: how the annotations become labels: ``majority``, ``any_unattributable``,
+            ``all_attributable`` or the name of an annotator. By default, the labels are those of
+            the claims.
     """
     known = list_computable_audits()
     chosen = read_audit_names_and_options(audits)
@@ -161,7 +159,7 @@ def compare(
         claims
         if isinstance(claims, ComparisonTables)
         else ComparisonTables.join(
-            claims, verdicts, annotations, label_rules, mapping, columns, evaluators
+            claims, verdicts, annotations, label_rule, mapping, columns, evaluators
         )
     )
     judged = ready.judged
@@ -187,7 +185,7 @@ def compare(
         "seed": seed,
         "replicates": replicates,
         "confidence": confidence,
-        "decisions": decisions,
+        "require": require,
         "trained_on": trained_on,
         "inputs": inputs,
     }
@@ -200,10 +198,9 @@ def compare(
     results = _assemble_results(ready.tables_digest, about, chosen, found, options)
     if ready.graded_labels:
         results.about["graded_labels"] = list(ready.graded_labels)
-    if not (rules := judged.label_rules):
+    if ready.label_rule is None:
         return results
-    line = f"{results.signature}|label_rule:{rules[0]}"
-    return replace(results, signature=line, about=results.about | {"labels_by": list(rules)})
+    return replace(results, signature=f"{results.signature}|label_rule:{ready.label_rule}")
 
 
 @use_one_blas_thread()

@@ -44,9 +44,11 @@ class DecisionLimits:
         names = [field.name for field in fields(cls)]
         for name, value in (limits or {}).items():
             if name not in names:
-                raise UsageError(f"limits: unknown limit {name!r}{suggest_known_name(name, names)}")
+                raise UsageError(
+                    f"require: unknown limit {name!r}{suggest_known_name(name, names)}"
+                )
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-                raise UsageError(f"limits: expected {name} between 0 and 1, found {value!r}")
+                raise UsageError(f"require: expected {name} between 0 and 1, found {value!r}")
         return cls(**(limits or {}))
 
     def as_dict(self) -> dict[str, float]:
