@@ -220,6 +220,8 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
             for key, value in row.items():
                 if isinstance(value, float):
                     row[key] = None
+                elif key == "n_ordered":
+                    row[key] = 0
             row["reason"] = "no labelled claim"
     results["audits"]["ranking_pairs"] = []
     folder = run(tmp_path, results)

@@ -126,7 +126,7 @@ def test_unscored_claims_leave_a_range_on_any_data_set() -> None:
     assert "a did not score, or only guessed, 20.0 % of 300 claims on d" in said
     empty = compose((claims, lose(verdicts, of_a & (~of_d | (verdicts.index % 5 == 0)))))
     assert any("did not score" in one for one in advice_of(empty, "Beware"))
-    cells = dict(zip(column_of(empty, "evaluator"), column_of(empty, "misses"), strict=True))
+    cells = dict(zip(column_of(empty, "evaluator"), column_of(empty, "missed"), strict=True))
     assert " to " in cells["a"]
     assert " to " not in cells["b"]
 
@@ -190,7 +190,7 @@ def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
         {"dataset": "d", "system": list("abc") * 2, "evaluator": list("eeefff"), "n": 100} | rates
     )
     screen = compose_screen(compare_counts(validate_counts(table)).to_dict())
-    heads = ["error rates off by, on average", "agrees on system pairs"]
+    heads = ["error rates off by, on average", "agrees with labels on system pairs"]
     assert [" ".join(lines) for lines in screen.columns[1:]] == heads
     assert [row[:2] for row in screen.rows] == [["f", "1.3 points"], ["e", "12 points"]]
     unknown = compose_screen(compare_counts(validate_counts(table.assign(n_known=0))).to_dict())

@@ -26,9 +26,9 @@ and nothing leaves a denominator unseen. Where pairs of systems would fill more 
 there are none: audit one data set, or fewer evaluators. *Bounds* and *interval* say which figures
 have `KEY_min` and `KEY_max`, `KEY_low` and `KEY_high`, and how these are made; [keys that many
 audits share](#keys-that-many-audits-share) stand at the end. The figures are of
-`factaudit run demo`, of the invented texts of two [experiments](../../experiments/README.md), quickstart and
-dfactscore_quickstart, and of simulated judges (`judge-a`, `judge-b`) where no shipped data has what
-an audit asks for.
+`factaudit run demo`, of the invented texts of two
+[experiments](../../experiments/README.md), quickstart and dfactscore_quickstart, and of simulated
+judges (`judge-a`, `judge-b`) where no shipped data has what an audit asks for.
 """
 _SHARED_KEYS_HEAD = """\
 ## Keys that many audits share

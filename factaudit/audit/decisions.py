@@ -8,6 +8,7 @@ wrong side; otherwise these labels cannot tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -58,13 +59,18 @@ def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     row, least = run.overall("rates").get(evaluator), run.limits.min_rate
     if row is None:
         return None
-    why = fill("Required: TPR and TNR of at least {least:limit} %.", {"least": least})
+    why = "At most {most:limit} % of the errors may be missed, and at most {most:limit} % of the"
+    why = fill(f"{why} correct claims flagged.", {"most": 1 - least})
     if row["tpr"] is None or row["tnr"] is None:
         figure = fill("has {n:number scored claim}", row)
         return Answer("find single errors", "cannot tell", figure, why)
-    ends = [widen_interval(row, key) for key in ("tpr", "tnr")]
-    may = _choose(all(low > least for low, _ in ends), any(high < least for _, high in ends))
-    figure = "misses {fpr:whole} of the errors and flags {fnr:whole} of the correct claims"
+    ends = {
+        "misses {fpr:whole} of the errors": widen_interval(row, "tnr"),
+        "flags {fnr:whole} of the correct claims": widen_interval(row, "tpr"),
+    }
+    too_low = [text for text, (_, high) in ends.items() if high < least]
+    may = _choose(all(low > least for low, _ in ends.values()), bool(too_low))
+    figure = " and ".join(too_low or ends)
     return Answer("find single errors", may, run.fill(figure, row), why)
 
 
@@ -87,7 +93,7 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
             figure += fill(", and by {off:rough} for the worst of {n:number rate}", worst)
     if may == "cannot tell":
         figure += _word_labels_needed(rows, most)
-    why = "Required: every error rate within {most:limit} points of the labelled one."
+    why = "Each rate may be off by at most {most:limit} points."
     return Answer("report a system's error rate", may, figure, fill(why, {"most": most}))
 
 
@@ -102,7 +108,7 @@ def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
         return ""
     # Rounded to two digits: 1,437 labels are about 1,400.
     told = {"needed": int(float(f"{needed:.2g}")), "have": round(np.median(have)), "limit": limit}
-    text = "; to know a rate's bias to within ±{limit:limit} points takes about {needed} labels"
+    text = ". To know a rate's bias to within {limit:limit} points takes about {needed} labels"
     units = ["system"] if any(not is_total_key(row["system"]) for row in known) else []
     units += ["data set"] if len({row["dataset"] for row in known}) > 1 else []
     text += f" of each {' and '.join(units)}" if units else ""
@@ -148,15 +154,20 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
     finds_none = has_power and not counts["n_ordered_alike"] and is_known
     is_alike = has_power and counts["n_not_alike_max"] <= limits.max_misordered * n_pairs
     may = _choose(is_alike and not (is_reversed or finds_none), is_reversed or finds_none)
-    figure = "agrees with the labels on {agreeing} pairs of systems (by the labels, {n_ordered}"
-    figure += " differ significantly) and puts {n_reversed:number pair} in the wrong order"
-    figure = fill(figure, counts | {"agreeing": count_agreeing_pairs(rows)})
-    why = (
-        "Required: no pair in the wrong order, {least:limit} % of the pairs ordered by the labels,"
-        " and disagreement with them on at most {most:limit} % of the pairs."
-    )
-    told = {"least": limits.min_orderable, "most": limits.max_misordered}
-    return Answer("rank systems", may, figure, fill(why, told))
+    figure = "agrees with the labels on {agreeing} pairs of systems and puts"
+    figure += " {n_reversed:number pair} in the wrong order" if counts["n_reversed"] else " none in"
+    figure += "" if counts["n_reversed"] else " the wrong order"
+    # The sums are rounded, because 0.1 · 30 is more than 3.
+    told = counts | {
+        "agreeing": count_agreeing_pairs(rows),
+        "needed": n_pairs - math.floor(round(limits.max_misordered * n_pairs, 6)),
+        "least": math.ceil(round(limits.min_orderable * n_pairs, 6)),
+    }
+    why = "At least {needed:number pair} must agree, and none may be in the wrong order"
+    if not has_power:
+        why += "; by the labels, at least {least:number pair} must differ significantly"
+        why += " ({n_ordered} do)"
+    return Answer("rank systems", may, fill(figure, told), fill(f"{why}.", told))
 
 
 def list_orders_of(run: AuditedRun, evaluator: str) -> list[Row]:

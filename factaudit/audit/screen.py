@@ -106,6 +106,8 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
         heads, table, most = *tabulate_estimates(run), MAX_SYSTEMS
         advice += [Advice(*one) for one in advise_on_estimates(run)]
     if not table:
+        heads, table, most = *tabulate_scores(run), MAX_SYSTEMS
+    if not table:
         heads, table = tabulate_agreement(run)
     known = [at for at in range(len(heads)) if any(row[at] for row in table)]
     heads, table = [heads[at] for at in known], [[row[at] or "–" for at in known] for row in table]
@@ -113,16 +115,15 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
 
 
 def rank_evaluators(run: AuditedRun) -> list[str]:
-    """The evaluators from the highest balanced accuracy on, else from the least mean bias; floors
-    come last."""
-    overall = run.overall("rates")
-    worth = {name: row["bacc"] for name, row in overall.items() if row.get("bacc") is not None}
-    if not run.rows("rates"):
-        biases = {
-            one["name"]: _list_biases(run, one["name"]) for one in run.about.get("evaluators") or []
-        }
-        worth = {name: -average_absolute_bias(rows)["off"] for name, rows in biases.items() if rows}
-    return sorted(worth, key=lambda name: (name in run.floors, -worth[name]))
+    """The evaluators from the highest balanced accuracy on, then those without one from the least
+    mean bias; floors come last."""
+    accuracy = {name: row.get("bacc") for name, row in run.overall("rates").items()}
+    worth = {name: (1, value) for name, value in accuracy.items() if value is not None}
+    for name in [one["name"] for one in run.about.get("evaluators") or []]:
+        if name not in worth and (biases := _list_biases(run, name)):
+            worth[name] = (0, -average_absolute_bias(biases)["off"])
+    best_first = sorted(worth, key=worth.__getitem__, reverse=True)
+    return sorted(best_first, key=run.floors.__contains__)
 
 
 def describe_size(run: AuditedRun) -> str:
@@ -146,6 +147,9 @@ def describe_size(run: AuditedRun) -> str:
     text = f"{', '.join(parts)}."
     if any(row["dataset"] == MACRO_MEAN for row in run.overall("rates").values()):
         text += f" Figures are averages over the {len(claims):,} data sets."
+    if n_labelled and evaluators and not any(row["n_systems"] for row in claims):
+        text += " No column names systems (--system COLUMN), so their error rates and their order"
+        text += " were not computed."
     return text
 
 
@@ -159,10 +163,10 @@ def _count_labels(run: AuditedRun) -> tuple[int, int, int]:
 # ---- the table
 
 _HEADS = (
-    ("misses this", "share of errors"),
-    ("flags this share", "of correct claims"),
+    ("errors", "missed"),
+    ("correct claims", "flagged"),
     ("error rates off", "by, on average"),
-    ("agrees on", "system pairs"),
+    ("agrees with labels", "on system pairs"),
     ("still passes", "after an error"),
     ("changes after", "a rewording"),
 )
@@ -226,6 +230,24 @@ def _format_share(run: AuditedRun, row: Row, wrong: str, n_key: str) -> str:
     return f"{text} ({round(row[wrong] * n):,} of {n:,})"
 
 
+def tabulate_scores(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
+    """Of FActScore or D-FActScore: headings, and a row with the scores of each system."""
+    name = next((name for name in ("dfactscore", "factscore") if run.rows(name)), None)
+    if name is None:
+        return [], []
+    audit, rows = load_all_audits()[name], run.rows(name)
+    columns = {key: audit.columns[key] for key in audit.plot.keys} if audit.plot else {}
+    heads = [("", "system"), *(("", format_heading_with_unit(one)) for one in columns.values())]
+    varied = [key for key in ("dataset", "evaluator") if len({row[key] for row in rows}) > 1]
+    table = []
+    for row in rows:
+        names = ["all systems" if is_total_key(row["system"]) else row["system"]]
+        names += [row[key] for key in varied]
+        cells = (format_cell(column, row, key) for key, column in columns.items())
+        table.append([", ".join(names), *cells])
+    return heads, table
+
+
 def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Of a run without evaluators: headings, and a row for all annotators and each two of them."""
     rows = [] if run.about.get("evaluators") else run.rows("agreement")
@@ -285,13 +307,14 @@ def _explain_lacking_labels(run: AuditedRun) -> str:
     if not run.about.get("evaluators") or not total or min(errors, correct) >= MIN_LABELS:
         return ""
     if not labelled:
-        text = "No claim is labelled, so nobody can say which verdicts are right. First label a"
-        return f"{text} sample (factaudit sample)."
+        text = "No claim is labelled, so nobody can say which verdicts are right. Label a sample:"
+        text += " factaudit sample draws it, and factaudit estimate computes error rates from its"
+        return f"{text} labels."
     text = f"{format_count(errors, 'labelled error')} and"
     text += f" {format_count(correct, 'labelled correct claim')}"
     text += " are too few to choose an evaluator, to flag errors with it, to publish error rates or"
-    text += f" to rank systems. Label until there are at least {ENOUGH_FOR_SHARES} errors and"
-    return f"{text} {ENOUGH_FOR_SHARES} correct claims."
+    text += f" to rank systems. Label at least {ENOUGH_FOR_SHARES} errors and"
+    return f"{text} {ENOUGH_FOR_SHARES} correct claims (factaudit sample chooses what to label)."
 
 
 def _advise_on_accuracy(run: AuditedRun, rows: Sequence[Row]) -> Iterator[Advice]:
@@ -350,9 +373,9 @@ def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str
         text = f"{alike[0]}; it is not significantly more accurate than {join_names(alike[1:])}."
     trained = [name for name in alike if _is_trained_on(run, name)]
     if trained:
+        who = "Both" if len(trained) == len(alike) == 2 else join_names(trained)
         were = "was" if len(trained) == 1 else "were"
-        text += f" {join_names(trained)} {were} trained on this benchmark, so expect lower accuracy"
-        text += " on your data."
+        text += f" {who} {were} trained on this benchmark, so expect lower accuracy on your data."
     return text
 
 
@@ -378,10 +401,11 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
     answers = [(name, one) for name in evaluators for one in list_decisions(run, name)]
     for task, doing in _TASKS.items():
         mine = [(name, one) for name, one in answers if one.task == task]
+        rules = [f" {one.why}" for _, one in mine[:1]]  # said once for each task
         for may, word in (("yes", "Good for"), ("no", "Not for")):
             said = [f"{name} {one.figure}" for name, one in mine if one.may == may]
             if said:
-                yield Advice(word, f"{doing}: {_join_clauses(said)}.")
+                yield Advice(word, f"{doing}: {_join_clauses(said)}.{rules.pop() if rules else ''}")
         if not mine or any(one.may == "yes" for _, one in mine):
             continue
         yield from _advise_instead(run, task, evaluators)
@@ -389,7 +413,7 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
             # The check of power speaks where the labels order no pair of systems.
             if task != "rank systems" or _is_any_pair_ordered(list_orders_of(run, name)):
                 text = f"These labels cannot tell whether {name} can be used for {doing}: it"
-                yield Advice("Beware", f"{text} {one.figure}.")
+                yield Advice("Beware", f"{text} {one.figure}.{rules.pop() if rules else ''}")
 
 
 def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> Iterator[Advice]:

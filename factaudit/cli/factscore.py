@@ -12,6 +12,7 @@ from factaudit.cli import options
 from factaudit.cli.outcomes import make_cost_outcome, make_run_outcome
 from factaudit.cli.output import Outcome, verb
 from factaudit.cli.terminal import print_line
+from factaudit.files import resolve_path
 
 if TYPE_CHECKING:
     from factaudit.experiment.folder import RunSettings
@@ -195,12 +196,28 @@ def _score(
     for key, value in parse_yaml_set_options(settings).items():
         target = whole if key in model.model_fields and key != block else inside
         target[key.removeprefix(f"{block}.")] = value
+    # The experiment.yaml of the run can be run from any folder.
+    block_class: Any = model.model_fields[block].annotation
+    for given_by_key in (inside, inside.get("variants", {})):
+        for key in {*block_class.PATHS} & {*given_by_key}:
+            given_by_key[key] = _make_absolute(given_by_key[key])
     experiment = check_yaml_settings(model, whole)
     if dry_run:
         return make_cost_outcome(experiment.estimate_cost())
     out = options.check_out_is_given(out)
     results = run(experiment, out, progress=True, overwrite=overwrite, say=print_line)
     return make_run_outcome(results, out, _describe_warnings(results))
+
+
+def _make_absolute(paths: Any) -> Any:
+    """A path, or a list of paths, relative to the working directory. Published data keep their
+    name."""
+    from factaudit.publications.register import is_reference
+
+    if isinstance(paths, list):
+        return [_make_absolute(path) for path in paths]
+    is_path = isinstance(paths, str) and not is_reference(paths)
+    return str(resolve_path(paths)) if is_path else paths
 
 
 def _describe_warnings(results: Any) -> list[str]:

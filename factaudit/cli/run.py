@@ -11,7 +11,6 @@ from factaudit.cli import options
 from factaudit.cli.outcomes import make_cost_outcome, make_run_outcome
 from factaudit.cli.output import Outcome, is_json_wanted, verb
 from factaudit.cli.terminal import print_line
-from factaudit.start import DEMO_EXPERIMENT, DEMO_NAME
 
 #: What the demo says last.
 _DEMO_LINE = (
@@ -49,6 +48,7 @@ def run_command(
     """
     from factaudit.experiment.unchanged import find_unchanged_run, make_yaml_run_key
     from factaudit.settings.yaml_file import parse_yaml_set_options
+    from factaudit.start import DEMO_EXPERIMENT, DEMO_NAME
 
     out = out or Path("runs") / experiment.stem
     is_demo = str(experiment) == DEMO_NAME and not experiment.is_file()

@@ -75,9 +75,9 @@ def make_merged_section(scored: Sequence[ScoredBiography]) -> Row | None:
         return None
     n_facts = sum(one.row["n_elsewhere"] for one in merged)
     text = (
-        f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another"
-        " person of the same name, by the verifier and by how facts are grouped. These facts are"
-        " in bold. Each fact has the colour of the person of whom it is true."
+        f"According to the verifier and the groups of facts, {len(merged):,} paragraphs say"
+        f" {n_facts:,} things about one person that are true of another person of the same name."
+        " These facts are in bold. Each fact has the colour of the person of whom it is true."
     )
     if len(merged) > MAX_SHOWN_PARAGRAPHS:
         text += f" The {MAX_SHOWN_PARAGRAPHS} paragraphs with most of them are shown."

@@ -86,13 +86,15 @@ class ClaimBrowser:
         of_people = self.table["entity"].notna().to_numpy()
         if not self.table["fact_id"][of_people].dropna().duplicated().any():
             return ""
-        text = "A row is a fact and one person of the name, with the verifier's verdict."
+        text = (
+            "Each row is a fact beside one of the people with this name. The verdict says whether"
+            " this person's page supports the fact."
+        )
         if (self.judged.label[of_people] != MISSING).any():
             text += (
-                " Only the row of the person told of has the fact's label: what the verifier gets"
-                " wrong is not "
+                " Only the row of the person whom the text describes has the fact's label, so a"
+                " wrong verdict here is not an error of FActScore or D-FActScore."
             )
-            text += "what FActScore and D-FActScore get wrong."
         return text
 
     def list_filter_choices(self) -> dict[str, Any]:

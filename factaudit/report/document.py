@@ -251,8 +251,6 @@ def compose_report_remarks(results: Mapping[str, Any]) -> list[str]:
     )
     if 0 < labelled < total:
         remarks.append(f"Rates are over the labelled claims ({labelled:,} of {total:,}).")
-    if total and not labelled and not results["audits"].get("estimates"):
-        remarks.append("No claim is labelled, so no figure that needs labels was computed.")
     if calls := _describe_calls(results.get("calls") or []):
         remarks.append(calls)
     return remarks
@@ -376,7 +374,8 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
         body = [[" ".join(str(note).split())] for note in about["reading"]]
         tables.append(build_plain_report_table(["note"], body, "How the sources were read.", 20))
     if about.get("inputs"):
-        body = [[row.get("path"), str(row.get("checksum"))[:23]] for row in about["inputs"]]
+        # experiment.yaml has the whole paths.
+        body = [[Path(row["path"]).name, str(row["checksum"])[:23]] for row in about["inputs"]]
         tables.append(build_plain_report_table(["file", "checksum"], body, "Inputs."))
     if published:
         body = [

@@ -102,8 +102,10 @@ def make_html_template_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Keep a number and its unit on one line.
-    made.filters["units"] = lambda text: str(text).replace(" %", "\u00a0%")
+    # Keep a number and its unit on one line, and the two hyphens of an option.
+    made.filters["units"] = lambda text: (
+        str(text).replace(" %", "\u00a0%").replace("--", "-\u2060-\u2060")
+    )
     return made
 
 

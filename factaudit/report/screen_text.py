@@ -71,7 +71,7 @@ def format_terminal_screen(results: Mapping[str, Any]) -> Iterator[str]:
 def _format_terminal_screen_table(screen: Screen) -> Iterator[str]:
     """The table, at most `SCREEN_WIDTH` wide. Long names are shortened in the middle."""
     heads = [[_cut_in_middle(head[at], MAX_HEAD_WIDTH) for head in screen.columns] for at in (0, 1)]
-    lines = heads + screen.rows
+    lines = [line for line in heads if any(line)] + screen.rows
     widths = [max(len(line[at]) for line in lines) for at in range(len(screen.columns))]
     widths[0] = max(12, min(widths[0], SCREEN_WIDTH - sum(width + 2 for width in widths[1:])))
     for line in lines:
