@@ -13,20 +13,18 @@ from pathlib import Path
 from factaudit.datasets.conversion import VERDICTS, Conversion
 from factaudit.datasets.source_files import (
     BinaryLabel,
-    NamesOption,
     Probability,
     SourceRow,
     read_json,
     read_rows,
 )
-from factaudit.errors import InputError, Problem, UsageError
+from factaudit.errors import InputError, Problem
 from factaudit.files import resolve_path
 from factaudit.tables.schema import make_text_placeholder
 from factaudit.text.display_text import format_count
 
 #: Of each data set the label and the score of each row.
 Pairs = Mapping[str, Sequence[tuple[int, float]]]
-_NAMES = "the evaluators' names, one per file (default: the files' names)"
 
 
 class _Row(SourceRow):
@@ -34,37 +32,38 @@ class _Row(SourceRow):
     y_score: Probability
 
 
-def convert_aggrefact_scores(sources: Sequence[Path], *, name: NamesOption = ()) -> Conversion:
-    """One claim per row and dataset, one verdict per file; the evaluators are named after the
-    files, or ``name``."""
+def convert_aggrefact_scores(sources: Sequence[Path]) -> Conversion:
+    """One claim per row and data set, and one verdict per file."""
     files: list[Pairs] = []
     for path in sources:
         read: Pairs = read_json(path, dict[str, list[tuple[BinaryLabel, Probability]]])
         files.append({dataset: rows for dataset, rows in read.items() if rows})
         if not files[-1]:
             raise InputError(str(path), [Problem("the file has no rows")])
-    return _convert_aligned_scores(sources, files, name)
+    return _convert_aligned_scores(sources, files)
 
 
-def convert_score_csv(
-    sources: Sequence[Path], *, dataset: str, name: NamesOption = ()
-) -> Conversion:
-    """One claim per row of ``dataset``, and one verdict per file.
-
-    The evaluators are named after the files, or ``name``; files of the same name in two folders get
-    the folder's name
-    too: ``MiniCheck (plain)`` and ``MiniCheck (sliding)``.
-    """
+def convert_score_csv(sources: Sequence[Path], *, dataset: str) -> Conversion:
+    """One claim per row of ``dataset``, and one verdict per file."""
     read = [read_rows(path, _Row, is_counted=True) for path in sources]
     files = [{dataset: [(one.y_true, one.y_score) for one in rows]} for rows in read]
-    return _convert_aligned_scores(sources, files, name)
+    return _convert_aligned_scores(sources, files)
 
 
-def _convert_aligned_scores(
-    paths: Sequence[Path], files: Sequence[Pairs], names: Sequence[str]
-) -> Conversion:
-    """Claims from the labels, and one verdict per file and claim."""
-    evaluators = _name_evaluators(paths, names)
+def _convert_aligned_scores(paths: Sequence[Path], files: Sequence[Pairs]) -> Conversion:
+    """Claims from the labels, and one verdict per file and claim.
+
+    An evaluator is called as its file. Files of the same name in two folders get the folder's name
+    too: ``MiniCheck (plain)`` and ``MiniCheck (sliding)``.
+    """
+    stems = [path.stem for path in paths]
+    evaluators = [
+        f"{stem} ({resolve_path(path).parent.name})" if stems.count(stem) > 1 else stem
+        for stem, path in zip(stems, paths, strict=True)
+    ]
+    if len({*evaluators}) < len(evaluators):
+        message = f"two files would be one evaluator, {max(evaluators, key=evaluators.count)!r}"
+        raise InputError(", ".join(map(str, paths)), [Problem(f"{message}: rename one")])
     for path, file in zip(paths, files, strict=True):
         _check_same_labels(path, file, paths[0], files[0])
     claims = []
@@ -78,23 +77,6 @@ def _convert_aligned_scores(
             claims.append({"dataset": dataset, "claim": claim, "label": label, VERDICTS: said})
     note = f"{format_count(len(files), 'evaluator')}; no text, no systems"
     return Conversion.from_claims(", ".join(map(str, paths)), claims, [note])
-
-
-def _name_evaluators(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """The evaluators' names: those given, else the files' names, with the folder's where two files
-    share one."""
-    if names and len(names) != len(paths):
-        expected = format_count(len(paths), "name")
-        raise UsageError(f"option 'name': expected {expected}, one per file, found {len(names)}")
-    stems = [path.stem for path in paths]
-    found = list(names) or [
-        f"{stem} ({resolve_path(path).parent.name})" if stems.count(stem) > 1 else stem
-        for stem, path in zip(stems, paths, strict=True)
-    ]
-    if len({*found}) < len(found):
-        message = f"two files would be one evaluator, {max(found, key=found.count)!r}"
-        raise UsageError(f"{message}: give each a name (option name)")
-    return found
 
 
 def _check_same_labels(path: Path, file: Pairs, first_path: Path, first: Pairs) -> None:

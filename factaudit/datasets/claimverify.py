@@ -84,10 +84,6 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
         )
     notes = []
     if without := sum(row["system"] is None for row in claims):
-        told = (
-            "their response is not among the annotations"
-            if responses
-            else "give human_evaluation_annotations.jsonl"
-        )
-        notes = [f"{format_count(without, 'claim')} without a system: {told}"]
+        counted = format_count(without, "claim")
+        notes = [f"{counted} without a system, which human_evaluation_annotations.jsonl says"]
     return Conversion.from_claims("claimverify", claims, notes)

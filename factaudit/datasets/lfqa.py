@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from factaudit.datasets.conversion import ANNOTATIONS, Conversion
 from factaudit.datasets.source_files import SourceRow, read_json, read_rows
 from factaudit.errors import InputError, Problem
-from factaudit.tables.unreadable_rows import leave_out_unreadable_row
+from factaudit.text.display_text import format_count
 
 #: The evidence that the annotators saw, by system. Answers written without documents were judged
 #: against WebGPT's (Chen et al. 2023, Table 2).
@@ -65,15 +65,15 @@ class _Evidence(SourceRow):
         return "\n\n".join(parts)
 
 
-def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
+def convert_lfqa(sources: Sequence[Path]) -> Conversion:
     """Answer sentences as claims; 1 where most annotators say "supported" (so three different
     labels are 0; the authors leave them out).
 
-    A response is one system's answer to one question; its document, the evidence set that the
-    annotators saw. The question is kept as an extra column. Where the evidence is not there
-    (``docs``, default: the folder ``docs`` beside the annotations' one), documents are null.
+    A response is one system's answer to one question. Its document is the evidence that the
+    annotators saw, from the folder ``docs`` beside that of the annotations; null where it is not
+    there. The question is kept as an extra column.
     """
-    claims = []
+    claims: list[dict[str, Any]] = []
     notes: list[str] = []
     # What is published in the format is answers and evidence; evidence is read where it is needed.
     answer_paths = [path for path in sources if not path.match("docs-*.json")]
@@ -83,43 +83,36 @@ def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conver
     for path in answer_paths:
         system = path.stem.removeprefix("annotations-")
         name = EVIDENCE.get(system)
-        file = (docs or path.parent.parent / "docs") / f"docs-{name}.json"
-        documents: dict[str, str] | None = None
-        if name is not None and (docs or file.is_file()):
+        file = path.parent.parent / "docs" / f"docs-{name}.json"
+        documents: dict[str, str] = {}
+        if file.is_file():
             read: list[_Evidence] = read_json(file, list[_Evidence])
             documents = {one.question_id: one.document for one in read}
-        else:
-            notes.append(f"{system}: documents are null, since there is no file {file}")
+        n_before = len(claims)
         for answer in read_rows(path, _Answer):
-            if documents is not None and answer.question_id not in documents:
-                message = f"expected a question of {file.name}, found {answer.question_id!r}"
-                problem = Problem(message, answer.position, "question_id", "item")
-                leave_out_unreadable_row(path, problem)
-                continue
-            texts = [
-                one.answer.strip().removesuffix(_END_OF_TEXT).strip() for one in answer.annotations
-            ]
-            claims += [
-                {
-                    "dataset": "LFQA",
-                    "system": system,
-                    "response_id": f"{system}/{answer.question_id}",
-                    "doc_id": documents and f"{name}/{answer.question_id}",
-                    "claim": text,
-                    "doc": documents and documents[answer.question_id],
-                    "label": int(2 * sentence.labels.count("supported") > len(sentence.labels)),
-                    "question": answer.question,
-                    # The files have three labels a sentence, not whose they are.
-                    ANNOTATIONS: [
-                        {
-                            "annotator": f"label {at}",
-                            "label": int(said == "supported"),
-                            "grade": said,
-                        }
-                        for at, said in enumerate(sentence.labels, start=1)
-                    ],
-                }
-                for text, sentence in zip(texts, answer.annotations, strict=True)
-                if text
-            ]
+            document = documents.get(answer.question_id)
+            shared = {
+                "dataset": "LFQA",
+                "system": system,
+                "response_id": f"{system}/{answer.question_id}",
+                "doc_id": document and f"{name}/{answer.question_id}",
+                "doc": document,
+                "question": answer.question,
+            }
+            for sentence in answer.annotations:
+                text = sentence.answer.strip().removesuffix(_END_OF_TEXT).strip()
+                is_supported = [int(one == "supported") for one in sentence.labels]
+                # The files have three labels a sentence, not whose they are.
+                said = [
+                    {"annotator": f"label {at}", "label": label, "grade": grade}
+                    for at, (label, grade) in enumerate(
+                        zip(is_supported, sentence.labels, strict=True), start=1
+                    )
+                ]
+                label = int(2 * sum(is_supported) > len(is_supported))
+                if text:
+                    claims.append(shared | {"claim": text, "label": label, ANNOTATIONS: said})
+        if n_without := sum(claim["doc"] is None for claim in claims[n_before:]):
+            counted = format_count(n_without, "claim")
+            notes.append(f"{system}: {counted} without a document, which {file} does not have")
     return Conversion.from_claims("lfqa", claims, notes)

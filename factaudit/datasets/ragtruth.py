@@ -71,10 +71,7 @@ class _ScoredResponse(SourceRow):
 
 
 def convert_ragtruth(
-    sources: Sequence[Path],
-    *,
-    level: Literal["response", "sentence"] = "response",
-    split: str | None = None,
+    sources: Sequence[Path], *, level: Literal["response", "sentence"] = "response"
 ) -> Conversion:
     """Whole responses, or their sentences, as claims.
 
@@ -88,14 +85,8 @@ def convert_ragtruth(
     A response's ``claim_id`` is ``ragtruth:ID``, a sentence's ``ragtruth:ID:NUMBER``; ``question``
     is an extra column.
     """
-    found = _read_responses(sources)
-    splits = sorted({str(response.split) for response, _ in found})
-    found = [(response, shared) for response, shared in found if split in (None, response.split)]
-    if not found:
-        message = f"no response of split {split!r} (splits found: {', '.join(splits)})"
-        raise InputError(", ".join(map(str, sources)), [Problem(message)])
     claims: list[dict[str, Any]] = []
-    for response, shared in found:
+    for response, shared in _read_responses(sources):
         text, claim_id = response.response, f"ragtruth:{response.response_id}"
         if level == "response":
             label = int(not response.labels)
@@ -128,10 +119,10 @@ def _read_responses(paths: Sequence[Path]) -> list[tuple[_Response, dict[str, An
         if info is not None and response.response.strip():
             found.append((response, _make_shared_claim(response, info)))
             continue
-        message = f"expected one of source_info.jsonl's, found {response.source_id!r}"
-        problem = Problem(message, response.position, "source_id", name_row_unit(path))
-        if info is not None:
-            problem = Problem("no text", response.position, "response", name_row_unit(path))
+        column, message = "response", "no text"
+        if info is None:
+            column, message = "source_id", f"{response.source_id!r} is not in source_info.jsonl"
+        problem = Problem(message, response.position, column, name_row_unit(path))
         leave_out_unreadable_row(path, problem)
     if not found:
         names = ", ".join(map(str, paths))
@@ -189,34 +180,30 @@ def convert_ragtruth_scores(sources: Sequence[Path], *, text: PathsOption = ()) 
     ``claim_id`` is ``ragtruth:ID``, so that the verdicts also fit the claims that ``ragtruth``
     makes. A detector without a score for a response has no verdict on it: the claim is unscored.
     """
-    text_paths = expand_folders(text, FILES)
-    texts = {}
-    if text_paths:
-        for response, shared in _read_responses(text_paths):
-            texts[response.response_id] = (response.response, shared["doc"])
+    found = _read_responses(expand_folders(text, FILES)) if text else []
+    texts = {
+        response.response_id: {"claim": response.response, "doc": shared["doc"]}
+        for response, shared in found
+    }
     rows = [row for path in sources for row in read_rows(path, _ScoredResponse)]
     claims: list[dict[str, Any]] = []
     for number, row in enumerate(rows, start=1):
         dataset = f"RAGTruth-{row.task_type}"
-        nothing = (make_text_placeholder(dataset, number), None)
-        text_of_claim, document = texts.get(row.response_id, nothing)
-        claims.append(
-            {
-                "claim_id": f"ragtruth:{row.response_id}",
-                "dataset": dataset,
-                "system": row.system,
-                "response_id": row.response_id,
-                "doc_id": row.source_id,
-                "claim": text_of_claim,
-                "doc": document,
-                "label": 1 - row.hallucinated,
-                VERDICTS: [
-                    {"evaluator": name, "score": 1 - score}
-                    for name, score in row.scores.items()
-                    if score is not None
-                ],
-            }
-        )
+        claim = {
+            "claim_id": f"ragtruth:{row.response_id}",
+            "dataset": dataset,
+            "system": row.system,
+            "response_id": row.response_id,
+            "doc_id": row.source_id,
+            "claim": make_text_placeholder(dataset, number),
+            "label": 1 - row.hallucinated,
+            VERDICTS: [
+                {"evaluator": name, "score": 1 - score}
+                for name, score in row.scores.items()
+                if score is not None
+            ],
+        }
+        claims.append(claim | texts.get(row.response_id, {}))
     notes = []
     if texts and (n_without := sum(row.response_id not in texts for row in rows)):
         notes = [f"{format_count(n_without, 'claim')} with scores but without a text"]

@@ -37,9 +37,7 @@ class _Document(SourceRow):
     source: str
 
 
-def convert_tofueval(
-    sources: Sequence[Path], *, docs: PathsOption = (), dataset: str | None = None
-) -> Conversion:
+def convert_tofueval(sources: Sequence[Path], *, docs: PathsOption = ()) -> Conversion:
     """Summary sentences as claims; a response is one summary: (doc_id, annotation_id, topic,
     model_name).
 
@@ -49,11 +47,9 @@ def convert_tofueval(
     documents = {row.doc_id: row.source for path in docs for row in read_rows(path, _Document)}
     claims = []
     for path in sources:
-        name = dataset or next(
-            (name for part, name in _DATASETS.items() if part in path.name.lower()), None
-        )
+        name = next((name for part, name in _DATASETS.items() if part in path.name.lower()), None)
         if name is None:
-            message = "expected mediasum or meetingbank in the file's name, or the option dataset"
+            message = "expected mediasum or meetingbank in the file's name"
             raise InputError(str(path), [Problem(message)])
         for one in read_rows(path, _Sentence):
             system = one.model_name.replace("model_", "Model-")

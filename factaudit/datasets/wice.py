@@ -6,6 +6,7 @@ Files: ``data/entailment_retrieval/{claim,subclaim}/{train,dev,test}.jsonl`` of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -28,23 +29,18 @@ class _Claim(SourceRow):
     meta: _Metadata
 
 
-def convert_wice(
-    sources: Sequence[Path], *, level: Literal["claim", "subclaim"] = "claim"
-) -> Conversion:
+def convert_wice(sources: Sequence[Path]) -> Conversion:
     """Claims with the cited page as the document; "supported" is 1, partly supported 0 (as VC reads
     it).
 
-    People wrote the claims, so ``system`` is null. The topic is the article's title. With
-    ``level="subclaim"``, for the files of decomposed claims, the response is the claim that the
-    subclaim is part of.
+    People wrote the claims, so ``system`` is null. The topic is the article's title. The id of a
+    subclaim is that of its claim, a hyphen and a number (``dev00001-0``); its response is the
+    claim.
     """
     claims = []
     for path in sources:
         for one in read_rows(path, _Claim):
-            # A subclaim's id is its claim's, a hyphen and a number.
-            whole = (
-                one.meta.id if level == "claim" else one.meta.id.rpartition("-")[0] or one.meta.id
-            )
+            whole = re.sub(r"(?<=\d)-\d+$", "", one.meta.id)
             claims.append(
                 {
                     "claim_id": f"wice:{one.meta.id}",
