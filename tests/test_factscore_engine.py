@@ -370,12 +370,12 @@ WRONG_LINES: list[tuple[list[object], str | None, str]] = [
     (
         [{"topic": "A", "output": "x", "facts": ["a", 3]}],
         None,
-        "column 'facts[1]': expected a dictionary",
+        "column 'facts.1': expected a dictionary",
     ),
     (
         [{"topic": "A", "output": "x", "facts": [{"text": "a", "label": "yes"}]}],
         None,
-        "column 'facts[0].label': expected 'S', 'NS', 'IR', 1 or 0, found 'yes'",
+        "column 'facts.0.label': expected 'S', 'NS', 'IR', 1 or 0, found 'yes'",
     ),
     (
         [{"topic": "A", "output": one, "response_id": "1"} for one in "xy"],

@@ -70,7 +70,7 @@ def test_evaluators_of_a_table_of_verdicts_are_chosen_by_name():
     )
     assert found.evaluators == ["unigram"]
     with pytest.raises(
-        UsageError, match=r"evaluators: no verdict of 'unigrm' \(did you mean 'unigram'"
+        UsageError, match=r"no evaluator or column 'unigrm' in it \(did you mean 'unigram'"
     ):
         factaudit.compare(claims, verdicts, evaluators=["unigrm"])
 
@@ -78,7 +78,7 @@ def test_evaluators_of_a_table_of_verdicts_are_chosen_by_name():
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        ({"label": "humn"}, r"label='humn': no such column \(did you mean 'human'"),
+        ({"label": "humn"}, r"no column 'humn' to map to 'label' \(did you mean 'human'"),
         (
             {"label": "human", "evaluators": ["gtp"]},
             r"no evaluator or column 'gtp' in it \(did you mean 'gpt'",

@@ -38,11 +38,6 @@ from factaudit.errors import UsageError
     help="Also write what each annotator said, if the format has it.",
 )
 @click.option(
-    "--problems",
-    type=PATH_TYPE,
-    help="Also write a list of what could not be read: file, row, column and reason.",
-)
-@click.option(
     "--option",
     "options",
     multiple=True,
@@ -56,7 +51,6 @@ def convert_command(
     out: Path,
     verdicts: Path | None,
     annotations: Path | None,
-    problems: Path | None,
     options: Sequence[str],
 ) -> Outcome:
     """Turn a published data set into claims and verdicts. `factaudit list formats` shows the
@@ -65,16 +59,12 @@ def convert_command(
     A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`).
     Without a SOURCE, the published files of this data set are fetched.
     """
-    import pandas as pd
-
     from factaudit.datasets import convert as convert_sources
     from factaudit.files import check_outputs
     from factaudit.settings.yaml_file import parse_yaml_set_options
     from factaudit.tables import parse_table_suffix, write_table
-    from factaudit.tables.unreadable_rows import MAX_SHOWN_REASONS
-    from factaudit.text.display_text import format_count
 
-    for path in (out, verdicts, annotations, problems):
+    for path in (out, verdicts, annotations):
         if path is not None:
             parse_table_suffix(path)
     check_outputs(
@@ -82,7 +72,7 @@ def convert_command(
             *sources,
             *(part for pair in options for part in re.split(r"[=:,\[\]]+", pair)[1:] if part),
         ],
-        *(out, verdicts, annotations, problems),
+        *(out, verdicts, annotations),
     )
     # An option of a format is text unless it is a list: `metrics=yes` is not a truth value, and
     # `dataset=007` is not a number.
@@ -93,12 +83,6 @@ def convert_command(
     }
     converted = convert_sources(format, sources or None, report_line=print_line, **given)
     lines = list(converted.notes)
-    if problems is not None:
-        columns = ["file", "row", "column", "reason"]
-        write_table(pd.DataFrame(converted.left_out, columns=columns), problems)
-        lines.append(f"{problems}: {format_count(len(converted.left_out), 'problem')}")
-    elif len(converted.left_out) > MAX_SHOWN_REASONS:
-        lines.append("all reasons: name a file for them with --problems")
     write_table(converted.claims, out)
     lines.append(f"{out}: {len(converted.claims):,} claims")
     counts: dict[str, int | None] = {"n_claims": len(converted.claims)}
@@ -118,10 +102,8 @@ def convert_command(
             write_table(table, path)
             lines.append(f"{path}: {len(table):,} {what}")
         counts[f"n_{what}"] = None if table is None else len(table)
-    files = {"claims": out, "verdicts": verdicts, "annotations": annotations, "problems": problems}
-    return Outcome(
-        lines, {**files, "n_left_out": len(converted.left_out), "notes": converted.notes, **counts}
-    )
+    files = {"claims": out, "verdicts": verdicts, "annotations": annotations}
+    return Outcome(lines, {**files, "notes": converted.notes, **counts})
 
 
 COMMANDS = (convert_command,)

@@ -113,8 +113,10 @@ def sample_command(
     if more is not None and then is None:
         raise UsageError("--more adds labels to a sample; name the sample with --then")
     check_outputs([claims, *verdicts, *label_files, then], out, page)
-    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
-    table, annotations = loaded.claims, loaded.annotations if label_files else None
+    table, judgements, said = load_judged_input_claims(
+        [claims, *verdicts], mapping, print_line, label_files
+    )
+    annotations = said if label_files else None
     if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():
         raise UsageError(
             f"--page {page}: {claims} has no text to show on a page; name its column with --claim"
@@ -122,11 +124,11 @@ def sample_command(
         )
     if then is not None:
         before = read_sample(then)
-        judged = join_claims(table, loaded.verdicts, annotations, rule)
+        judged = join_claims(table, judgements, annotations, rule)
         drawn = draw_next_phase(before, judged, more or 0, seed, annotations, rule)
     elif budget is not None:
-        judged = join_claims(table.assign(label=None), loaded.verdicts)
-        order = list(map(str, loaded.verdicts["evaluator"].unique()))
+        judged = join_claims(table.assign(label=None), judgements)
+        order = list(map(str, judgements["evaluator"].unique()))
         drawn = draw_sample(
             judged,
             order_evaluators(judged, order, main),

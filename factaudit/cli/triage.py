@@ -89,11 +89,13 @@ def triage_command(
 
     files = {name: out / f"{name}.{suffix}" for name, suffix in _FILES.items()}
     check_outputs([claims, *verdicts, *label_files, sample], *files.values())
-    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line, label_files)
+    table, judged, annotations = load_judged_input_claims(
+        [claims, *verdicts], mapping, print_line, label_files
+    )
     results = triage_claims(
-        loaded.claims,
-        loaded.verdicts,
-        annotations=loaded.annotations,
+        table,
+        judged,
+        annotations=annotations,
         sample=None if sample is None else read_sample(sample),
         seed=seed,
         **promise,
@@ -110,8 +112,8 @@ def triage_command(
             "labels    are assumed to be a random sample; if `factaudit sample` drew them, name its"
             " file with --sample"
         )
-    if loaded.annotations is not None:
-        lines += _describe_undecided_claims(results.queue, loaded.annotations, promise["rule"])
+    if annotations is not None:
+        lines += _describe_undecided_claims(results.queue, annotations, promise["rule"])
     decisions = results.queue["decision"].value_counts()
     known = f" ({decisions['labelled']:,} are labelled already)" if "labelled" in decisions else ""
     n_review = format_count(int(decisions.get("review", 0)), "claim")

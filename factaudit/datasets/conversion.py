@@ -1,8 +1,8 @@
-"""What a published data set becomes: its format is declared in ``formats.yaml``, and its reader
-makes a `Conversion`.
+"""How a published data set becomes tables: its format is declared in ``formats.yaml``, and its
+reader makes a `Conversion`.
 
-A reader is a function of paths and options. It makes one dictionary for each claim, with our
-columns; in it, ``verdicts`` and ``annotations`` list the judgements of evaluators and of
+A reader is a function of paths and options. It makes one dictionary for each claim, with the
+columns of claims; in it, ``verdicts`` and ``annotations`` list the judgements of evaluators and of
 annotators.
 """
 
@@ -18,7 +18,7 @@ import pandas as pd
 
 from factaudit.datasets.aggrefact_subsets import find_dataset_task
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
-from factaudit.files import check_no_pipe, list_folder_files
+from factaudit.files import list_folder_files
 from factaudit.publications.fetching import (
     fetch_missing_published_files,
     resolve_published_data_paths,
@@ -29,7 +29,6 @@ from factaudit.settings.yaml_file import read_shipped_yaml
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.annotations import validate_annotations
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
-from factaudit.text.display_text import format_count
 
 #: Further keys of a claim's row.
 VERDICTS, ANNOTATIONS = "verdicts", "annotations"
@@ -39,12 +38,8 @@ VERDICTS, ANNOTATIONS = "verdicts", "annotations"
 class Conversion:
     """Validated claims and, where the source has them, verdicts and annotations.
 
-    notes: what a user wants to know, a line each: rows read, rows left out and why, how a join
-    went.
+    notes: what a user wants to know, a line each: rows left out and why, how a join went.
     provenance: what pins a source beyond its files' checksums (a hub's resolved revision).
-    left_out: what could not be read: file, row, column and reason.
-    unread_judgements: columns that may hold what people or evaluators said, and that the format has
-    no place for.
     """
 
     claims: pd.DataFrame
@@ -52,8 +47,6 @@ class Conversion:
     notes: list[str] = field(default_factory=list)
     provenance: dict[str, Any] = field(default_factory=dict)
     annotations: pd.DataFrame | None = None
-    left_out: list[dict[str, Any]] = field(default_factory=list)
-    unread_judgements: list[str] = field(default_factory=list)
 
     @classmethod
     def from_claims(
@@ -76,14 +69,7 @@ class Conversion:
         verdicts = None if judged.empty else validate_verdicts(judged, claims=table, source=source)
         said = _list_nested_rows(table, claims, ANNOTATIONS)
         annotations = None if said.empty else validate_annotations(said, table, source)
-        lead = [format_count(len(table), "claim")]
-        if annotations is not None:
-            lead.append(format_count(annotations["annotator"].nunique(), "annotator"))
-        n_unlabelled = int(table["label"].isna().sum())
-        if 0 < n_unlabelled < len(table):
-            lead.append(f"{n_unlabelled:,} without a label")
-        told = [*notes, *([", ".join(lead)] if len(lead) > 1 else [])]
-        return cls(table, verdicts, told, annotations=annotations)
+        return cls(table, verdicts, [*notes], annotations=annotations)
 
 
 def _list_nested_rows(
@@ -133,15 +119,10 @@ def expand_folders(sources: Iterable[Path], patterns: Sequence[str]) -> list[Pat
     for source in sources:
         inside = [source]
         if source.is_dir():
-            inside = [
-                path
-                for path in list_folder_files(source)
-                if any(path.match(one) for one in patterns)
-            ]
+            inside = [one for one in list_folder_files(source) if any(map(one.match, patterns))]
         if not inside:
-            raise InputError(
-                str(source), [Problem(f"the folder holds no file named {' or '.join(patterns)}")]
-            )
+            message = f"the folder holds no file named {' or '.join(patterns)}"
+            raise InputError(str(source), [Problem(message)])
         found += inside
     return found
 
@@ -150,10 +131,10 @@ def check_conversion_options(format: str, options: Iterable[str]) -> None:
     """Raise `UsageError`, with a hint, for an unknown format or an option that it does not have."""
     if format not in FORMATS:
         raise UsageError(f"unknown format {format!r}{suggest_known_name(format, list(FORMATS))}")
-    known = FORMATS[format].options
+    known = list(FORMATS[format].options)
     for key in options:
         if key not in known:
-            hint = suggest_known_name(key, list(known)) if known else ""
+            hint = suggest_known_name(key, known)
             raise UsageError(f"format {format!r} has no option {key!r}{hint}")
 
 
@@ -169,10 +150,9 @@ def convert(
 
     A source may be published data (``published:tofueval``), which is fetched where it is missing;
     without any source it is all that the register has in this format. ``report_line`` is told what
-    is fetched. Rows that cannot be read are left out, noted with their reasons, and listed in
-    `Conversion.left_out`. Raises `UsageError` for an unknown format, option or value, and
-    `InputError` naming file, row and column where a file is of another form, or more than a fifth
-    of it cannot be read.
+    is fetched. Rows that cannot be read are left out and noted with their reasons. Raises
+    `UsageError` for an unknown format, option or value, and `InputError` naming file, row and
+    column where a file is of another form, or more than a fifth of it cannot be read.
     """
     from pydantic import ConfigDict, ValidationError, validate_call
 
@@ -180,40 +160,32 @@ def convert(
     entry = FORMATS[format]
     # An empty glob fetches nothing.
     sources = list_format_references(format) if sources is None else sources
-    # Not the files "/", "d", "a", ...
     sources = [sources] if isinstance(sources, str | Path) else sources
     if not sources:
         raise UsageError(f"format {format!r}: expected at least one file or folder")
-    paths = [str(resolve_published_data_paths(source)) for source in sources]
-    options = {name: resolve_published_data_paths(value) for name, value in options.items()}
-    named = [
-        one
-        for value in (paths, *options.values())
-        for one in (value if isinstance(value, list) else [value])
-    ]
-    named = [one for one in named if isinstance(one, str)]
-    for path in named:
-        check_no_pipe(path)
-    fetch_missing_published_files(named, report_line)
+    paths, *values = (
+        resolve_published_data_paths(one) for one in (list(map(str, sources)), *options.values())
+    )
+    fetch_missing_published_files(
+        [
+            text
+            for value in (paths, *values)
+            for text in (value if isinstance(value, list) else [value])
+            if isinstance(text, str)
+        ],
+        report_line,
+    )
     # `--option dataset=2024` is text that looks like a number.
     converter = validate_call(config=ConfigDict(coerce_numbers_to_str=True))(entry.converter)
     try:
         with collect_unreadable_rows() as left_out:
-            converted = converter(expand_folders(map(Path, paths), entry.files), **options)
+            files = expand_folders(map(Path, paths), entry.files)
+            converted = converter(files, **dict(zip(options, values, strict=True)))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
-        if first["type"].startswith("missing"):
-            raise UsageError(
-                f"format {format!r} needs the option {name!r}: {entry.options[name]}"
-            ) from None
         expected = first["msg"].replace("Input should be", "expected")
         raise UsageError(
-            f"format {format!r}, option {name!r}: {expected}, found {first['input']!r}"
+            f"format {format!r}, option {name!r} ({entry.options[name]}): {expected}"
         ) from None
-    return replace(
-        converted,
-        notes=[*converted.notes, *left_out.list_notes()],
-        left_out=left_out.list_problem_rows(),
-        unread_judgements=[name for names in left_out.columns.values() for name in names],
-    )
+    return replace(converted, notes=[*converted.notes, *left_out.list_notes()])

@@ -1,10 +1,14 @@
-"""Any file in: known formats by what they hold, tables of ours as they are, others by a mapping."""
+"""From a user's files to claims, verdicts and annotations.
+
+A file that is known by what it holds is converted (published data) or read by its recipe (the log
+of a tool). All other files are tables: `factaudit.tables` reads them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ from factaudit.datasets.format_detection import (
     detect_dataset_format,
 )
 from factaudit.datasets.logs import LOG_RECIPES, read_log
-from factaudit.errors import InputError, Problem, UsageError
+from factaudit.errors import UsageError
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
@@ -25,10 +29,6 @@ from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.table_files import read_table
 from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_tables
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
-from factaudit.tables.vocabulary import (
-    COLUMN_NAMES,
-    normalise_words,
-)
 
 Report = Callable[[str], None]
 
@@ -98,17 +98,6 @@ def _convert_published_data(
     converted = convert(name, paths)
     for note in converted.notes:
         report_line(f"          {note}")
-    # A score or a verdict alone is a tool's own sum; other judgements somebody added to be read.
-    tools_own = {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
-    added = converted.unread_judgements
-    added = [one for one in added if normalise_words(one) not in tools_own]
-    if added and not given.ignore and not given.evaluator:
-        message = (
-            f"{', '.join(added)}: by the name people or an evaluator judged there, and the format"
-            f" {name} has no place for it; read the file as a table by --label {added[0]} or"
-            f" --evaluator {added[0]}, or leave the column out by --ignore {added[0]}"
-        )
-        raise InputError(name_input_sources(paths), [Problem(message)])
     if converted.verdicts is None:
         return None if given.evaluator else converted
     evaluators = converted.verdicts["evaluator"]
@@ -135,40 +124,29 @@ def load_input_claims(source: str | Path, mapping: Any, report_line: Report) -> 
     return claims
 
 
-@dataclass(frozen=True)
-class JudgedInputClaims:
-    """Claims that somebody or something judged."""
-
-    claims: pd.DataFrame
-    verdicts: pd.DataFrame
-    annotations: pd.DataFrame | None
-
-
 def load_judged_input_claims(
     sources: Sequence[Any],
     mapping: Any = None,
     report_line: Report = lambda line: None,
     label_files: Sequence[Path] = (),
-) -> JudgedInputClaims:
-    """`load_input_tables` of what must hold claims and verdicts. Raises `UsageError` where either
-    is missing.
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
+    """`load_input_tables` of what must hold claims and verdicts: these, and the annotations. Raises
+    `UsageError` where claims or verdicts are missing.
 
-    label_files: what people said of the claims, in place of what the sources hold of it.
+    label_files: annotations to be read in place of those that the sources hold.
     """
     loaded = load_input_tables(sources, mapping, report_line, needs_verdicts=True)
     if loaded.claims is None or loaded.verdicts is None:
-        missing = (
-            "claims in it: say --claim"
-            if loaded.claims is None
-            else "verdicts in it: say --evaluator"
-        )
+        missing = "verdicts in it: say --evaluator"
+        if loaded.claims is None:
+            missing = "claims in it: say --claim"
         raise UsageError(
             f"{name_input_sources(sources)}: no {missing} COLUMN, or name the file that has them"
         )
-    said = (
-        read_annotations(*label_files, claims=loaded.claims) if label_files else loaded.annotations
-    )
-    return JudgedInputClaims(loaded.claims, loaded.verdicts, said)
+    said = loaded.annotations
+    if label_files:
+        said = read_annotations(*label_files, claims=loaded.claims)
+    return loaded.claims, loaded.verdicts, said
 
 
 def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:

@@ -82,7 +82,7 @@ def convert_lfqa(sources: Sequence[Path]) -> Conversion:
         raise InputError(", ".join(map(str, sources)), [Problem(message)])
     for path in answer_paths:
         system = path.stem.removeprefix("annotations-")
-        name = EVIDENCE.get(system)
+        name = EVIDENCE.get(system, system)
         file = path.parent.parent / "docs" / f"docs-{name}.json"
         documents: dict[str, str] = {}
         if file.is_file():

@@ -16,10 +16,7 @@ import pandas as pd
 
 from factaudit.datasets.conversion import VERDICTS, Conversion
 from factaudit.errors import InputError, Problem
-from factaudit.tables import CLAIM_COLUMNS, list_plain_rows
-from factaudit.tables.column_profiles import find_judged_columns
-from factaudit.tables.table_files import read_table
-from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
+from factaudit.tables import list_plain_rows, read_table
 
 _COLUMNS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}
 _EXPECTED = "the columns dataset, doc, claim, label, and NAME_score or NAME_label of metrics"
@@ -41,9 +38,6 @@ def convert_predicted(sources: Sequence[Path]) -> Conversion:
             raise InputError(str(path), [Problem(f"expected {_EXPECTED}, found {found}")])
         verdicts = _list_verdicts(table[metrics])
         table = table.drop(columns=[*metrics, "claim_id"], errors="ignore")
-        further = [name for name in table.columns if name not in CLAIM_COLUMNS]
-        found_judged = find_judged_columns({name: table[name].tolist() for name in further})
-        leave_out_columns_of_judgements(path, [*found_judged])
         documents = table.get("doc_id", table.groupby("doc").ngroup())
         table["doc_id"] = path.stem + ":" + documents.astype(str)
         rows = zip(list_plain_rows(table), verdicts, strict=True)

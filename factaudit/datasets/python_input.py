@@ -1,22 +1,21 @@
-"""Data frames as Python users give them: with the names of their columns."""
+"""Files and data frames as Python users give them, with arguments that name their columns."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict, TypeGuard, Unpack, cast
 
 import pandas as pd
 
 from factaudit.datasets.input_tables import load_input_tables, name_input_sources
-from factaudit.errors import UsageError, suggest_known_name
+from factaudit.errors import UsageError
 from factaudit.settings.python_errors import raise_python_errors, translate_error_text_to_python
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.questions import merge_mapping_data
-from factaudit.tables.table_files import load_pandas_frame
 from factaudit.tables.table_loading import LoadedTables
 
 
@@ -58,35 +57,26 @@ def load_python_input_frames(
     columns: ClaimColumnNames | None = None,
     evaluators: Sequence[str] | None = None,
 ) -> LoadedTables:
-    """`load_input_tables` of frames or paths; validated frames stay as they are, and what is said
-    goes to stderr.
+    """`load_input_tables` of frames or paths; what is said of the reading goes to stderr.
 
     columns: columns of claims by what they are called here. evaluators: the columns that hold what
-    one evaluator said each; of a table of verdicts the evaluators to read. Raises `UsageError` for
-    a column that is not there.
+    one evaluator said each; of a table of verdicts the evaluators to read. Frames that are
+    validated already are not read again where nothing is said of them.
     """
-    frames, others = _list_python_input_frames(claims), _list_python_input_frames(verdicts)
-    is_plain = mapping is None and not columns and len(frames) == 1 and len(others) <= 1
-    ours = [(frames, CLAIM_COLUMNS), (others, VERDICT_COLUMNS)]
-    validated = [
-        one
-        for part, names in ours
-        for one in part
-        if isinstance(one, pd.DataFrame) and {*names} <= {*one.columns}
-    ]
-    if not is_plain or len(validated) < len([*frames, *others]):
-        named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
-        return load_input_tables([*frames, *others], named, _print_reading)
-    judged = validated[1] if others else None
-    if judged is not None and evaluators is not None:
-        known = [*judged["evaluator"].unique()]
-        for name in evaluators:
-            if name not in known:
-                raise UsageError(
-                    f"evaluators: no verdict of {name!r}{suggest_known_name(name, known)}"
-                )
-        judged = judged[judged["evaluator"].isin([*evaluators])].reset_index(drop=True)
-    return LoadedTables(validated[0], judged)
+    is_plain = mapping is None and not columns and evaluators is None
+    if (
+        is_plain
+        and _is_validated(claims, CLAIM_COLUMNS)
+        and (verdicts is None or _is_validated(verdicts, VERDICT_COLUMNS))
+    ):
+        return LoadedTables(claims, verdicts)
+    frames = [*_list_frames(claims), *_list_frames(verdicts)]
+    named = _make_mapping(mapping, columns or {}, evaluators)
+    return load_input_tables(frames, named, _print_reading)
+
+
+def _is_validated(table: Any, names: Sequence[str]) -> TypeGuard[pd.DataFrame]:
+    return isinstance(table, pd.DataFrame) and {*names} <= {*table.columns}
 
 
 @raise_python_errors
@@ -102,10 +92,7 @@ def read_python_input_claims(
     Raises `InputError` naming file, row and column, and `UsageError` where there are no claims, or
     two readings are possible.
     """
-    frames = _list_python_input_frames(sources)
-    claims = load_input_tables(
-        frames, _make_python_mapping(mapping, columns, None, frames), _print_reading
-    ).claims
+    claims = load_python_input_frames(sources, None, mapping, columns).claims
     if claims is None:
         raise UsageError(f"{name_input_sources(sources)}: no claims in it: say claim='COLUMN'")
     return claims
@@ -126,9 +113,8 @@ def read_python_input_verdicts(
 
     Returns a DataFrame with the columns of verdicts. Raises as `read_python_input_claims` does.
     """
-    frames = [*_list_python_input_frames(claims), *_list_python_input_frames(sources)]
-    named = _make_python_mapping(mapping, columns, evaluators, frames)
-    verdicts = load_input_tables(frames, named, _print_reading).verdicts
+    given = [*_list_frames(claims), *sources]
+    verdicts = load_python_input_frames(given, None, mapping, columns, evaluators).verdicts
     if verdicts is None:
         raise UsageError(
             f"{name_input_sources(sources)}: no verdicts in it: say evaluators=['COLUMN']"
@@ -140,39 +126,23 @@ def _print_reading(line: str) -> None:
     print(translate_error_text_to_python(line), file=sys.stderr)
 
 
-def _list_python_input_frames(
-    sources: TableSource | Sequence[TableSource] | None,
-) -> list[pd.DataFrame | str | Path]:
-    given = sources if isinstance(sources, list | tuple) else [] if sources is None else [sources]
-    return [
-        one if isinstance(one, pd.DataFrame | str | Path) else load_pandas_frame(one)
-        for one in given
-    ]
+def _list_frames(sources: TableSource | Sequence[TableSource] | None) -> list[TableSource]:
+    if sources is None:
+        return []
+    return [*sources] if isinstance(sources, list | tuple) else [cast("TableSource", sources)]
 
 
-def _make_python_mapping(
-    mapping: MappingSource | None,
-    columns: ClaimColumnNames,
-    evaluators: Sequence[str] | None,
-    sources: Iterable[TableSource],
+def _make_mapping(
+    mapping: MappingSource | None, columns: ClaimColumnNames, evaluators: Sequence[str] | None
 ) -> MappingSource | None:
     if not columns and evaluators is None:
         return mapping
-    known = [str(name) for one in sources if isinstance(one, pd.DataFrame) for name in one.columns]
     for argument, name in columns.items():
         if not isinstance(name, str):
             raise UsageError(
                 f"{argument}: expected the name of a column, found {type(name).__name__}; labels in"
                 " a table of their own are given as annotations"
             )
-        if known and name not in known:
-            raise UsageError(
-                f"{argument}={name!r}: no such column{suggest_known_name(name, known)}"
-            )
     exact = [re.sub(r"([*?[])", r"[\1]", name) for name in evaluators or ()]
-    given = (
-        {}
-        if mapping is None
-        else ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
-    )
+    given = ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
     return merge_mapping_data(given, {"columns": dict(columns), "evaluator": exact})

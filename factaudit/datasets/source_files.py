@@ -1,5 +1,5 @@
-"""The rows of a published file, checked against a model of its format: what is wrong is told by row
-and field."""
+"""The rows of a published file, checked against a model of its format (pydantic). What is wrong is
+said by row and field."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pandas as pd
 from pydantic import (
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -25,13 +24,9 @@ from factaudit.errors import InputError, Problem
 from factaudit.files import check_is_table_file
 from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.tables import list_plain_rows, read_table
-from factaudit.tables.column_profiles import find_judged_columns
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.table_files import read_json_document
-from factaudit.tables.unreadable_rows import (
-    leave_out_columns_of_judgements,
-    leave_out_unreadable_rows,
-)
+from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
 from factaudit.text.display_text import cut_text
 
 T = TypeVar("T")
@@ -54,50 +49,31 @@ class SourceRow(BaseModel):
 R = TypeVar("R", bound=SourceRow)
 
 
-def _parse_label(value: Any) -> Any:
-    # CSV has "1" and "1.0"; anything else is left for the type to refuse.
-    try:
-        return int(number) if (number := float(value)) in (0, 1) else value
-    except (TypeError, ValueError):
-        return value
-
-
 def _wrap_single_value(value: Any) -> Any:
     return [value] if isinstance(value, str | Path) else value
 
 
-#: 1 or 0, also as CSV's text.
-BinaryLabel = Annotated[Literal[0, 1], BeforeValidator(_parse_label)]
+#: 1 or 0, also as a CSV writes them ("1", "1.0").
+BinaryLabel = Annotated[int, Field(ge=0, le=1)]
 #: A number from 0 to 1.
 Probability = Annotated[float, Field(ge=0, le=1)]
 #: An option that may be given once or several times.
 PathsOption = Annotated[Sequence[Path], BeforeValidator(_wrap_single_value)]
-NamesOption = Annotated[Sequence[str], BeforeValidator(_wrap_single_value)]
 JoinsOption = Annotated[
     Sequence[str], BeforeValidator(_wrap_single_value), YamlPathKind.FORMAT_AND_PATH
 ]
 
 
-def read_rows(
-    path: Path, model: type[R], key: str | None = None, is_counted: bool = False
-) -> list[R]:
-    """The rows of a Parquet, JSONL or CSV file as ``model``; the items of a JSON file, or of its
-    list under ``key``.
+def read_rows(path: Path, model: type[R], is_counted: bool = False) -> list[R]:
+    """The rows of a Parquet, JSONL or CSV file, or the items of a JSON file that is a list, as
+    ``model``.
 
-    Rows that cannot be read are left out (`leave_out_unreadable_rows`), but not where other files
-    count them (``is_counted``): then, and where they are too many, `InputError` says all that is
-    wrong.
+    Rows that cannot be read are left out and noted. Where they are too many, and where other files
+    count the rows (``is_counted``), `InputError` says all that is wrong.
     """
     if not path.name.lower().endswith(".json"):
         return parse_rows(read_table(path, is_counted=is_counted), path, model, is_counted)
-    items: Any = read_json(path, Any)
-    items = items.get(key) if key is not None and isinstance(items, dict) else items
-    items = [*items.values()] if isinstance(items, dict) else items
-    if not isinstance(items, list) or not items:
-        expected = (
-            "a list or an object of items" if key is None else f"a list of items under {key!r}"
-        )
-        raise InputError(str(path), [Problem(f"expected {expected}")])
+    items: list[Any] = read_json(path, list[Any])
     return _parse_numbered_rows(dict(enumerate(items, start=1)), path, model, "item", is_counted)
 
 
@@ -105,8 +81,6 @@ def parse_rows(
     table: pd.DataFrame, path: Path, model: type[R], is_counted: bool = False
 ) -> list[R]:
     """`read_rows` of a table that was read already."""
-    if table.empty:
-        raise InputError(str(path), [Problem("the file has no rows")])
     positions = table.attrs.get(POSITIONS_KEY) or range(1, len(table) + 1)
     rows = dict(zip(positions, list_plain_rows(table), strict=True))
     return _parse_numbered_rows(rows, path, model, name_row_unit(path), is_counted)
@@ -116,6 +90,8 @@ def _parse_numbered_rows(
     values: Mapping[int, Any], path: Path, model: type[R], unit: str, is_counted: bool
 ) -> list[R]:
     """The rows, by their positions in the file, as ``model``."""
+    if not values:
+        raise InputError(str(path), [Problem("the file has no rows")])
     rows, problems = [], []
     for position, value in values.items():
         try:
@@ -130,21 +106,7 @@ def _parse_numbered_rows(
     if problems and is_counted:
         raise InputError(str(path), problems)
     leave_out_unreadable_rows(path, problems, len(values))
-    leave_out_columns_of_judgements(path, _list_unread_judgement_columns([*values.values()], model))
     return rows
-
-
-def _list_unread_judgement_columns(rows: Sequence[Any], model: type[SourceRow]) -> list[str]:
-    """The columns of judgements that rows have and their model has not."""
-    known: set[Any] = {*model.model_fields}
-    for one in model.model_fields.values():
-        if isinstance(one.validation_alias, AliasChoices):
-            known |= {*one.validation_alias.choices}
-    names = dict.fromkeys(
-        str(name) for row in rows if isinstance(row, Mapping) for name in row if name not in known
-    )
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return [*find_judged_columns(columns, ("people", "judge", "both", "plain"))]
 
 
 def read_json(path: Path, value_type: type[T] | Any) -> T:
@@ -169,18 +131,8 @@ def parse_split_name(path: Path) -> str | None:
 
 
 def describe_invalid_row(error: Any, unit: str, row: int | None = None) -> Problem:
-    """What pydantic found, in our words; without ``row`` the first number in its place is the
-    row's, from 0."""
-    place = list(error["loc"])
-    if row is None and (numbers := [part for part in place if isinstance(part, int)]):
-        place.remove(numbers[0])
-        row = numbers[0] + 1
-    column = (
-        "".join(
-            f"[{part}]" if isinstance(part, int) else f".{part}" for part in place
-        ).removeprefix(".")
-        or None
-    )
+    """What pydantic found, in our words; the column is the path of a field (``labels.1.start``)."""
+    column = ".".join(map(str, error["loc"])) or None
     if error["type"] == "missing":
         return Problem("the field is missing", row, column, unit)
     expected = error["msg"].replace("Input should be", "expected")

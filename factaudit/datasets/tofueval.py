@@ -47,11 +47,12 @@ def convert_tofueval(sources: Sequence[Path], *, docs: PathsOption = ()) -> Conv
     documents = {row.doc_id: row.source for path in docs for row in read_rows(path, _Document)}
     claims = []
     for path in sources:
+        rows = read_rows(path, _Sentence)
         name = next((name for part, name in _DATASETS.items() if part in path.name.lower()), None)
         if name is None:
             message = "expected mediasum or meetingbank in the file's name"
             raise InputError(str(path), [Problem(message)])
-        for one in read_rows(path, _Sentence):
+        for one in rows:
             system = one.model_name.replace("model_", "Model-")
             claims.append(
                 {

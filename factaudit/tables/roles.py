@@ -498,5 +498,7 @@ def check_named_evaluators(tables: Sequence[TableRoles], names: Sequence[str]) -
             known += table.list_values(table.roles.get("evaluator", "evaluator"))
     for name in names:
         if not match_column_patterns(known, [name]):
-            message = f"no evaluator or column {name!r} in it{suggest_known_name(name, columns)}"
+            message = (
+                f"no evaluator or column {name!r} in it{suggest_known_name(name, sorted({*known}))}"
+            )
             raise UsageError(f"{', '.join(table.name for table in tables)}: {message}")

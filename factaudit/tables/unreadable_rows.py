@@ -24,12 +24,11 @@ MAX_SHOWN_REASONS = 5
 class UnreadableRows:
     """What a conversion left out: rows with their file and reason.
 
-    n_rows: all rows by file. columns: by file those of judgements that the format has no place for.
+    n_rows: all rows by file.
     """
 
     rows: list[tuple[Path, Problem]] = field(default_factory=list)
     n_rows: Counter[Path] = field(default_factory=Counter)
-    columns: dict[Path, list[str]] = field(default_factory=dict)
 
     def check_shares(self) -> None:
         """Raise `InputError` for a file of which more than a fifth cannot be read."""
@@ -52,25 +51,7 @@ class UnreadableRows:
         notes += [f"  {path.name}, {problem}" for path, problem in self.rows[:MAX_SHOWN_REASONS]]
         if len(self.rows) > MAX_SHOWN_REASONS:
             notes.append(f"  ... and {len(self.rows) - MAX_SHOWN_REASONS:,} more")
-        notes += [
-            f"{path.name}: unread {', '.join(names)}: by the name people or an evaluator judged"
-            " there, and the format has no place for it (give verdicts as a table of claim_id,"
-            " evaluator, score or prediction)"
-            for path, names in self.columns.items()
-        ]
         return notes
-
-    def list_problem_rows(self) -> list[dict[str, str | int | None]]:
-        """A row for each that was left out: file, row, column and reason."""
-        return [
-            {
-                "file": str(path),
-                "row": problem.row,
-                "column": problem.column,
-                "reason": problem.message,
-            }
-            for path, problem in self.rows
-        ]
 
 
 _COLLECTED: ContextVar[UnreadableRows | None] = ContextVar("unreadable_rows", default=None)
@@ -92,14 +73,6 @@ def collect_unreadable_rows() -> Iterator[UnreadableRows]:
         collected.check_shares()
     finally:
         _COLLECTED.reset(token)
-
-
-def leave_out_columns_of_judgements(path: Path, column_names: list[str]) -> None:
-    """Note columns of judgements that the format of a file has no place for, where somebody
-    collects them."""
-    collected = _COLLECTED.get()
-    if collected is not None and column_names:
-        collected.columns[path] = column_names
 
 
 def leave_out_unreadable_row(path: Path, problem: Problem) -> None:
