@@ -12,9 +12,8 @@ import csv
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,16 @@ _ANNOTATED_FACTS_MARKS = (
     "input output annotations[].human-atomic-facts",
     "input output annotations[].model-atomic-facts",
 )
+#: What makes a file unreadable; the reader of the file says why.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RecursionError,
+    csv.Error,
+    pa.ArrowException,
+)
 
 
 def describe_known_format(name: str) -> str:
@@ -55,10 +64,8 @@ def detect_dataset_format(path: str | Path) -> str | None:
     if path.is_dir():
         names = (detect_dataset_format(one) for one in list_folder_files(path)[:_MAX_ROWS])
         return next(filter(None, names), None)
-    paths = _list_paths(path)
     marks = {name: one.marks for name, one in FORMATS.items()}
-    marks |= {name: recipe["marks"] for name, recipe in LOG_RECIPES.items()}
-    found = [name for name, own in marks.items() if _has_mark(paths, own)]
+    found = _find_marked(path, marks | {name: one["marks"] for name, one in LOG_RECIPES.items()})
     if len(found) > 1:
         message = f"looks like {' and like '.join(found)}: {WANTED_TABLE}"
         raise InputError(str(path), [Problem(message)])
@@ -72,8 +79,7 @@ def check_is_readable(path: Path, has_claims: bool) -> None:
         command = suggest_score_command(path)
         message = f"FActScore's annotated responses, not claims yet: run `{command}`"
         raise InputError(str(path), [Problem(message)])
-    paths, tools = _list_paths(path), read_shipped_yaml("factaudit.datasets", "unread.yaml")
-    unread = [name for name, marks in tools.items() if _has_mark(paths, marks)]
+    unread = _find_marked(path, read_shipped_yaml("factaudit.datasets", "unread.yaml"))
     if unread and not has_claims:
         message = f"a file of {unread[0]}, which is not read: {WANTED_TABLE}"
         raise InputError(str(path), [Problem(message)])
@@ -87,79 +93,63 @@ def suggest_score_command(path: str | Path) -> str:
 
 def is_annotated_responses_file(path: str | Path) -> bool:
     """Whether a file has FActScore's responses with the facts that people annotated in them."""
-    return _has_mark(_list_paths(Path(path)), _ANNOTATED_FACTS_MARKS)
+    return bool(_find_marked(Path(path), {"annotated responses": _ANNOTATED_FACTS_MARKS}))
 
 
-def _has_mark(paths: frozenset[str], marks: Sequence[str]) -> bool:
-    """Whether all paths of one of the marks are there."""
-    return any(all(_is_among(part, paths) for part in mark.split()) for mark in marks)
+def _find_marked(path: Path, marks: Mapping[str, Sequence[str]]) -> list[str]:
+    """The formats of which a file has all paths of a mark."""
+    try:
+        paths = [*_list_paths(path)]
+    except _UNREADABLE:
+        return []
+    return [
+        name
+        for name, own in marks.items()
+        if any(all(_is_among(part, paths) for part in mark.split()) for mark in own)
+    ]
 
 
-def _is_among(pattern: str, paths: frozenset[str]) -> bool:
+def _is_among(pattern: str, paths: Sequence[str]) -> bool:
     if "*" not in pattern:
         return pattern in paths
     compiled = re.compile(re.escape(pattern).replace(r"\*", r"[^.\[\]]*"), re.DOTALL)
     return any(map(compiled.fullmatch, paths))
 
 
-def _list_paths(path: Path) -> frozenset[str]:
-    """The paths of a file's keys or columns, of its first rows; none where it cannot be read: who
-    reads it says why."""
-    try:
-        state = path.stat()
-        return frozenset(map(str, _read_paths(path, state.st_size, state.st_mtime_ns)))
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        NotImplementedError,
-        RecursionError,
-        csv.Error,
-        pa.ArrowException,
-    ):
-        return frozenset()
-
-
-@lru_cache(maxsize=16)
-def _read_paths(path: Path, n_bytes: int, modified: int) -> list[str]:
+def _list_paths(path: Path) -> Iterator[str]:
+    """The paths of a file's keys or columns, of its first rows."""
     name = path.name.lower().removesuffix(".gz")
-    if name.endswith(".parquet"):
-        file = pq.ParquetFile(path)
-        schema = file.schema_arrow
-        # A first batch costs a whole page each.
-        nested = [one.name for one in schema if pa.types.is_nested(one.type)]
-        batches = file.iter_batches(batch_size=_MAX_ROWS, columns=nested) if nested else iter(())
-        return [
-            *schema.names,
-            *(path for batch in islice(batches, 1) for path in _walk(batch.to_pylist())),
-        ]
+    if not path.is_file():
+        return
     if name.endswith(".eval"):
-        return ["log.eval"]  # an archive of Inspect: its reader says how to make JSON of it
-    if name.endswith((".json", ".score")):
-        with suppress(json.JSONDecodeError):  # lines of JSON under another name
+        yield "log.eval"  # an archive of Inspect: its reader says how to make JSON of it
+    elif name.endswith(".parquet"):
+        yield from pq.read_schema(path).names
+    elif name.endswith((".json", ".score")):
+        try:
             document = read_json_document(path)
-            # Written with pandas' orient="split".
-            if isinstance(document, dict) and {*document} == {"columns", "data"}:
-                return list(document["columns"])
-            if (
-                isinstance(document, dict)
-                and document
-                and all(map(_is_list_of_pairs, document.values()))
-            ):
-                return ["{label-score-pairs}"]
-            return [*_walk(document)]
-    if name.endswith((".csv", ".jsonl", ".ndjson", ".json")) and path.is_file():
+        except json.JSONDecodeError:  # lines of JSON under another name
+            document = _read_first_lines(path)
+        is_object = isinstance(document, dict) and bool(document)
+        if is_object and all(map(_is_list_of_pairs, document.values())):
+            yield "{label-score-pairs}"
+        else:
+            yield from _walk(document)
+    elif name.endswith((".jsonl", ".ndjson")):
+        yield from _walk(_read_first_lines(path))
+    elif name.endswith(".csv"):
         with open_input_file(path) as lines:
-            if name.endswith(".csv"):
-                return next(csv.reader([lines.readline().decode("utf-8-sig")]), [])
-            return [*_walk([*_parse_first_lines(lines)])]
-    return []
+            yield from next(csv.reader([lines.readline().decode("utf-8-sig")]), [])
 
 
-def _parse_first_lines(lines: Iterable[bytes]) -> Iterator[Any]:
-    for line in islice(filter(bytes.strip, lines), _MAX_ROWS):
-        with suppress(ValueError):  # a broken line is left out
-            yield json.loads(line)
+def _read_first_lines(path: Path) -> list[Any]:
+    """The values of a file's first lines of JSON; a broken line is left out."""
+    values = []
+    with open_input_file(path) as lines:
+        for line in islice(filter(bytes.strip, lines), _MAX_ROWS):
+            with suppress(ValueError):
+                values.append(json.loads(line))
+    return values
 
 
 def _is_list_of_pairs(value: Any) -> bool:
@@ -173,7 +163,7 @@ def _walk(value: Any, prefix: str = "", depth: int = _MAX_DEPTH) -> Iterator[str
     own."""
     if depth == 0:
         return
-    inside: Iterable[tuple[str, Any]] = ()
+    inside: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         inside = [
             (f"{prefix}.{key}".lstrip("."), one) for key, one in islice(value.items(), _MAX_KEYS)

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from factaudit.datasets.conversion import expand_folders
-from factaudit.datasets.inspect_log import read_inspect_log
 from factaudit.datasets.lm_eval_log import read_lm_eval_log
 from factaudit.datasets.source_files import read_json
 from factaudit.errors import InputError, Problem
@@ -31,11 +31,7 @@ from factaudit.tables.nested_columns import flatten_columns
 from factaudit.tables.schema import EVALUATORS_KEY
 from factaudit.tables.table_files import read_table
 from factaudit.tables.table_loading import OpenedTable
-from factaudit.tables.vocabulary import (
-    COLUMN_NAMES,
-    name_has_word,
-    parse_label_word,
-)
+from factaudit.tables.vocabulary import COLUMN_NAMES, name_has_word, parse_label_word
 
 #: What `logs.yaml` says of a tool, by key.
 Recipe = Mapping[str, Any]
@@ -68,16 +64,31 @@ def read_log(name: str, paths: Sequence[Path], given: ColumnMapping) -> OpenedTa
     recipe = LOG_RECIPES[name]
     paths = expand_folders(map(Path, paths), recipe["files"])
     source = ", ".join(map(str, paths))
+    named = [*given.evaluator, *given.people, *given.ignore, *given.annotators.values()]
+    for theirs in given.columns.values():
+        named += [theirs] if isinstance(theirs, str) else theirs
     parts = []
     for path in paths:
-        task, part = _read_samples(name, path, recipe, given)
+        if path.suffix.lower() == ".eval":
+            command = f"inspect log dump {shlex.quote(str(path))} > {shlex.quote(path.stem)}.json"
+            message = f"an archive of Inspect, which is read as JSON: run `{command}`"
+            raise InputError(str(path), [Problem(message)])
+        task, part = _read_samples(name, path, named, given)
         if task or len(paths) > 1:
             part = part.assign(dataset=task or name_table_stem(str(path)))
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     if table.empty:
         raise InputError(source, [Problem("the log holds no samples")])
-    made, renamed = _place_fields(table, recipe, given, source)
+    renamed = _find_roles(table, recipe, named, given, source)
+    made = table[[*renamed]].rename(columns=renamed)
+    if "label" in made:
+        made["label"] = _read_words(made["label"], recipe)
+    made = _add_evaluators(made, table, recipe, source)
+    for column in map(str, table.columns):
+        is_kept = _matches(column, recipe["fields"]) and not _matches(column, recipe["ignore"])
+        if (is_kept or column in {*named, "dataset"}) and column not in {*made, *renamed}:
+            made[column] = table[column]
     if "claim" not in {*made, *given.columns}:
         listed = ", ".join(map(str, table.columns[:20]))
         message = f"no field holds the claims: name one by --claim FIELD ({listed})"
@@ -92,8 +103,8 @@ def read_log(name: str, paths: Sequence[Path], given: ColumnMapping) -> OpenedTa
 def _make_claim_ids(table: pd.DataFrame, recipe: Recipe, source: str) -> pd.Series:
     """The id of each sample, or its number. Raises `InputError` where two samples have one id."""
     ids = table.index.astype("str").to_series(table.index)
-    if {*recipe["id"][:1]} & {*table}:
-        fields = [one for one in recipe["id"] if one in table]
+    fields = [one for one in recipe["id"] if one in table]
+    if fields[:1] == recipe["id"][:1] and fields:
         ids = table[fields].astype("str").agg("-".join, axis=1)
     if "dataset" in table and table["dataset"].nunique() > 1:
         ids = table["dataset"].astype("str") + ":" + ids
@@ -108,30 +119,28 @@ def _make_claim_ids(table: pd.DataFrame, recipe: Recipe, source: str) -> pd.Seri
 
 
 def _read_samples(
-    name: str, path: Path, recipe: Recipe, given: ColumnMapping
+    name: str, path: Path, named: Sequence[str], given: ColumnMapping
 ) -> tuple[str | None, pd.DataFrame]:
     """The task that a log names, and its samples: a row each, a column for each field."""
-    task = None
-    if name == "inspect":
-        task, items = read_inspect_log(path)
-    elif name == "lm-eval":
-        task, items = read_lm_eval_log(path, given.labels)
+    recipe = LOG_RECIPES[name]
+    if name == "lm-eval":
+        task, samples = read_lm_eval_log(path, given.labels)
     elif recipe["rows"]:
-        document: Any = read_json(path, Any)
-        items = next(filter(None, (_get_at(document, one) for one in recipe["rows"])), [])
-        if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        document = read_json(path, Any)
+        task = _find_first(document, recipe["task"])
+        samples = _find_first(document, recipe["rows"]) or []
+        if not isinstance(samples, list) or not all(isinstance(one, dict) for one in samples):
             raise InputError(str(path), [Problem(f"expected samples under {recipe['rows'][0]!r}")])
-        items = [one | {"verdicts": _index_verdicts(one, recipe)} for one in items]
+        samples = [one | {"verdicts": _index_verdicts(one, recipe)} for one in samples]
     else:
         table = flatten_columns(read_table(path))
-        for column in [
-            one for pattern in recipe["first"] for one in fnmatch.filter(table, pattern)
-        ]:
-            table[column] = table[column].map(_take_first)
+        for pattern in recipe["first"]:
+            for column in fnmatch.filter(table, pattern):
+                table[column] = table[column].map(_take_first)
         return None, flatten_columns(table)
     wanted = [one for key in ("id", "fields", *_ROLES, *_KINDS) for one in recipe[key]]
-    heads = {one.partition(".")[0] for one in [*wanted, *_list_named_fields(given)]}
-    rows = [{key: value for key, value in one.items() if key in heads} for one in items]
+    heads = {one.partition(".")[0] for one in [*wanted, *named]}
+    rows = [{key: value for key, value in one.items() if key in heads} for one in samples]
     return task, flatten_columns(pd.DataFrame(rows, dtype="object"))
 
 
@@ -139,64 +148,58 @@ def _take_first(cell: Any) -> Any:
     return next(iter(cell), None) if isinstance(cell, list) else cell
 
 
-def _list_named_fields(given: ColumnMapping) -> list[str]:
-    """The fields that the user names."""
-    found = [*given.evaluator, *given.people, *given.ignore, *given.annotators.values()]
-    for theirs in given.columns.values():
-        found += [theirs] if isinstance(theirs, str) else theirs
-    return found
+def _find_first(value: Any, paths: Sequence[str]) -> Any:
+    """What stands at the first of some paths that has anything."""
+    for path in paths:
+        found = value
+        for key in path.split("."):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found:
+            return found
+    return None
 
 
-def _get_at(value: Any, path: str) -> Any:
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def _index_verdicts(item: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-    """What each evaluator said of a sample, by the evaluator's name."""
-    listed: list[Any] = next(filter(None, (_get_at(item, one) for one in recipe["verdicts"])), [])
-    named: dict[str, Any] = {}
-    for one in listed:
-        names = (_get_at(one, path) for path in recipe["name"])
-        named[str(next(filter(None, names), "evaluator"))] = one
-    return named
+def _index_verdicts(sample: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+    """What each evaluator said of a sample, by the evaluator's name; nothing where it failed."""
+    listed = _find_first(sample, recipe["verdicts"]) or []
+    if _find_first(sample, recipe["failed"]):
+        return {}
+    if isinstance(listed, Mapping):
+        return {name: one["value"] for name, one in listed.items()}
+    return {str(_find_first(one, recipe["name"]) or "evaluator"): one for one in listed}
 
 
 # Fields -------------------------------------------------------------------------------------------
 
 
-def _place_fields(
-    table: pd.DataFrame, recipe: Recipe, given: ColumnMapping, source: str
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The table of claims and judgements, under our names, and which fields these were."""
-    named = {*_list_named_fields(given)}
+def _find_roles(
+    table: pd.DataFrame, recipe: Recipe, named: Sequence[str], given: ColumnMapping, source: str
+) -> dict[str, str]:
+    """The fields that hold claims, documents, labels and systems, with our names for them; the
+    user's word goes first."""
     renamed: dict[str, str] = {}
     for ours in _ROLES:
-        usual = [one for pattern in recipe[ours] for one in fnmatch.filter(table, pattern)]
-        usual = [one for one in usual if table[one].notna().any()]
-        if ours == "claim" and usual:
-            _check_claims_are_no_verdicts(table[usual[0]], source)
-        usual = [one for one in usual if one not in named]
-        if ours not in given.columns and usual:
-            renamed[usual[0]] = ours
-    made = table[[*renamed]].rename(columns=renamed)
-    if "label" in made:
-        made["label"] = _read_words(made["label"], recipe)
-    evaluators: dict[str, EvaluatorColumnMapping] = {}
-    for name, own in _find_evaluators(table, recipe, source).items():
-        said = _read_words(table[own.get("score", own.get("prediction"))], recipe)
-        if _may_be_of_people(name, said):
-            made[name] = said  # a column like any other: its name decides, or it is asked about
-        else:
-            columns, evaluators[name] = _read_evaluator(table, name, own, said)
-            made = made.assign(**columns)
-    for column in map(str, table.columns):
-        is_kept = _matches(column, recipe["fields"]) and not _matches(column, recipe["ignore"])
-        if (is_kept or column in {*named, "dataset"}) and column not in {*made, *renamed}:
-            made[column] = table[column]
-    made.attrs[EVALUATORS_KEY] = evaluators
-    return made, renamed
+        fields = [one for pattern in recipe[ours] for one in fnmatch.filter(table, pattern)]
+        fields = [one for one in fields if table[one].notna().any()]
+        if ours == "claim" and fields:
+            _check_claims_are_no_verdicts(table[fields[0]], source)
+        free = [one for one in fields if one not in named]
+        if ours not in given.columns and free:
+            renamed[free[0]] = ours
+    return renamed
+
+
+def _check_claims_are_no_verdicts(claims: pd.Series, source: str) -> None:
+    """Raise `InputError` where the model's answers are verdicts or letters of choices: it is a
+    judge, and its metric says whether it agreed with somebody."""
+    texts = {str(text).strip(" .!*()") for text in claims.dropna().head(1000)}
+    if all(
+        parse_label_word(text) is not None or find_verdict_in_reply(text) or _CHOICE.fullmatch(text)
+        for text in texts
+    ):
+        listed = ", ".join(map(repr, sorted(texts)[:3]))
+        message = f"the answers are verdicts ({listed}), no claims: the model under test is a judge"
+        raise InputError(source, [Problem(f"{message}; {WANTED_TABLE}")])
 
 
 def _matches(column: str, patterns: Sequence[str]) -> bool:
@@ -209,44 +212,54 @@ def _read_words(cells: pd.Series, recipe: Recipe) -> pd.Series:
     return cells.map(lambda cell: words.get(cell, cell) if isinstance(cell, str) else cell)
 
 
-def _find_evaluators(table: pd.DataFrame, recipe: Recipe, source: str) -> dict[str, dict[str, str]]:
-    """By evaluator's name the fields in which it said something, by kind.
-
-    Raises `InputError` where a table has no evaluator.
-    """
-    paths = recipe["evaluators"] or recipe["score"]
-    names: dict[str, None] = {}
-    for path in paths:
-        pattern = re.compile(fnmatch.translate(path).replace("NAME", "(.+)"))
-        matches = filter(None, map(pattern.fullmatch, map(str, table)))
-        names |= dict.fromkeys(match["NAME" in path] for match in matches)
-    if not names and not recipe["rows"]:
-        message = f"no evaluator in it: expected columns {paths[0].partition('.')[0]}"
-        raise InputError(source, [Problem(message)])
+def _add_evaluators(
+    made: pd.DataFrame, table: pd.DataFrame, recipe: Recipe, source: str
+) -> pd.DataFrame:
+    """The table with the columns of what each evaluator said; which is which stands in its
+    ``attrs``. Raises `InputError` where a table has no evaluator."""
     found: dict[str, dict[str, str]] = {}
-    for name in names:
-        own: dict[str, str] = {}
-        for kind in _KINDS:
-            fields = [path.replace("NAME", name) for path in recipe[kind]]
-            fields = [path for path in fields if path in table]
-            filled = [path for path in fields if table[path].notna().any()]
-            # A metric that always failed has a field without any score, and stays unscored.
-            if fields:
-                own[kind] = (filled or fields)[0]
+    known = {name for path in recipe["evaluators"] for name, _ in _match_names(path, table)}
+    for kind in _KINDS:
+        for path in recipe[kind]:
+            for name, column in _match_names(path, table):
+                own = found.setdefault(name, {})
+                # A metric that always failed has a field without any score, and stays unscored.
+                if kind not in own or table[own[kind]].isna().all():
+                    own[kind] = column
+    if recipe["evaluators"]:
+        found = {name: own for name, own in found.items() if name in known}
+    if not found and not recipe["rows"]:
+        expected = (recipe["evaluators"] or recipe["score"])[0].partition(".")[0]
+        message = f"no evaluator in it: expected columns {expected}"
+        raise InputError(source, [Problem(message)])
+    evaluators: dict[str, EvaluatorColumnMapping] = {}
+    for name, own in found.items():
         is_measure = name_has_word("measures", name.partition("(")[0])
-        if {"score", "prediction"} & {*own} and not is_measure:
-            found[name] = own
-    return found
+        if is_measure or not {"score", "prediction"} & {*own}:
+            continue
+        said = _read_words(table[own.get("score", own.get("prediction"))], recipe)
+        if _may_be_of_people(name, said):
+            made[name] = said  # a column like any other: its name decides, or it is asked about
+        else:
+            columns, evaluators[name] = _read_evaluator(table, name, own, said)
+            made = made.assign(**columns)
+    made.attrs[EVALUATORS_KEY] = evaluators
+    return made
+
+
+def _match_names(path: str, table: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """The columns that a path with NAME in it fits, with what stands there for NAME."""
+    pattern = re.compile(fnmatch.translate(path).replace("NAME", "(.+)"))
+    for column in map(str, table.columns):
+        if match := pattern.fullmatch(column):
+            yield match[pattern.groups], column
 
 
 def _may_be_of_people(name: str, said: pd.Series) -> bool:
     """Whether people may have said what is called ``human``, ``is_supported`` or ``checked``."""
-    is_doubtful = name_has_word("doubtful_labels", name)
-    is_doubtful = is_doubtful and not name_has_word("judges", name)
-    may_be_labels = name.lower().startswith("is_") or bool(
-        is_doubtful and said.dropna().isin((0, 1)).all()
-    )
-    return is_name_of_person(name) or may_be_labels
+    is_doubtful = name_has_word("doubtful_labels", name) and not name_has_word("judges", name)
+    may_be_labels = is_doubtful and bool(said.dropna().isin((0, 1)).all())
+    return is_name_of_person(name) or name.lower().startswith("is_") or may_be_labels
 
 
 def _read_evaluator(
@@ -272,18 +285,3 @@ def _read_evaluator(
     if len(directions) == 1:
         kinds["scale"] = _SCALES.get(directions.pop())
     return columns, EvaluatorColumnMapping.model_validate(kinds)
-
-
-def _check_claims_are_no_verdicts(claims: pd.Series, source: str) -> None:
-    """Raise `InputError` where the model's answers are verdicts or letters of choices: it is a
-    judge, and its metric says whether it agreed with somebody."""
-    texts = {str(text).strip(" .!*()") for text in claims.dropna().head(1000)}
-    if all(_is_verdict(text) for text in texts):
-        listed = ", ".join(map(repr, sorted(texts)[:3]))
-        message = f"the answers are verdicts ({listed}), no claims: the model under test is a judge"
-        raise InputError(source, [Problem(f"{message}; {WANTED_TABLE}")])
-
-
-def _is_verdict(text: str) -> bool:
-    said = text if parse_label_word(text) is not None else find_verdict_in_reply(text)
-    return said is not None or _CHOICE.fullmatch(text) is not None
