@@ -134,7 +134,7 @@ def check_conversion_options(format: str, options: Iterable[str]) -> None:
     known = list(FORMATS[format].options)
     for key in options:
         if key not in known:
-            hint = suggest_known_name(key, known)
+            hint = suggest_known_name(key, known) if known else ""
             raise UsageError(f"format {format!r} has no option {key!r}{hint}")
 
 

@@ -126,7 +126,7 @@ def _read_samples(
     if name == "lm-eval":
         task, samples = read_lm_eval_log(path, given.labels)
     elif recipe["rows"]:
-        document = read_json(path, Any)
+        document: Any = read_json(path, Any)
         task = _find_first(document, recipe["task"])
         samples = _find_first(document, recipe["rows"]) or []
         if not isinstance(samples, list) or not all(isinstance(one, dict) for one in samples):
