@@ -95,41 +95,25 @@ def test_a_file_stays_below_the_limit_of_bytes(tmp_path, monkeypatch):
         assert sum(data.count(b"\n") for data in inputs) == 20
 
 
-def test_failed_expired_and_lost_lines_are_submitted_again(tmp_path):
+def test_lines_that_failed_are_errors_which_the_same_command_submits_again(tmp_path):
     faults = {1: "500", 2: "expired", 3: "lost", 4: "429", 5: "empty-choices"}
+    answers = {6: "context-length", 7: "refusal"}
 
     def plan(body, attempt):
-        fault = faults.get(number_of(body))
-        return Plan(fault) if fault and attempt == 0 else answer(body)
+        number = number_of(body)
+        fault = answers.get(number) or (faults.get(number) if attempt == 0 else None)
+        return Plan(fault) if fault else answer(body)
 
     with FaultServer(plan=plan) as server:
-        check(run(server, tmp_path))
-        assert len(server.batches) == 2
-        assert server.files[list(server.batches.values())[1]["input_file_id"]].count(b"\n") == len(
-            faults
-        )
-
-
-def test_what_keeps_failing_is_an_error_and_what_is_an_answer_is_not_repeated(
-    tmp_path,
-):
-    faults = {1: "500", 2: "context-length", 3: "refusal", 4: "lost"}
-    with FaultServer(plan=lambda body, attempt: Plan(faults.get(number_of(body)))) as server:
         replies = run(server, tmp_path)
-        assert [replies[i].status for i in range(5)] == [
-            "ok",
-            "error",
-            "skipped",
-            "refused",
-            "error",
-        ]
-        assert len(server.batches) == batch_api.MAX_ROUNDS
-        times = Counter(
-            number_of(json.loads(line)["body"])
-            for data in inputs(server)
-            for line in data.splitlines()
-        )
-        assert (times[1], times[2], times[3], times[4], times[0]) == (3, 1, 1, 3, 1)
+        statuses = [replies[n].status for n in range(9)]
+        assert statuses == ["ok", *["error"] * 5, "skipped", "refused", "ok"]
+        assert str(replies[3].error).startswith("gave up after")
+        assert len(server.batches) == 1
+        again = run(server, tmp_path)
+        assert [again[n].status for n in range(9)] == ["ok"] * 6 + ["skipped", "refused", "ok"]
+        # What failed, and the prompt that is too long, which is no answer.
+        assert inputs(server)[1].count(b"\n") == len(faults) + 1
 
 
 def inputs(server: FaultServer) -> list[bytes]:
@@ -228,16 +212,14 @@ def test_a_batch_that_fails_as_a_whole_is_said_and_can_be_tried_again(tmp_path, 
             failed = run(server, tmp_path)
             assert {one.status for one in failed.values()} == {"error"}
             assert "failed: token limit exceeded" in str(failed[0].error)
-            assert len(server.batches) == batch_api.MAX_ROUNDS
+            assert len(server.batches) == 1
         check(run(server, tmp_path))
 
-        # Who cancels a batch wants it to stop.
         with monkeypatch.context() as patch:
             patch.setattr(server, "_complete", lambda record: record.update(status="cancelled"))
-            n_before = len(server.batches)
             stopped = run(server, tmp_path, count=22)
             assert [stopped[n].status for n in (19, 20, 21)] == ["ok", "error", "error"]
-            assert len(server.batches) == n_before + 1
+            assert len(server.batches) == 3
         check(run(server, tmp_path, count=22))
 
         def refuse(method, path, data):
@@ -262,13 +244,14 @@ def test_a_run_waits_for_no_batch_of_others_and_does_not_fail_on_theirs(tmp_path
         client = client_of(server, tmp_path)
         assert [reply.text for _, reply in ask(client, other)] == ["Yes", "Yes"]
         # Where lines are wanted that stand in it, it is waited for; once it has failed they are
-        # submitted again.
+        # errors, and the next run submits them again.
         first, *_ = server.batches.values()
         first["status"] = "failed"
         first["errors"] = {
             "object": "list",
             "data": [{"code": "invalid", "message": "token limit exceeded"}],
         }
+        assert {one.status for one in run(server, tmp_path).values()} == {"error"}
         check(run(server, tmp_path))
         assert len(server.batches) == 3
         assert set(server.paid.values()) == {1}
@@ -297,6 +280,7 @@ def test_a_batch_leaves_out_what_the_model_refuses_and_fails_prompts_that_were_c
             for name, text in texts.items()
         ]
         client = client_of(server, tmp_path)
+        assert {reply.status for _, reply in ask(client, asked)} == {"error"}
         found = dict(ask(client, asked))
         assert (found["short"].status, found["long"].status) == ("ok", "error")
         assert "the server cut the prompt" in (found["long"].error or "")

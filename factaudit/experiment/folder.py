@@ -336,7 +336,7 @@ def count_run_llm_calls(
             cached_calls = kept["callers"].get(key, 0) + caller.usage.cached_calls - cached
             kept["callers"][key] = cached_calls
             row = paid.get(key, EMPTY_CALLER_ROW)
-            served = sorted({*row["served"], *caller.usage.served})
+            served = sorted(caller.usage.served)
             told = {"cached_calls": cached_calls, "served": ", ".join(served) or None}
             rows.append({"evaluator": name, **caller.usage.row(), **row, **told})
         for caller, before, usage_name in earlier:

@@ -49,7 +49,7 @@ def ask_all(
     ask = ask_through_batch_api if llm.settings.batch else _ask_one_by_one
     with closing(llm.store), closing(ask(llm, item_requests, reply_without_request)) as replies:
         for item, reply in replies:
-            llm.note_reply(reply)
+            llm.usage.count_reply(reply)
             yield item, reply
 
 

@@ -5,8 +5,9 @@ Limits and shapes as documented at developers.openai.com/api/reference/resources
 holds at most 50,000 requests and 200 MB; each line has a ``custom_id`` (here the store's key);
 results come in any order, in a file of outputs and a file of errors. A batch is noted in the store,
 and its lines are begun there, before it is submitted, under a digest that is also put into the
-batch's metadata; so a run that was killed at any point finds its batches again and submits none of
-them twice. Runs that share a store wait only for batches that hold lines of theirs.
+batch's metadata. So a run that was killed at any point finds its batches again and submits none of
+them twice. Runs that share a store wait only for batches that hold lines of theirs. A line that
+failed is an error; the same command submits it again.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 #: Documented limits of one input file; the size with a margin.
 MAX_BATCH_LINES = 50_000
 MAX_BATCH_BYTES = 190_000_000
-#: Lines that failed in a way that may pass are submitted again so many times.
-MAX_ROUNDS = 3
 #: Seconds between two looks at the batches.
 POLL_SECONDS = 30.0
 #: Where the digest stands in a batch's metadata.
@@ -43,18 +42,6 @@ _DIGEST_KEY = "factaudit"
 _ENDED_STATUSES = ("completed", "failed", "expired", "cancelled")
 
 _Item = TypeVar("_Item")
-
-
-@dataclass
-class _Line:
-    """A request, the items that want its reply, and what came of it."""
-
-    key: bytes
-    request: ChatRequest
-    items: list[Any]
-    body: dict[str, Any] = field(default_factory=dict)
-    reply: ChatReply | None = None
-    failure: str = "no line came back for it"
 
 
 def ask_through_batch_api(
@@ -70,21 +57,20 @@ def ask_through_batch_api(
     """
     import openai
 
-    lines: dict[bytes, _Line] = {}
+    requests: dict[bytes, ChatRequest] = {}
+    items: dict[bytes, list[_Item]] = {}
     for item, request in item_requests:
         key = b"" if request is None else client.request_key(request)
         reply = reply_without_request if request is None else client.store.get(key)
-        if key in lines:
-            lines[key].items.append(item)
-        elif reply is not None:
+        if reply is not None:
             yield item, reply
         elif request is not None:
-            lines[key] = _Line(key, request, [item])
-    batches = _Batches(client, lines)
+            requests[key] = request
+            items.setdefault(key, []).append(item)
+    batches = _Batches(client, requests)
     try:
-        for _ in range(MAX_ROUNDS):
-            batches.submit()
-            batches.wait()
+        batches.submit()
+        batches.wait()
     except openai.OpenAIError as failure:
         where, said = client.server.address, client.server.redact(str(failure))
         raise FactauditError(
@@ -92,25 +78,28 @@ def ask_through_batch_api(
         ) from failure
     finally:
         batches.close()
-    for line in lines.values():
+    for key, its in items.items():
         # Another process may have collected it.
-        reply = line.reply or client.store.get(line.key)
-        if reply is None:
-            error = f"gave up after {MAX_ROUNDS} batches: {line.failure}"
-            reply = ChatReply("error", error=error)
-        for item in line.items:
+        reply = batches.replies.get(key) or client.store.get(key) or _fail("no line came back")
+        for item in its:
             yield item, reply
             # The next item is of an equal request.
             reply = replace(reply, cached=reply.status in KEPT_STATUSES)
 
 
-class _Batches:
-    """The batches that hold lines of one run."""
+def _fail(reason: str) -> ChatReply:
+    return ChatReply("error", error=f"gave up after one batch: {reason}")
 
-    def __init__(self, client: LLMClient, lines: Mapping[bytes, _Line]) -> None:
+
+class _Batches:
+    """The batches that hold lines of one run: ``requests`` by the store's keys. ``replies``: what
+    came of them."""
+
+    def __init__(self, client: LLMClient, requests: Mapping[bytes, ChatRequest]) -> None:
         self._client, self._store = client, client.store
-        self._lines = lines
+        self._requests = requests
         self._awaited: set[str] = set()
+        self.replies: dict[bytes, ChatReply] = {}
 
     @cached_property
     def _api(self) -> OpenAI:
@@ -123,37 +112,35 @@ class _Batches:
             self._api.close()
 
     def submit(self) -> None:
-        """Submit the lines without a reply, unless they stand in a batch already that is not
-        collected: of a run that was killed, or of another one."""
+        """Submit the lines, unless they stand in a batch already that is not collected: of a run
+        that was killed, or of another one."""
         digest, part, size = uuid.uuid4().hex, list[bytes](), 0
-        for line in self._lines.values():
-            line.reply = line.reply or self._store.get(line.key)
-            if line.reply is not None:
-                continue
-            if (known := self._store.find_batch_of(line.key)) is not None:
+        for key, request in self._requests.items():
+            if (known := self._store.find_batch_of(key)) is not None:
                 self._awaited.add(known)
                 continue
-            record = {"custom_id": line.key.hex(), "method": "POST", "url": "/v1/chat/completions"}
-            line.body = self._client.request_body(line.request)
-            text = json.dumps({**record, "body": line.body}).encode() + b"\n"
+            record = {"custom_id": key.hex(), "method": "POST", "url": "/v1/chat/completions"}
+            body = self._client.request_body(request)
+            text = json.dumps({**record, "body": body}).encode() + b"\n"
             if len(part) == MAX_BATCH_LINES or size + len(text) > MAX_BATCH_BYTES:
                 self._upload(digest, part)
                 digest, part, size = uuid.uuid4().hex, [], 0
-            send = self._client.make_send(line.key, line.request, BATCH_DISCOUNT)
+            send = self._client.make_send(key, request, BATCH_DISCOUNT)
             state = self._client.budget.begin(self._store, replace(send, batch=digest))
             if state == "send":
                 part.append(text)
                 size += len(text)
             else:
                 over = self._client.make_over_limit_reply()
-                line.reply = state if isinstance(state, ChatReply) else over
-        if part:
-            self._upload(digest, part)
+                self.replies[key] = state if isinstance(state, ChatReply) else over
+        self._upload(digest, part)
 
-    def _upload(self, digest: str, part: Sequence[bytes]) -> None:
+    def _upload(self, digest: str, part: list[bytes]) -> None:
         """Submit lines as one batch."""
         import openai
 
+        if not part:
+            return
         self._awaited.add(digest)
         try:
             file = ("factaudit.jsonl", b"".join(part))
@@ -183,15 +170,8 @@ class _Batches:
         while self._awaited:
             for digest in sorted(self._awaited):
                 batch = self._retrieve(digest)
-                if batch is None or batch.status not in _ENDED_STATUSES:
-                    continue
-                keys = self._store.list_batch_lines(digest).keys() & self._lines.keys()
-                self._collect(batch, digest)
-                if batch.status == "cancelled":
-                    # Somebody wants it to stop: what has no reply waits for another run.
-                    error = f"gave up after batch {batch.id} was cancelled"
-                    for line in map(self._lines.__getitem__, keys):
-                        line.reply = line.reply or ChatReply("error", error=error)
+                if batch is not None and batch.status in _ENDED_STATUSES:
+                    self._collect(batch, digest)
             if self._awaited:
                 time.sleep(POLL_SECONDS)
 
@@ -216,6 +196,7 @@ class _Batches:
                 self._store.name_batch(digest, batch.id)
                 return batch
             self._drop(digest, NOT_BILLED, "its batch was not submitted")
+            self.submit()
         return None
 
     def _find_submitted(self, digest: str) -> Any:
@@ -225,56 +206,42 @@ class _Batches:
                 return batch
         return None
 
-    def _drop(self, digest: str, status: str, failure: str | None = None) -> None:
-        """Forget a batch. Lines without a result, which then fail for this reason, are sent
-        again."""
-        if failure is not None:
-            for key in self._store.list_batch_lines(digest).keys() & self._lines.keys():
-                self._lines[key].failure = failure
+    def _drop(self, digest: str, status: str, failure: str) -> None:
+        """Forget a batch. Its lines without a result have failed for this reason."""
+        for key in self._requests.keys() & self._store.list_batch_lines(digest):
+            self.replies[key] = _fail(failure)
         self._store.drop_batch(digest, status)
         self._awaited.discard(digest)
 
     def _collect(self, batch: Any, digest: str) -> None:
         results = [name for name in (batch.output_file_id, batch.error_file_id) if name]
-        if batch.status in ("failed", "cancelled") and not results:
-            said = [error.message for error in (batch.errors and batch.errors.data) or ()]
-            self._drop(digest, NOT_BILLED, f"batch {batch.id} {batch.status}: {'; '.join(said)}")
-            return
-        least_tokens = self._store.list_batch_lines(digest)
-        refusal = None
         for name in results:
             # A line ends in a newline and nothing else: a reply may hold any of Unicode's other
             # line ends.
             for text in filter(None, self._api.files.content(name).content.split(b"\n")):
-                try:
-                    self._collect_line(json.loads(text), digest, least_tokens)
-                except PermanentServerError as error:
-                    refusal = error
+                self._collect_line(json.loads(text), digest)
+        said = "; ".join(error.message for error in (batch.errors and batch.errors.data) or ())
         # Nobody knows what a line costs for which nothing came back.
-        self._drop(digest, DROPPED if refusal is None else NOT_BILLED)
-        if refusal is not None:
-            raise refusal
+        is_free = batch.status in ("failed", "cancelled") and not results
+        failure = f"batch {batch.id} {batch.status}: {said or 'no line came back for it'}"
+        self._drop(digest, NOT_BILLED if is_free else DROPPED, failure)
 
-    def _collect_line(
-        self, record: dict[str, Any], digest: str, least_tokens: Mapping[bytes, int]
-    ) -> None:
+    def _collect_line(self, record: dict[str, Any], digest: str) -> None:
         key, response = bytes.fromhex(record["custom_id"]), record.get("response")
-        line = self._lines.get(key)
+        request = self._requests.get(key)
         answer: ChatReply | ServerAttemptFailure = ServerAttemptFailure(str(record.get("error")))
         if response is not None:
-            body = response["body"]
-            answer = self._client.parse_http_answer(
-                response["status_code"],
-                {},
-                body if isinstance(body, str) else json.dumps(body),
-                sent_params=line.body if line else (),
-            )
-        if isinstance(answer, ChatReply):
-            answer = fail_cut_prompt(answer, least_tokens.get(key, 0))
-        else:
+            status, body = response["status_code"], response["body"]
+            text = body if isinstance(body, str) else json.dumps(body)
+            sent = self._client.request_body(request) if request else ()
+            try:
+                answer = self._client.parse_http_answer(status, {}, text, sent_params=sent)
+            except PermanentServerError as error:
+                answer = ServerAttemptFailure(str(error))
+        if isinstance(answer, ServerAttemptFailure):
             self._client.refused_params.add(answer.refused_params)
+            reply = _fail(answer.reason)
+        else:
+            reply = answer = fail_cut_prompt(answer, request.messages if request else ())
         self._client.settle(Send(key, batch=digest), answer, BATCH_DISCOUNT)
-        if line is not None and isinstance(answer, ChatReply):
-            line.reply = answer
-        elif line is not None and isinstance(answer, ServerAttemptFailure):
-            line.failure = answer.reason
+        self.replies[key] = reply

@@ -4,8 +4,6 @@ counted."""
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -18,13 +16,12 @@ from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.cost import (
     LLMCallUsage,
     LLMCostBudget,
-    LLMModelPrice,
     approximate_token_count,
     count_prompt_tokens,
     find_reply_token_limit,
 )
 from factaudit.llm.rate_limits import AccountPace, hash_account
-from factaudit.llm.reply import count_least_prompt_tokens, fail_cut_prompt, parse_chat_completion
+from factaudit.llm.reply import fail_cut_prompt, parse_chat_completion
 from factaudit.llm.server import Server
 from factaudit.llm.server_errors import (
     PermanentServerError,
@@ -54,8 +51,6 @@ GRACE_SECONDS = 10.0
 #: Seconds after which a send of a lost machine is taken to be over, beside the time that it can
 #: take.
 _LEASE_SECONDS = 900.0
-
-_log = logging.getLogger("factaudit.llm")
 
 #: What comes of an attempt.
 Answer = ChatReply | ServerAttemptFailure
@@ -103,7 +98,6 @@ class LLMClient:
         self._slots = asyncio.Semaphore(self.concurrency)
         self._under_way: set[asyncio.Task[Answer]] = set()
         self._has_answered = False
-        self._other_models: set[str] = set()
 
     @property
     def store(self) -> ReplyStore:
@@ -133,10 +127,6 @@ class LLMClient:
     def _account(self) -> str:
         return hash_account(self.cache_server, self.server.find_api_key())
 
-    def model_price(self) -> LLMModelPrice | None:
-        """The model's price, where the settings give one."""
-        return self.settings.price()
-
     # Requests --------------------------------------------------------------------------------
 
     def request_key(self, request: ChatRequest) -> bytes:
@@ -154,15 +144,6 @@ class LLMClient:
     def find_cached_reply(self, request: ChatRequest) -> ChatReply | None:
         """What the cache has for a request; needs no event loop."""
         return None if self.cache is None else self.store.get(self.request_key(request))
-
-    def note_reply(self, reply: ChatReply) -> None:
-        """Count a reply, and say it once where another model answered than was asked for."""
-        self.usage.count_reply(reply)
-        if reply.model is None or reply.model in self._other_models:
-            return
-        if not _is_same_model(self.model, reply.model):
-            self._other_models.add(reply.model)
-            _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)
 
     # Sending ---------------------------------------------------------------------------------
 
@@ -220,32 +201,29 @@ class LLMClient:
         return await asyncio.shield(task)
 
     async def _post_and_settle(self, send: Send, body: dict[str, Any]) -> Answer:
+        """The answer, as an error where the server has read only a part of the prompt, and with
+        counts of tokens."""
         answer: Answer = ServerAttemptFailure("cancelled", DROPPED)  # nobody knows what it costs
         try:
-            answer = self._check_reply(await self._post_body(body), send)
+            posted = await self.server.post(body)
+            if isinstance(posted, ServerAttemptFailure):
+                answer = posted
+            else:
+                answer = self.parse_http_answer(*posted, sent_params=body)
+            if isinstance(answer, ChatReply):
+                answer = fail_cut_prompt(answer, body["messages"])
+                if answer.status in KEPT_STATUSES and not answer.prompt_tokens:
+                    # The server counted none.
+                    n_tokens = approximate_token_count(answer.text)
+                    answer = replace(
+                        answer, prompt_tokens=send.prompt_tokens, completion_tokens=n_tokens
+                    )
+            return answer
         except FactauditError:
             answer = ServerAttemptFailure("refused")
             raise
         finally:
             self.settle(send, answer)
-        return answer
-
-    async def _post_body(self, body: dict[str, Any]) -> Answer:
-        answer = await self.server.post(body)
-        if isinstance(answer, ServerAttemptFailure):
-            return answer
-        return self.parse_http_answer(*answer, sent_params=body)
-
-    def _check_reply(self, answer: Answer, send: Send) -> Answer:
-        """An answer, as an error where the server has read only a part of the prompt, and with
-        counts of tokens."""
-        if isinstance(answer, ServerAttemptFailure):
-            return answer
-        reply = fail_cut_prompt(answer, send.least_tokens)
-        if reply.status in KEPT_STATUSES and not reply.prompt_tokens:  # the server counted none
-            n_tokens = approximate_token_count(reply.text)
-            return replace(reply, prompt_tokens=send.prompt_tokens, completion_tokens=n_tokens)
-        return reply
 
     async def close(self) -> None:
         """Wait a little for calls under way, whose replies are kept, and close the connections. The
@@ -260,7 +238,7 @@ class LLMClient:
 
     def make_send(self, key: bytes, request: ChatRequest, discount: float = 1.0) -> Send:
         """A request as the store has it; its parameters decide what it can cost."""
-        most = self.budget.most_cost(self.model_price(), request)
+        most = self.budget.most_cost(self.settings.price(), request)
         n_tokens = count_prompt_tokens(request)
         pace = self._pacing.count_seconds(n_tokens + (find_reply_token_limit(request.params) or 0))
         return Send(
@@ -269,14 +247,13 @@ class LLMClient:
             caller=self.usage.caller,
             most_cost=None if most is None else discount * most,
             prompt_tokens=n_tokens,
-            least_tokens=count_least_prompt_tokens(request),
             seconds=_LEASE_SECONDS + self.settings.timeout + self.concurrency * pace,
         )
 
     def settle(self, send: Send, answer: Answer, discount: float = 1.0) -> None:
         """Write down what came of a send. What is an answer is kept."""
         reply = answer if isinstance(answer, ChatReply) else ChatReply(answer.status)
-        tokens, price = (reply.prompt_tokens, reply.completion_tokens), self.model_price()
+        tokens, price = (reply.prompt_tokens, reply.completion_tokens), self.settings.price()
         is_kept, status = reply.status in KEPT_STATUSES, reply.status
         if status in ("error", "skipped") and not reply.prompt_tokens:
             status = NOT_BILLED  # an answer to a part of the prompt was paid for like any other
@@ -325,15 +302,3 @@ class LLMClient:
             raise PermanentServerError(
                 f"{address}, model {self.model!r}: {redact(str(error))}{hint}"
             ) from None
-
-
-def _is_same_model(requested_model: str, serving_model: str) -> bool:
-    """Whether a server's name is that of the model asked for: a dated snapshot, a tag or a folder
-    before it aside.
-
-    >>> _is_same_model("gpt-4o", "gpt-4o-2024-08-06"), _is_same_model("gpt-4o", "gpt-4o-mini")
-    (True, False)
-    """
-    names = requested_model.lower(), serving_model.lower()
-    asked, answered = (re.sub(r".*/|:latest$|\.gguf$", "", name) for name in names)
-    return re.fullmatch(re.escape(asked) + r"([-@:.]v?\d[\d.-]*)?", answered) is not None

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import (
     BaseModel,
     Field,
@@ -22,7 +21,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
+from factaudit.llm.chat_types import ChatMessage, ChatReply, ChatReplyToken
 from factaudit.llm.server_errors import ServerAttemptFailure
 from factaudit.llm.store import MALFORMED
 from factaudit.text.stated_verdicts import strip_thoughts
@@ -151,7 +150,8 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
             ChatReplyToken(
                 one.token,
                 one.logprob,
-                _sum_equal_tokens(one.top_logprobs or ()),
+                # Of two that read the same (bytes that are no text, say) the likelier one.
+                {other.token: other.logprob for other in reversed(one.top_logprobs or [])},
             )
             for one in content
         )
@@ -165,15 +165,6 @@ def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
         model=found.model,
         fingerprint=found.system_fingerprint,
     )
-
-
-def _sum_equal_tokens(alternatives: Iterable[_Alternative]) -> dict[str, float]:
-    """By text: two tokens may read the same (with and without a blank, or bytes that are no text),
-    and have the sum of both probabilities."""
-    found: dict[str, float] = {}
-    for one in alternatives:
-        found[one.token] = float(np.logaddexp(found.get(one.token, -np.inf), one.logprob))
-    return found
 
 
 def _read_completion(body: str) -> _Completion:
@@ -252,34 +243,30 @@ _UNSPACED_SCRIPTS = re.compile(
 _SPACED_WORD = re.compile(r"(?<!\S)\S*[^\W_]\S*")
 
 
-def count_least_prompt_tokens(request: ChatRequest) -> int:
-    """The least number of tokens that a request's messages can have.
+def count_least_prompt_tokens(messages: Iterable[ChatMessage]) -> int:
+    """The least number of tokens that messages can have.
 
-    >>> count_least_prompt_tokens(ChatRequest(({"role": "user", "content": "word " * 1000},)))
+    >>> count_least_prompt_tokens([{"role": "user", "content": "word " * 1000}])
     750
     """
-    n_tokens = 0.0
-    for message in request.messages:
-        text = message["content"]
-        n_unspaced = len(_UNSPACED_SCRIPTS.findall(text))
-        if n_unspaced:
-            n_tokens += n_unspaced / _CHARACTERS_PER_TOKEN
-            text = _UNSPACED_SCRIPTS.sub(" ", text)
-        n_tokens += sum(1 for _ in _SPACED_WORD.finditer(text))
-    return int(_SHARE_OF_TOKENS * n_tokens)
+    text = "\n".join(message["content"] for message in messages)
+    spaced, n_unspaced = _UNSPACED_SCRIPTS.subn(" ", text)
+    n_words = sum(1 for _ in _SPACED_WORD.finditer(spaced))
+    return int(_SHARE_OF_TOKENS * (n_words + n_unspaced / _CHARACTERS_PER_TOKEN))
 
 
-def fail_cut_prompt(reply: ChatReply, least_tokens: int) -> ChatReply:
+def fail_cut_prompt(reply: ChatReply, messages: Iterable[ChatMessage]) -> ChatReply:
     """The reply, as an error where the server has read only a part of the prompt."""
-    if not _SHORTEST_CONTEXT <= reply.prompt_tokens < least_tokens:
+    n_read = reply.prompt_tokens
+    if n_read < _SHORTEST_CONTEXT or n_read >= (least := count_least_prompt_tokens(messages)):
         return reply
     return ChatReply(
         "error",
         error=(
-            f"the server cut the prompt: it read {reply.prompt_tokens:,} tokens of at least"
-            f" {least_tokens:,}. Raise its context length (num_ctx of Ollama, -c of llama.cpp), or"
-            " judge documents in parts (chunked:size=500,evaluator=llm:model=...)"
+            f"the server cut the prompt: it read {n_read:,} tokens of at least {least:,}. Raise its"
+            " context length (num_ctx of Ollama, -c of llama.cpp), or judge documents in parts"
+            " (chunked:size=500,evaluator=llm:model=...)"
         ),
-        prompt_tokens=reply.prompt_tokens,
+        prompt_tokens=n_read,
         completion_tokens=reply.completion_tokens,
     )

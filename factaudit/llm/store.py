@@ -36,7 +36,7 @@ from pydantic import TypeAdapter
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 
-_SCHEMA_VERSION = 8
+_SCHEMA_VERSION = 9
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
   key BLOB PRIMARY KEY, created INTEGER NOT NULL, reply TEXT NOT NULL
@@ -44,14 +44,14 @@ CREATE TABLE IF NOT EXISTS replies (
 CREATE TABLE IF NOT EXISTS sends (
   key BLOB NOT NULL, batch TEXT NOT NULL, run TEXT NOT NULL, caller TEXT NOT NULL,
   owner TEXT NOT NULL, until REAL NOT NULL, most REAL, prompt_tokens INTEGER NOT NULL,
-  least_tokens INTEGER NOT NULL, PRIMARY KEY (key, batch)
+  PRIMARY KEY (key, batch)
 );
 CREATE INDEX IF NOT EXISTS sends_run ON sends (run);
 CREATE INDEX IF NOT EXISTS sends_batch ON sends (batch);
 CREATE TABLE IF NOT EXISTS spent (
-  run TEXT NOT NULL, caller TEXT NOT NULL, status TEXT NOT NULL, served TEXT NOT NULL,
+  run TEXT NOT NULL, caller TEXT NOT NULL, status TEXT NOT NULL,
   calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
-  cost REAL NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (run, caller, status, served)
+  cost REAL NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (run, caller, status)
 );
 CREATE TABLE IF NOT EXISTS batches (digest TEXT PRIMARY KEY, batch_id TEXT, owner TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS refused_params (
@@ -59,7 +59,7 @@ CREATE TABLE IF NOT EXISTS refused_params (
 );
 """
 _COUNT_CALL = """
-INSERT INTO spent VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET calls = calls + 1,
+INSERT INTO spent VALUES (?, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET calls = calls + 1,
   prompt_tokens = prompt_tokens + excluded.prompt_tokens, cost = cost + excluded.cost,
   completion_tokens = completion_tokens + excluded.completion_tokens,
   unpriced = unpriced + excluded.unpriced
@@ -73,12 +73,12 @@ SELECT COALESCE(SUM(dollars), 0.0) FROM (
 _SUMMARISE_CALLERS = """
 WITH calls AS (
   SELECT * FROM spent WHERE run = ?1 UNION ALL
-  SELECT run, caller, 'killed', '', 1, prompt_tokens, 0, COALESCE(most, 0.0), most IS NULL
+  SELECT run, caller, 'killed', 1, prompt_tokens, 0, COALESCE(most, 0.0), most IS NULL
     FROM sends WHERE run = ?1
 ), told AS (SELECT *, status IN ('dropped', 'killed') AS possible FROM calls)
 SELECT caller, SUM(calls * (status != 'not billed')), SUM(prompt_tokens), SUM(completion_tokens),
-  CASE WHEN SUM(unpriced) THEN NULL ELSE SUM(cost) END, SUM(calls * possible), SUM(cost * possible),
-  COALESCE(JSON_GROUP_ARRAY(served) FILTER (WHERE served != ''), '[]') FROM told GROUP BY caller
+  CASE WHEN SUM(unpriced) THEN NULL ELSE SUM(cost) END, SUM(calls * possible), SUM(cost * possible)
+  FROM told GROUP BY caller
 """
 #: Only an answer is kept. An error, or a prompt that was never sent, is asked again.
 KEPT_STATUSES = ("ok", "refused")
@@ -94,7 +94,6 @@ EMPTY_CALLER_ROW: dict[str, Any] = {
     "cost": 0.0,
     "possible_calls": 0,
     "possible_cost": 0.0,
-    "served": (),
 }
 _NO_STORE = (
     "this file is not a cache of replies of this version; nothing was changed. Give another"
@@ -120,8 +119,8 @@ class Send:
     """A request that is to be sent, for whom, and the most that it can cost (US dollars; None: no
     price is known).
 
-    prompt_tokens: about so many; least_tokens: at least so many, whatever the tokenizer. batch: the
-    digest of the batch that it is a line of. seconds: for how long it can be under way.
+    prompt_tokens: about so many. batch: the digest of the batch that it is a line of. seconds: for
+    how long it can be under way.
     """
 
     key: bytes
@@ -129,7 +128,6 @@ class Send:
     caller: str = ""
     most_cost: float | None = None
     prompt_tokens: int = 0
-    least_tokens: int = 0
     batch: str = ""
     seconds: float = 900.0
 
@@ -185,13 +183,9 @@ class ReplyStore:
                 (spent,) = connection.execute(_SUM_SPENT, (send.run,)).fetchone()
                 return "over" if spent + most > max_cost else "wait"
             owner, until = _identify_process(), time.time() + send.seconds
-            connection.execute(
-                "INSERT INTO sends VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(send.key, send.batch, send.run, send.caller, owner, until),
-                    *(send.most_cost, send.prompt_tokens, send.least_tokens),
-                ),
-            )
+            row = (send.key, send.batch, send.run, send.caller, owner, until)
+            row += (send.most_cost, send.prompt_tokens)
+            connection.execute("INSERT INTO sends VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             if send.batch:
                 sql = "INSERT OR IGNORE INTO batches VALUES (?, NULL, ?)"
                 connection.execute(sql, (send.batch, owner))
@@ -211,12 +205,11 @@ class ReplyStore:
         tokens: of prompt and reply. reply: what is to be kept; the first reply to a key stays.
         """
         with self._write() as connection:
-            served = "" if reply is None else name_serving_model(reply) or ""
             if reply is not None and self.is_cache:
                 text = _REPLY_ADAPTER.dump_json(reply, exclude={"cached", "created"}).decode()
                 sql = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?)"
                 connection.execute(sql, (key, int(time.time()), text))
-            self._settle(connection, key, batch, status, tokens, cost, served)
+            self._settle(connection, key, batch, status, tokens, cost)
 
     def settle_abandoned_sends(self) -> None:
         """Settle what processes that have ended left open. Batches are apart: a later run collects
@@ -235,13 +228,12 @@ class ReplyStore:
 
     def summarise_callers(self, run: str = "") -> dict[str, dict[str, Any]]:
         """By caller: ``calls`` (that were, or may have been, billed), ``prompt_tokens``,
-        ``completion_tokens``, ``cost`` (None where one has no price), of these ``possible_calls``
-        and ``possible_cost``, and the models that ``served``."""
+        ``completion_tokens``, ``cost`` (None where one has no price), and of these
+        ``possible_calls`` and ``possible_cost``."""
         with self._connect() as connection:
             rows = connection.execute(_SUMMARISE_CALLERS, (run,)).fetchall()
         return {
-            caller: dict(zip(EMPTY_CALLER_ROW, (*values, tuple(json.loads(served))), strict=True))
-            for caller, *values, served in rows
+            caller: dict(zip(EMPTY_CALLER_ROW, values, strict=True)) for caller, *values in rows
         }
 
     # Batches that are about to be submitted, or were submitted and are not collected yet: like the
@@ -270,20 +262,18 @@ class ReplyStore:
 
     def find_batch_id(self, digest: str) -> tuple[str | None, bool] | None:
         """The server's id of a batch (None: it is not submitted yet), and whether the process that
-        submits it has ended; None of a batch that somebody has collected."""
+        submits it has ended, or is this one; None of a batch that somebody has collected."""
         with self._connect() as connection:
             sql = "SELECT batch_id, owner FROM batches WHERE digest = ?"
             row = connection.execute(sql, (digest,)).fetchone()
-        if row is None:
-            return None
-        batch_id, owner = row
-        return batch_id, owner == _identify_process() or _has_process_ended(owner)
+        own = _identify_process()
+        return row and (row[0], row[1] == own or _has_process_ended(row[1]))
 
-    def list_batch_lines(self, digest: str) -> dict[bytes, int]:
-        """By key of a batch's lines without a result: the least number of tokens of the prompt."""
+    def list_batch_lines(self, digest: str) -> list[bytes]:
+        """The keys of a batch's lines without a result."""
         with self._connect() as connection:
-            sql = "SELECT key, least_tokens FROM sends WHERE batch = ?"
-            return dict(connection.execute(sql, (digest,)))
+            sql = "SELECT key FROM sends WHERE batch = ?"
+            return [key for (key,) in connection.execute(sql, (digest,))]
 
     # Parameters that models refuse: one refusal is enough for all runs.
 
@@ -314,7 +304,6 @@ class ReplyStore:
         status: str,
         tokens: tuple[int, int] = (0, 0),
         cost: float | None = 0.0,
-        served: str = "",
     ) -> None:
         """Turn a send into a count of what it has cost."""
         sql = (
@@ -324,7 +313,7 @@ class ReplyStore:
         for run, caller, prompt_tokens, most in connection.execute(sql, (key, batch)).fetchall():
             if status in _COUNTED_AT_MOST:
                 tokens, cost = (prompt_tokens, 0), most
-            values = (run, caller, status, served, *tokens, cost or 0.0, cost is None)
+            values = (run, caller, status, *tokens, cost or 0.0, cost is None)
             connection.execute(_COUNT_CALL, values)
 
     @contextmanager
@@ -408,20 +397,15 @@ def summarise_reply_store(path: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise FactauditError(f"cache {path}: there is no such file")
     store = ReplyStore(path)
-    sql = "SELECT (SELECT COUNT(*) FROM replies), (SELECT COUNT(*) FROM batches)"
+    found: dict[str, Any] = {"path": str(path), "bytes": path.stat().st_size}
     with store._connect() as connection:
-        n_replies, n_batches = connection.execute(sql).fetchone()
+        for name, table in (("replies", "replies"), ("open_batches", "batches")):
+            (found[name],) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
     store.close()
-    size = path.stat().st_size
-    return {"path": str(path), "bytes": size, "replies": n_replies, "open_batches": n_batches}
+    return found
 
 
 # Which process has a send under way, and is it still running? ---------------------------------
-
-
-def _identify_process() -> str:
-    """A name of this process that no other one has, on this machine or another, now or later."""
-    return _name_process(os.getpid())
 
 
 @cache
@@ -429,20 +413,23 @@ def _name_process(pid: int) -> str:
     return f"{socket.gethostname().replace(':', '_')}:{pid}:{uuid.uuid4().hex}"
 
 
+def _identify_process() -> str:
+    """A name of this process that no other one has, on this machine or another, now or later."""
+    return _name_process(os.getpid())
+
+
 def _has_process_ended(owner: str) -> bool:
     """Whether it is known that the process of this name has ended; of another machine's nobody
     knows."""
+    own = _identify_process()
     host, pid, _ = owner.split(":")
-    own_host, own_pid, _ = _identify_process().split(":")
-    if host != own_host or owner == _identify_process():
+    if owner == own or host != own.split(":")[0]:
         return False
-    if pid == own_pid:  # the number of this process was another one's before
-        return True
     try:
         os.kill(int(pid), 0)
     except OSError as error:
         return isinstance(error, ProcessLookupError)
-    return False
+    return int(pid) == os.getpid()  # this process's number was another one's before
 
 
 def _is_abandoned(owner: str, until: float) -> bool:
