@@ -65,7 +65,8 @@ class EnsembleEvaluator:
         source = iter(claims)
         while block := list(islice(source, _CLAIMS_PER_BLOCK)):
             by_member = [
-                {v.claim_id: v for v in named.evaluator.judge(block)} for named in self._members
+                {verdict.claim_id: verdict for verdict in member.judge(block)}
+                for member in self.members
             ]
             for claim in block:
                 yield self._combine_verdicts(
@@ -73,22 +74,15 @@ class EnsembleEvaluator:
                 )
 
     def _combine_verdicts(self, claim_id: str, verdicts: list[Verdict | None]) -> Verdict:
-        values = []
+        total = 0.0
         for named, verdict in zip(self._members, verdicts, strict=True):
-            value = None if verdict is None else self._verdict_value(verdict, named.threshold)
-            if value is None:
-                status = "error" if verdict is None or verdict.status == "ok" else verdict.status
-                return Verdict(
-                    claim_id,
-                    status=status,
-                    raw=f"{named.name}: {verdict.raw if verdict else 'no verdict'}",
-                )
-            values.append(value)
-        return Verdict(claim_id, sum(values) / len(values))
-
-    def _verdict_value(self, verdict: Verdict, threshold: float) -> float | None:
-        if self.how == "mean" and verdict.score is not None:
-            return verdict.score
-        if verdict.prediction is not None:
-            return float(verdict.prediction)
-        return None if verdict.score is None else float(verdict.score > threshold)
+            if verdict is None or (verdict.score is None and verdict.prediction is None):
+                found = verdict or Verdict(claim_id, raw="no verdict")
+                status = "error" if found.status == "ok" else found.status
+                return Verdict(claim_id, status=status, raw=f"{named.name}: {found.raw}")
+            score, prediction = verdict.score, verdict.prediction
+            if score is None or (self.how == "vote" and prediction is not None):
+                total += prediction or 0
+            else:
+                total += score if self.how == "mean" else score > named.threshold
+        return Verdict(claim_id, total / len(verdicts))

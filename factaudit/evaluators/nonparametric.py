@@ -109,10 +109,8 @@ class NonparametricEvaluator(TransformersEvaluator):
         whole = encode(f"{_FACT_PREFIX} {claim}")
         is_asked = ~np.isin(whole, [*special, *self.stopword_ids])
         # The prefix is no part of the claim; the first token may be a special one.
-        prefix = tokenizer(_FACT_PREFIX, add_special_tokens=False)["input_ids"]
-        start = int(np.isin(whole, special).argmin())
-        if whole[start : start + len(prefix)].tolist() == prefix:
-            is_asked[: start + len(prefix)] = False
+        n_prefix = len(tokenizer(_FACT_PREFIX, add_special_tokens=False)["input_ids"])
+        is_asked[: int(np.isin(whole, special).argmin()) + n_prefix] = False
         asked = np.flatnonzero(is_asked)
         if not len(asked) or not len(tokens):
             return None

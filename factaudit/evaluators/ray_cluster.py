@@ -13,13 +13,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from factaudit.errors import FactauditError, UsageError, format_error_first_line
-from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.base import Claim, Evaluator, FromFunction, Verdict
 
 #: Claims that are judged together. When a node is lost, those of the blocks that its actors had are
 #: judged again.
@@ -61,43 +60,41 @@ def judge_on_ray(
     check_ray_address(address)
     import ray
 
-    with _connect_cluster(address):
-        _pickle_user_modules(members)
-        cluster = ray.cluster_resources()
-        wants_gpu = any(getattr(part, "device", None) in ("auto", "cuda") for part in members)
-        n_gpus = int(cluster.get("GPU", 0)) if wants_gpu else 0
-        needs = {"num_cpus": 0, "num_gpus": 1} if n_gpus else {"num_cpus": 1}
-        actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(
-            RayWorker
-        )
-        blocks, under_way = _list_blocks(claims), dict[Any, Any]()
-        n_actors = n_gpus or max(1, int(cluster.get("CPU", 1)))
-        free = [actor.remote(evaluator, evaluator.signature) for _ in range(n_actors)]
-        try:
-            while True:
-                while free:
-                    worker = free.pop()
-                    if (block := next(blocks, None)) is None:
-                        # One of a lost node may wait for its place.
-                        ray.kill(worker)
-                    else:
-                        under_way[worker.judge.remote(block)] = worker
-                if not under_way:
-                    return
-                (ready, *_), _ = ray.wait(list(under_way))
-                free = [under_way.pop(ready)]
-                verdicts, failure = ray.get(ready)
-                yield from verdicts
-                if failure is not None:
-                    raise FactauditError(f"on {address}: {failure}")
-        except ray.exceptions.RayError as error:
-            reason = str(error).strip().splitlines()[-1]
-            raise FactauditError(
-                f"on {address}: {reason} (the same command again goes on from here)"
-            ) from error
-        finally:
-            for worker in [*free, *under_way.values()]:
-                ray.kill(worker)
+    _connect_cluster(address)
+    _pickle_user_modules(members)
+    cluster = ray.cluster_resources()
+    wants_gpu = any(getattr(part, "device", None) in ("auto", "cuda") for part in members)
+    n_gpus = int(cluster.get("GPU", 0)) if wants_gpu else 0
+    needs = {"num_cpus": 0, "num_gpus": 1} if n_gpus else {"num_cpus": 1}
+    actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(RayWorker)
+    blocks, under_way = _list_blocks(claims), dict[Any, Any]()
+    n_actors = n_gpus or max(1, int(cluster.get("CPU", 1)))
+    free = [actor.remote(evaluator, evaluator.signature) for _ in range(n_actors)]
+    try:
+        while True:
+            while free:
+                worker = free.pop()
+                if (block := next(blocks, None)) is None:
+                    # One of a lost node may wait for its place.
+                    ray.kill(worker)
+                else:
+                    under_way[worker.judge.remote(block)] = worker
+            if not under_way:
+                return
+            (ready, *_), _ = ray.wait(list(under_way))
+            free = [under_way.pop(ready)]
+            verdicts, failure = ray.get(ready)
+            yield from verdicts
+            if failure is not None:
+                raise FactauditError(f"on {address}: {failure}")
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise FactauditError(
+            f"on {address}: {reason} (the same command again goes on from here)"
+        ) from error
+    finally:
+        for worker in [*free, *under_way.values()]:
+            ray.kill(worker)
 
 
 def _list_blocks(claims: Iterable[Claim]) -> Iterator[list[Claim]]:
@@ -128,43 +125,29 @@ class RayWorker:
         return verdicts, None
 
 
-@contextmanager
-def _connect_cluster(address: str) -> Iterator[None]:
-    """The cluster for as long as the block lasts; one that the caller is connected to already is
-    left as it is."""
+def _connect_cluster(address: str) -> None:
+    """Connect this process to the cluster, unless the caller has done so already."""
     import ray
 
-    if ray.is_initialized():
-        yield
-        return
     place = os.environ.get("RAY_ADDRESS", "auto") if address == "ray" else address
     try:
-        ray.init(place, logging_level=logging.ERROR, log_to_driver=False)
+        if not ray.is_initialized():
+            ray.init(place, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         said = format_error_first_line(error)
         raise FactauditError(f"on {address}: no Ray cluster answers: {said}") from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
 
 
 def _pickle_user_modules(evaluators: Iterable[Evaluator]) -> None:
-    """Evaluators of the user's own modules travel with their code: the nodes have factaudit, not
-    the user's folder."""
+    """Evaluators of the user's own modules travel with their code: the nodes have factaudit and
+    what is installed, not the user's folder."""
     import ray
 
-    installed = {"site-packages", "dist-packages"}
-    for one in (
-        value for part in evaluators for value in (part, *getattr(part, "__dict__", {}).values())
-    ):
-        module = sys.modules.get(str(getattr(one, "__module__", None)))
-        file = getattr(module, "__file__", None)
-        if module is None or not file or installed & set(Path(file).parts):
-            continue
-        if module.__name__.partition(".")[0] not in (
-            "factaudit",
-            "__main__",
-            *sys.stdlib_module_names,
-        ):
+    there = ("factaudit", *sys.stdlib_module_names)
+    for one in evaluators:
+        code: Any = one.function if isinstance(one, FromFunction) else type(one)
+        module = sys.modules.get(str(getattr(code, "__module__", None)))
+        file = Path(getattr(module, "__file__", None) or "site-packages")
+        is_own = module is not None and module.__name__.partition(".")[0] not in there
+        if is_own and "site-packages" not in file.parts:
             ray.cloudpickle.register_pickle_by_value(module)
