@@ -42,15 +42,15 @@ class NLIEvaluator(TransformersEvaluator):
     Args:
         model: a folder or hub name of a sequence classifier of text pairs.
         label: which of the model's labels is support, whatever its case.
-        size: tokens of a chunk. A chunk that is longer than the model reads beside the claim is cut
-            in two or more.
+        size: tokens of a chunk. By default a document is one chunk where it fits beside the claim,
+            and else has chunks of 400 tokens. A chunk that does not fit is cut in two or more.
         revision, device, batch_size: as in
             `factaudit.evaluators.transformers_models.TransformersEvaluator`.
     """
 
     model: NameOrPath = ""
     label: str = "entailment"
-    size: PositiveInt = CHUNK_TOKENS
+    size: PositiveInt | None = None
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -75,9 +75,11 @@ class NLIEvaluator(TransformersEvaluator):
             getattr(model.model.config, "max_position_embeddings", MAX_LENGTH),
         )
         limit = min(filter(None, stated))
+        chunks = [claim.doc or ""]
+        if self.size is not None or len(encode_pair(chunks[0])["input_ids"]) > limit:
+            chunks = _split_document(chunks[0], self.size or CHUNK_TOKENS, model.count_tokens)
         # A blank document is judged too: what it supports is the model's to say.
-        chunks = _split_document(claim.doc or "", self.size, model.count_tokens) or [""]
-        return [model.encode_chunks(claim.claim, chunks, encode_pair, limit)]
+        return [model.encode_chunks(claim.claim, chunks or [""], encode_pair, limit)]
 
     def compute_support(self, batch: Sequence[Encoding]) -> list[float]:
         """The label's probability for each input of a batch."""

@@ -1,4 +1,4 @@
-"""The rules that change the meaning: another number, another year, a negation."""
+"""Which rules change the meaning? Another number, another year, a negation."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ seventy eighty ninety hundred thousand dozen half
 """
 _WORDS = _NUMBER_WORDS.split()
 _ANY_NUMBER = rf"(?:\d|(?:{'|'.join(_WORDS)})s?\b)"
-#: A number in digits that stands alone: no part of a range, date, ratio, name or decimal, and no
-#: ordinal.
+#: A whole number in digits that stands alone: no part of a range, date, ratio, name or decimal, and
+#: no ordinal.
 _NUMBER = re.compile(
-    r"(?<![\w.,:/#°–—-])(?P<currency>[$€£]?)(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?"
-    r"|\d+(?:\.\d+)?)\b(?![:/–—-]|[.,]\d)"
+    r"(?<![\w.,:/#°–—-])(?P<currency>[$€£]?)(?P<number>\d{1,3}(?:,\d{3})+|\d+)\b"
+    r"(?![:/–—-]|[.,]\d)"
 )
 _LEFT_OF_RANGE = re.compile(
     rf"(?:\d|\b(?:{'|'.join(_WORDS)}))[%\w]*\s*(?:to|or|and|of|by|in|through|x|×|,|\s)\s*[$€£]?$",
@@ -89,17 +89,14 @@ def _is_counted(word: str) -> bool:
     return len(word) > 3 and re.search(r"[^sui]s$", word) is not None and word not in STOP_WORDS
 
 
-def read_number(text: str) -> float:
+def read_number(text: str) -> int:
     """The value of digits."""
-    return float(text.replace(",", ""))
+    return int(text.replace(",", ""))
 
 
-def is_number_in(document: str, value: float) -> bool:
+def is_number_in(document: str, value: int) -> bool:
     """Whether a document has a number, in digits or as a word."""
-    forms = (
-        [f"{value:g}", f"{value:.0f}", f"{value:,.0f}"] if value == int(value) else [f"{value:g}"]
-    )
-    forms += [_WORDS[int(value) - 1]] if value in range(1, 13) else []
+    forms = [str(value), f"{value:,}", *(_WORDS[value - 1 : value] if value <= 12 else ())]
     return any(has_phrase_in_document(document, form) for form in forms)
 
 
@@ -107,34 +104,21 @@ def _list_claims_with_other_number(claim: str, doc: str, random: Random) -> Iter
     for found in _find_counting_numbers(claim) if is_plain_assertion(claim) else ():
         value = read_number(found["number"])
         is_share = claim[found.end() :].lstrip().startswith(("%", "percent", "per cent"))
-        if value < 2 or not is_number_in(doc, value) or (is_share and value >= 95):
+        if value < 2 or not is_number_in(doc, value):
             continue
-        drawn = (
-            _draw_greater_number(found["number"], value, 99 if is_share else 1e15, random)
-            for _ in range(20)
-        )
-        new = next(
-            (one for one in drawn if one and not is_number_in(f"{doc} {claim}", read_number(one))),
-            None,
-        )
-        if new is not None:
-            yield replace_claim_text_span(claim, found.span("number"), new)
+        for _ in range(20):
+            new = _draw_greater_number(value, random)
+            if not is_number_in(f"{doc} {claim}", new) and not (is_share and new > 99):
+                shown = f"{new:,}" if "," in found["number"] else str(new)
+                yield replace_claim_text_span(claim, found.span("number"), shown)
+                break
 
 
-def _draw_greater_number(text: str, value: float, most: float, random: Random) -> str | None:
-    """A number as round as the old one, a fifth above it to twice as great, in the same form."""
-    decimals = len(text.partition(".")[2])
-    digits = text.replace(",", "")
-    zeros = 0 if decimals else len(digits) - len(digits.rstrip("0"))
-    step = 10.0 ** (zeros - decimals)
-    low, high = (
-        max(round(value * 1.2 / step), round(value / step) + 1),
-        round(min(2 * value, most) / step),
-    )
-    if low > high:
-        return None
-    new = random.randint(low, high) * step
-    return f"{new:,.{decimals}f}" if "," in text else f"{new:.{decimals}f}"
+def _draw_greater_number(value: int, random: Random) -> int:
+    """A number as round as the old one, a fifth above it to twice as great."""
+    step = 10 ** (len(str(value)) - len(str(value).rstrip("0")))
+    low = max(round(value * 1.2 / step), value // step + 1)
+    return random.randint(low, 2 * value // step) * step
 
 
 # ---- dates
@@ -230,8 +214,8 @@ RULES = (
     PerturbationRule(
         "number_changed",
         "changed",
-        "A number in digits that counts or measures becomes a greater one that the document does"
-        " not have. Bounds, guesses, ranges and numbers in names are left alone.",
+        "A whole number in digits that counts or measures becomes a greater one that the document"
+        " does not have. Bounds, guesses, ranges and numbers in names are left alone.",
         ("The trial lasted 9 weeks.", "The trial lasted 12 weeks."),
         _list_claims_with_other_number,
         document="The trial lasted nine weeks.",
