@@ -13,9 +13,9 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportions_ztest
 
 from factaudit import UsageError
+from factaudit.stats.agreement import kendall_tau
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.stats.hypothesis_tests import pair_p_values
-from factaudit.stats.rank_correlation import kendall_tau
 
 
 def of_systems(errors: dict[str, tuple[int, int, int]], dataset: str = "d") -> list[dict]:

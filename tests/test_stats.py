@@ -19,7 +19,6 @@ from factaudit.stats.agreement import (
     iou_interval,
     krippendorff_alpha,
     pearson,
-    spearman,
     weighted_kappa,
 )
 from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
@@ -29,12 +28,11 @@ from factaudit.stats.clustered_proportions import (
     wilson_interval,
 )
 from factaudit.stats.hypothesis_tests import fisher_exact_p
-from factaudit.stats.influence import MIN_CLUSTERS, interval, mean, slope
+from factaudit.stats.influence import MIN_CLUSTERS, auc_statistic, interval, mean, slope
 from factaudit.stats.mover import (
     least_proportion_interval,
     mover_weighted_sum,
 )
-from factaudit.stats.roc import auc_statistic
 
 FILES = sorted(path.stem for path in Path(factaudit.stats.__file__).parent.glob("[!_]*.py"))
 
@@ -119,7 +117,6 @@ PAIRS = {
     "auc": lambda a, b: auc_statistic((a > 2).astype(int), b),
     "κ": weighted_kappa,
     "r": pearson,
-    "ρ": spearman,
     "α": lambda a, b: krippendorff_alpha(
         np.concatenate([a, b]), np.tile(np.arange(len(a)), 2), len(a)
     ),

@@ -28,8 +28,8 @@ from factaudit.arrays.response_means import (
     share_interval,
 )
 from factaudit.arrays.support_matrix import SupportMatrix
-from factaudit.stats.bounded_means import bounded_change_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.influence import bounded_change_interval
 from factaudit.stats.mover import mover_weighted_sum
 from factaudit.stats.undefined_values import name_ends
 

@@ -265,6 +265,6 @@ def estimate_corrected_intervals(
     for method, is_possible in possible.items():
         corrected = average_calibrations(rates.corrected[method], is_possible)
         both = np.stack([corrected, corrected - rates.labelled])
-        low, high = bootstrap.percentile_ends(np.moveaxis(both, -1, 0), n_clusters)
+        low, high = bootstrap.percentile_ends(both, n_clusters)
         found[method] = np.where(low < high, [low, high], np.nan)
     return found

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
+from factaudit.stats.clustered_proportions import encode_distinct_integer_pairs
 
 
 def find_claims_in_responses(claims: pd.DataFrame, response_codes: np.ndarray) -> np.ndarray:

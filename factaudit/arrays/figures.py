@@ -26,8 +26,8 @@ from factaudit.stats.clustered_proportions import (
     count_codes_by_cluster,
     estimate_clustered_proportions,
 )
+from factaudit.stats.hypothesis_tests import p_value_of_interval, sign_test_p
 from factaudit.stats.mover import error_balance_interval, mover_proportion_sum
-from factaudit.stats.multiplicity import p_value_of_interval, sign_test_p
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: If fewer clusters have a bias, the t test of the bias is checked by an exact test.

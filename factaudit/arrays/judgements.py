@@ -21,8 +21,7 @@ from factaudit.arrays.claim_groups import (
 )
 from factaudit.arrays.figures import Tally, encode_cells
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats.clustered_proportions import GroupClusterPairs
-from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
+from factaudit.stats.clustered_proportions import GroupClusterPairs, encode_distinct_integer_pairs
 from factaudit.tables import STATUSES, find_claim_positions
 from factaudit.tables.annotations import has_double_labels
 from factaudit.tables.documents import encode_distinct_documents

@@ -1,11 +1,15 @@
-"""How did the figures of one evaluator change between two runs on the same claims? With paired
-intervals."""
+"""How do figures differ on the same claims? Those of two evaluators, or those of one evaluator in
+two runs; with paired intervals."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.claim_groups import ClaimGroups
+from factaudit.arrays.figures import Figure, Figures, compute_rates, share_errors
+from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     GroupClusterPairs,
@@ -17,6 +21,62 @@ from factaudit.stats.undefined_values import divide_or_undefined
 #: float64 (G,) each: the figure before, after, its change, and the ends of the change's interval;
 #: NaN where undefined.
 FigureChange = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def compare_evaluators(
+    judgements: Judgements, groups: ClaimGroups, a: int, b: int, confidence: float | None
+) -> Figures:
+    """The figure of the evaluator at position ``a`` minus that of ``b``, for the keys ``bacc`` and
+    ``bias``, in each group of claims.
+
+    Each evaluator's figure is over what it scored, with bounds: the missing predictions of a and of
+    b can be anything independently of each other. NaN if no claim (of a class, for bacc) is scored
+    by both. The intervals are those of the claims that both scored. confidence None: no intervals.
+    """
+    tallies = [judgements.tally(groups, LABEL, place) for place in (a, b)]
+    every = judgements.tally(groups, LABEL, a, b)
+    scored = every.cells[:, :2, :2, :2].sum((2, 3)) > 0
+    counts = every.clusters.counts.reshape(-1, 3, 3, 3)[:, :2, :2, :2]
+    n = counts.sum((2, 3))
+    # For each label, the claims that only one of the two flags.
+    a_flags, b_flags = counts[:, :, 0, 1], counts[:, :, 1, 0]
+    # On errors the one that flags is right, on other claims the one that passes.
+    a_is_right, b_is_right = (
+        np.stack([one[:, 0], other[:, 1]], 1)
+        for one, other in ((a_flags, b_flags), (b_flags, a_flags))
+    )
+    figures = {}
+    for key, whole, hits, of, is_known in (
+        (
+            "bacc",
+            [compute_rates(tally, None)["bacc"] for tally in tallies],
+            np.hstack([a_is_right, b_is_right]),
+            np.hstack([n, n]),
+            scored.all(1),
+        ),
+        (
+            "bias",
+            [share_errors(tally, None).sum({0: -1, 1: 1}) for tally in tallies],
+            np.stack([a_flags.sum(1), b_flags.sum(1)], 1),
+            np.repeat(n.sum(1, keepdims=True), 2, 1),
+            scored.any(1),
+        ),
+    ):
+        (a_min, a_max), (b_min, b_max) = (figure.limits for figure in whole)
+        difference = np.where(is_known, whole[0].point - whole[1].point, np.nan)
+        figures[key] = Figure(difference, (a_min - b_max, a_max - b_min))
+        if confidence is not None:
+            terms = hits.shape[1] // 2
+            weights = np.repeat([1.0, -1.0], terms) / terms
+            shares = estimate_clustered_proportions(every.clusters, hits, of)
+            point, (low, high) = discordant_difference_interval(shares, weights, confidence)
+            moved = difference - point
+            ends = np.maximum(low + moved, -1), np.minimum(high + moved, 1)
+            figures[key] = replace(figures[key], interval=ends)
+    return figures
+
+
+# ---- two runs
 
 
 def average_repeated_predictions(judgements: Judgements, evaluator: str) -> np.ndarray:

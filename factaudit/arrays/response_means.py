@@ -17,8 +17,8 @@ import pandas as pd
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.figures import share_units
 from factaudit.errors import UsageError
-from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.influence import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.influence import interval as influence_interval
 from factaudit.stats.influence import mean as mean_statistic
 from factaudit.stats.undefined_values import name_ends

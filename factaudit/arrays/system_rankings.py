@@ -16,14 +16,17 @@ import numpy as np
 from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Tally
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.stats.agreement import pearson
+from factaudit.stats.agreement import fisher_z_interval, kendall_tau, pearson
 from factaudit.stats.clustered_proportions import (
     ClusteredProportions,
     estimate_clustered_proportions,
 )
-from factaudit.stats.hypothesis_tests import SystemPairTest, pair_p_values
-from factaudit.stats.multiplicity import MultiplicityCorrection, holm_adjusted_p
-from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau
+from factaudit.stats.hypothesis_tests import (
+    MultiplicityCorrection,
+    SystemPairTest,
+    holm_adjusted_p,
+    pair_p_values,
+)
 
 #: The level at which two systems differ significantly.
 ALPHA = 0.05

@@ -22,7 +22,7 @@ from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.wording import fill
 from factaudit.audit.quantification import BIAS_CHECK, list_tested_biases
 from factaudit.audit.ranking import ORDER_CHECK, list_compared_orders
-from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
+from factaudit.stats.agreement import MIN_CORRELATED_SYSTEMS
 
 Permission = Literal["yes", "no", "cannot tell"]
 

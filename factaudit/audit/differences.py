@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from factaudit.arrays.evaluator_contrast import compare_evaluators
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
+from factaudit.arrays.paired_changes import compare_evaluators
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import combine_figures
@@ -44,10 +44,12 @@ def compute_evaluator_differences(
     names = judgements.evaluators
     rows: list[Row] = []
     for a, b in pairs_of(names, pairs):
-        contrast = compare_evaluators(judgements, datasets, a, b, confidence)
-        n = contrast.both.sum((1, 2, 3))
-        counts = {"n": n, "n_unscored": contrast.n_labelled - n, "n_datasets": np.ones_like(n)}
-        for figure, difference in contrast.figures.items():
+        labelled = judgements.tally(datasets, LABEL, a, b).cells[:, :2]
+        n = labelled[:, :, :2, :2].sum((1, 2, 3))
+        n_unscored = labelled.sum((1, 2, 3)) - n
+        counts = {"n": n, "n_unscored": n_unscored, "n_datasets": np.ones_like(n)}
+        differences = compare_evaluators(judgements, datasets, a, b, confidence)
+        for figure, difference in differences.items():
             pair: Row = {"evaluator_a": names[a], "evaluator_b": names[b], "key": figure}
             keys = [key | pair for key in datasets.keys]
             reasons = {_UNDEFINED[figure]: np.isnan(difference.point)}

@@ -21,7 +21,7 @@ from factaudit.audit.core.result_rows import (
 from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.roc import auc_interval, auc_statistic
+from factaudit.stats.influence import auc_interval, auc_statistic
 
 #: The figures that have a mean over data sets.
 AVERAGED_FIGURES = ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc", "bacc")

@@ -25,10 +25,9 @@ from factaudit.audit.core.interval_methods import FISHER, OPEN_ORDERS
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row, group_rows
 from factaudit.audit.core.tabulate import explain_row, pick_figure, tabulate
+from factaudit.stats.agreement import MIN_CORRELATED_SYSTEMS
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.hypothesis_tests import SystemPairTest
-from factaudit.stats.multiplicity import MultiplicityCorrection
-from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
+from factaudit.stats.hypothesis_tests import MultiplicityCorrection, SystemPairTest
 from factaudit.stats.undefined_values import name_ends
 
 #: The symbol of an order: system_a's error rate is significantly lower than system_b's, not

@@ -14,7 +14,7 @@ from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Row
-from factaudit.stats.multiplicity import holm_adjusted_p, p_value_of_interval
+from factaudit.stats.hypothesis_tests import holm_adjusted_p, p_value_of_interval
 
 #: The figures that a condition may name: the key in a row of changes, and the figure in words.
 GATE_FIGURES = {

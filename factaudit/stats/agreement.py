@@ -1,8 +1,10 @@
-"""How far raters agree: κ, α, ρ and r by the influence of units; IoU by clusters."""
+"""How far do raters, scores or orders of systems agree? κ, α, ρ and r with intervals by the
+influence of units, IoU with one by clusters, and Kendall's τ."""
 
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
@@ -74,21 +76,15 @@ def pearson(x: np.ndarray, y: np.ndarray) -> Statistic:
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> Statistic:
-    """Spearman's ρ: Pearson's r of the midranks, which are estimated, too. float (n,) each.
+    """Spearman's ρ: Pearson's r of the midranks. float (n,) each.
+
+    That ranks are estimated, too, hardly matters: intervals cover 94 to 98 % of 20, 50 and 200
+    pairs (``tests/validity/influence.py``).
 
     >>> round(spearman(np.array([1.0, 2, 3, 4]), np.array([10.0, 30, 20, 40])).point, 3)
     0.8
     """
-    if not len(x) or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Statistic.undefined(len(x))
-    (u, codes_u), (v, codes_v) = _midranks(x), _midranks(y)
-    scale_u, scale_v = u.std(), v.std()
-    u, v = (u - u.mean()) / scale_u, (v - v.mean()) / scale_v
-    point = min(max(float((u * v).mean()), -1.0), 1.0)
-    influence = u * v - point / 2 * (u * u + v * v)
-    influence += _influence_through_ranks((v - point * u) / scale_u, codes_u)
-    influence += _influence_through_ranks((u - point * v) / scale_v, codes_v)
-    return Statistic(point, influence / len(x))
+    return pearson(scipy.stats.rankdata(x), scipy.stats.rankdata(y))
 
 
 def krippendorff_alpha(values: np.ndarray, unit: np.ndarray, n_units: int) -> Statistic:
@@ -119,23 +115,6 @@ def krippendorff_alpha(values: np.ndarray, unit: np.ndarray, n_units: int) -> St
     return Statistic(float(1 - (n - 1) / n * ratio), -scale * (observed - ratio * expected))
 
 
-def _midranks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The midrank of each value, in (0, 1), and its place among the distinct ones."""
-    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return ((np.cumsum(counts) - counts / 2) / max(len(values), 1))[codes], codes
-
-
-def _influence_through_ranks(slope: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """What one more unit of each grade changes by the ranks that it raises: those above it, and by
-    half its equals'.
-
-    slope: (n,), the derivative by each unit's rank; the mean over units.
-    """
-    sums = np.bincount(codes, slope)
-    above = np.cumsum(sums[::-1])[::-1] - sums / 2
-    return above[codes] / len(slope)
-
-
 def iou_interval(
     clusters: ClusterCounts, table: np.ndarray, class_index: int, confidence: float
 ) -> IntervalEnds:
@@ -151,3 +130,33 @@ def iou_interval(
         clusters, both[:, None], union[:, None]
     ).wilson_intervals(confidence)
     return low[:, 0], high[:, 0]
+
+
+# ---- systems
+
+#: Below so many systems a correlation says nothing (VC §3.5 uses six).
+MIN_CORRELATED_SYSTEMS = 3
+
+
+def fisher_z_interval(r: float, n: int, confidence: float) -> tuple[float, float]:
+    """Fisher's z interval of Pearson's r over n systems; NaN below four systems, and where |r| is
+    1.
+
+    >>> low, high = fisher_z_interval(0.8, 10, 0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.343, 0.951)
+    """
+    if n < 4 or not abs(r) < 1:
+        return np.nan, np.nan
+    half = scipy.special.ndtri(0.5 + confidence / 2) / np.sqrt(n - 3)
+    return float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half))
+
+
+def kendall_tau(x: np.ndarray, y: np.ndarray) -> float:
+    """Kendall's tau-b of two rates of S systems: (S,) each; NaN where x or y is constant, or S is
+    below 2.
+
+    >>> round(kendall_tau(np.array([1, 2, 3, 4]), np.array([1, 2, 4, 3])), 3)
+    0.667
+    """
+    return float(scipy.stats.kendalltau(x, y).statistic) if len(x) > 1 else np.nan

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from factaudit.stats.distinct_rows import rank_distinct_integers
+from factaudit.stats.clustered_proportions import rank_distinct_integers
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from factaudit.stats.distinct_rows import rank_distinct_integers
+from factaudit.stats.clustered_proportions import rank_distinct_integers, wilson_interval
 
 #: An interval of a slope or of a coefficient from fewer clusters says too little of how sure it is
 #: itself.
@@ -133,3 +133,113 @@ def slope_bounds(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     above = np.where(x > x.mean(), 1.0, 0.0)
     ends = [slope(x, np.where(np.isnan(y), free, y)).point for free in (1 - above, above)]
     return ends[0], ends[1]
+
+
+# ---- AUC
+
+
+def auc_statistic(label: np.ndarray, score: np.ndarray) -> Statistic:
+    """AUC of n units: how probably a unit of label 1 scores above one of label 0, a tie counting
+    half (DeLong, DeLong & Clarke-Pearson 1988; Obuchowski 1997 for clusters).
+
+    label: int (n,), 1 or 0; score: float (n,). Undefined where a class is missing.
+
+    >>> auc_statistic(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8])).point
+    0.75
+    """
+    values, place = np.unique(score, return_inverse=True)
+    counts = np.bincount(label * len(values) + place, minlength=2 * len(values)).reshape(2, -1)
+    n = counts.sum(1)
+    if not n.all():
+        return Statistic.undefined(len(label))
+    below = np.cumsum(counts, axis=1) - counts / 2
+    # The share of the other class that a unit is on the right side of.
+    right = np.stack([1 - below[1] / n[1], below[0] / n[0]])
+    auc = float(counts[1] @ right[1] / n[1])
+    return Statistic(auc, (right[label, place] - auc) / n[label])
+
+
+def auc_interval(
+    statistic: Statistic, label: np.ndarray, cluster: np.ndarray, confidence: float
+) -> tuple[float, float]:
+    """The interval of an AUC; Wilson's, of the rarer class, where nothing varied (an AUC of 1).
+
+    (NaN, NaN) where a class is in fewer than two clusters.
+    """
+    n_clusters = min(len(np.unique(cluster[label == one])) for one in (0, 1))
+    low, high = interval(statistic, cluster, "logit", confidence)
+    if n_clusters < 2 or not np.isnan(low) or np.isnan(statistic.point):
+        return (low, high) if n_clusters > 1 else (np.nan, np.nan)
+    ends = wilson_interval(
+        np.array(statistic.point), np.bincount(label).min(), np.array(n_clusters - 1), confidence
+    )
+    return float(ends[0]), float(ends[1])
+
+
+# ---- means of few values in [0, 1], such as responses' scores, and of their changes
+# A percentile bootstrap of 10 to 20 responses holds the mean score in 83 to 93 % of samples; these
+# in 93 to 98 % (``tests/validity/influence.py``). Values that may be alike, such as the scores of
+# several systems on one topic, are named as a cluster.
+
+
+def bounded_mean_interval(
+    values: np.ndarray, confidence: float = 0.95, cluster: np.ndarray | None = None
+) -> tuple[float | None, float | None]:
+    """An interval of the mean of n values in [0, 1]: float (n,).
+
+    cluster: int (n,), equal for values that may be alike; None: all are independent. Clopper and
+    Pearson's interval of a share, of as many independent units as the variance between clusters
+    leaves, with Student's t at one degree of freedom less than clusters. (None, None) of fewer than
+    two clusters, and where all values are equal: nothing says how others would vary. Source: Korn &
+    Graubard 1998.
+
+    >>> low, high = bounded_mean_interval(np.array([1.0, 0.9, 1.0, 0.6, 1.0]))
+    >>> round(low, 2), round(high, 2)
+    (0.48, 1.0)
+    >>> bounded_mean_interval(np.array([1.0, 1.0]))
+    (None, None)
+    """
+    names, place = rank_distinct_integers(np.arange(len(values)) if cluster is None else cluster)
+    n = len(names)
+    if n < 2 or np.ptp(values) < 1e-12:
+        return None, None
+    point, tail = float(values.mean()), (1 - confidence) / 2
+    sums = np.bincount(place, values - point) / len(values)
+    # Clusters that happen to be equal to each other say no more than if their values were
+    # independent.
+    variance = max(n / (n - 1) * float(sums @ sums), float(values.var(ddof=1)) / len(values))
+    shrunk = (scipy.special.ndtri(tail) / scipy.special.stdtrit(n - 1, tail)) ** 2
+    units = shrunk * point * (1 - point) / variance
+    low = scipy.special.betaincinv(point * units, (1 - point) * units + 1, tail)
+    high = scipy.special.betaincinv(point * units + 1, (1 - point) * units, 1 - tail)
+    return float(low), float(high)
+
+
+def bounded_change_interval(
+    values: np.ndarray, confidence: float = 0.95, cluster: np.ndarray | None = None
+) -> tuple[float | None, float | None]:
+    """An interval of the mean of n changes in [-1, 1], such as a response's score less another of
+    it: float (n,).
+
+    Student's t interval. Where all changes have one direction, many of them are 0, and few large
+    ones decide the mean: there it is widened to hold that of `bounded_mean_interval`. (None, None)
+    as there.
+
+    >>> low, high = bounded_change_interval(np.array([0.0, 0.0, 0.3, 0.0, 0.1]))
+    >>> round(low, 2), round(high, 2)
+    (-0.12, 0.4)
+    """
+    if len(values) < 2 or np.ptp(values) < 1e-12:
+        return None, None
+    places = np.arange(len(values)) if cluster is None else cluster
+    ends = [*interval(mean(values), places, confidence=confidence)]
+    for sign in (1, -1):
+        if (sign * values >= 0).all():
+            ends += [
+                sign * end
+                for end in bounded_mean_interval(sign * values, confidence, cluster)
+                if end is not None
+            ]
+    if np.isnan(ends).any():
+        return None, None
+    return max(min(ends), -1.0), min(max(ends), 1.0)

@@ -4,7 +4,6 @@ lowest rate, pairs."""
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import scipy
 
 
@@ -38,8 +37,7 @@ def rank_posterior_draws(
     ([0.625, 0.375], [1.375, 1.625])
     """
     best = draws == draws.min(1, keepdims=True)
-    # As scipy.stats.rankdata, which takes 0.7 s to import.
-    ranks = pd.DataFrame(draws).rank(axis=1).to_numpy()
+    ranks = scipy.stats.rankdata(draws, axis=1)
     return (best / best.sum(1, keepdims=True)).mean(0), posterior_interval(ranks, confidence)
 
 
@@ -76,11 +74,7 @@ def select_directed_pairs(
     >>> select_directed_pairs(np.array([0.02, 0.001, 0.3, 0.026]), 0.05, 0.025).tolist()
     [True, True, False, False]
     """
-    n = len(p_wrong)
-    order = np.argsort(p_wrong, kind="stable")
-    adjusted = np.empty(n)
-    # Benjamini & Hochberg's, as scipy.stats.false_discovery_control, which takes 0.7 s to import.
-    scaled = p_wrong[order] * (n / np.arange(1, n + 1))
-    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    # Benjamini & Hochberg's adjusted p-values.
+    adjusted = scipy.stats.false_discovery_control(p_wrong)
     called: np.ndarray = (adjusted <= max_wrong_share) & (p_wrong <= max_p_wrong)
     return called

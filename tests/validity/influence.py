@@ -1,5 +1,6 @@
 """How often do 95 % intervals of figures that no comparison has hold the truth: of means over
-responses, of agreement between labels, and of Pearson's r?
+responses, of agreement between labels, of Pearson's r
+and of Spearman's ρ?
 
 *Responses* have 25 facts, of which a share is supported that is drawn from a beta distribution.
 *Labels*: two annotators who are right with a probability.
@@ -15,10 +16,10 @@ from factaudit.stats.agreement import (
     correlation_interval,
     krippendorff_alpha,
     pearson,
+    spearman,
     weighted_kappa,
 )
-from factaudit.stats.bounded_means import bounded_change_interval, bounded_mean_interval
-from factaudit.stats.influence import interval, mean
+from factaudit.stats.influence import bounded_change_interval, bounded_mean_interval, interval, mean
 
 LEVEL = 0.95
 
@@ -138,18 +139,21 @@ PAIRS = {
 }
 
 
-def cover_pearson(shape: str, replicates: int, seed: int = 9) -> dict[str, np.ndarray]:
-    """Pearson's r of 20, 50 and 100 pairs."""
+def cover_correlations(shape: str, replicates: int, seed: int = 9) -> dict[str, np.ndarray]:
+    """Pearson's r and Spearman's ρ of 20, 50 and 100 pairs."""
     random = np.random.default_rng(seed)
 
     def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
         z = random.normal(size=n)
         return PAIRS[shape](z), PAIRS[shape](0.6 * z + 0.8 * random.normal(size=n))
 
-    truth, found = float(np.corrcoef(*draw(1_000_000))[0, 1]), {}
-    for n in (20, 50, 100):
-        ends = [
-            correlation_interval(pearson(*draw(n)), np.arange(n), LEVEL) for _ in range(replicates)
-        ]
-        found[f"r of {n}"] = np.array([low <= truth <= high for low, high in ends])
+    many, found = draw(1_000_000), {}
+    for name, statistic in (("r", pearson), ("ρ", spearman)):
+        truth = statistic(*many).point
+        for n in (20, 50, 100):
+            ends = [
+                correlation_interval(statistic(*draw(n)), np.arange(n), LEVEL)
+                for _ in range(replicates)
+            ]
+            found[f"{name} of {n}"] = np.array([low <= truth <= high for low, high in ends])
     return found

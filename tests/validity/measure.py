@@ -56,7 +56,7 @@ SIMULATIONS = {
     "covering": Simulation(covering.SETTINGS, covering.measure_coverage, 80, step=3),
     "estimation": Simulation(estimation.REGIMES, estimation.coverage, 24, step=3),
     "labels": Simulation(influence.LABELS, influence.cover_labels),
-    "pearson": Simulation(tuple(influence.PAIRS), influence.cover_pearson),
+    "correlations": Simulation(tuple(influence.PAIRS), influence.cover_correlations),
     "responses": Simulation(influence.N_RESPONSES, influence.cover_responses, 150, step=2),
 }
 

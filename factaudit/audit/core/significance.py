@@ -17,7 +17,7 @@ import numpy as np
 from factaudit.arrays.figures import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.result_rows import Row
-from factaudit.stats.multiplicity import (
+from factaudit.stats.hypothesis_tests import (
     holm_adjusted_p,
     p_value_of_interval,
     select_rejectable_tests,
