@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit import Judgements, validate_claims, validate_verdicts
-from factaudit.arrays.support_matrix import SupportMatrix
+from factaudit.arrays.biographies import SupportMatrix
 from factaudit.audit import list_computable_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.datasets import input_tables

@@ -96,7 +96,8 @@ def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     scored = dfactscore(bios(MERGED), make_models(DFactScoreSettings, knowledge, llm))
     ((row, *_),) = responses_of(scored)
     assert (row["factscore"], row["dfactscore"]) == (1.0, pytest.approx(2 / 3))
-    assert (row["category"], row["merged"], row["n_elsewhere"]) == ("one bio, N entities", True, 1)
+    assert (row["n_biographies"], row["n_entities"]) == (1, 2)
+    assert (row["merged"], row["n_elsewhere"]) == (True, 1)
     # 3 sentences, 1 paragraph, 3 facts x 2 entities: nothing is asked twice.
     assert len(llm.requests) == len(set(llm.prompts)) == 3 + 1 + 6
     asked = [prompt for prompt in llm.prompts if "True or False?" in prompt]
@@ -142,11 +143,8 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup)
         return answer(prompt.replace("Input: Another Ann Lee", "Input: Ann Lee"))
 
     _, (row,) = score(knowledge, told, bios(TOLD_APART))
-    assert (row["factscore"], row["dfactscore"], row["category"]) == (
-        1.0,
-        1.0,
-        "N bios, N entities",
-    )
+    assert (row["factscore"], row["dfactscore"]) == (1.0, 1.0)
+    assert (row["n_biographies"], row["n_entities"]) == (2, 2)
 
 
 def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:

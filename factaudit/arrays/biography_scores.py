@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from factaudit.arrays.biographies import SupportMatrix
 from factaudit.arrays.figures import share_units
 from factaudit.arrays.judgements import MISSING
 from factaudit.arrays.response_means import (
@@ -27,7 +28,6 @@ from factaudit.arrays.response_means import (
     number_clusters,
     share_interval,
 )
-from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import bounded_change_interval
 from factaudit.stats.mover import mover_weighted_sum
@@ -35,14 +35,6 @@ from factaudit.stats.undefined_values import name_ends
 
 Row = dict[str, Any]
 
-#: The categories of MF §2.4. The last one is for a case that they leave open: several biographies,
-#: all of one person.
-BIOGRAPHY_CATEGORIES = (
-    "one bio, one entity",
-    "one bio, N entities",
-    "N bios, N entities",
-    "N bios, one entity",
-)
 #: If the missing verdicts leave it open for a larger share of the responses whether they are
 #: merged, the share of merged responses has only bounds.
 MOST_UNDECIDED = 0.1
@@ -52,23 +44,11 @@ SCORES = ("factscore", "dfactscore", "init_factscore", "init_dfactscore")
 NOISE_FIGURES = ("false_positive_rate", "merged_floor", "merged_excess")
 
 
-def biography_category(n_biographies: int, n_entities: int) -> str:
-    """The category of a response (MF §2.4, Table 2). A response without any supported fact counts
-    as about one person.
-
-    >>> biography_category(1, 2)
-    'one bio, N entities'
-    """
-    if n_biographies <= 1:
-        return BIOGRAPHY_CATEGORIES[0] if n_entities <= 1 else BIOGRAPHY_CATEGORIES[1]
-    return BIOGRAPHY_CATEGORIES[2] if n_entities > 1 else BIOGRAPHY_CATEGORIES[3]
-
-
 def score_biography(
     response: SupportMatrix, rule: str = "argmax", *, gamma: float = DEFAULT_GAMMA
 ) -> Row:
     """The figures of one response, with its groups linked by one of
-    `factaudit.arrays.support_matrix.LINKING_RULES`.
+    `factaudit.arrays.biographies.LINKING_RULES`.
 
     FActScore counts the response's own facts. D-FActScore counts those of them that have a group;
     its bounds allow for the others. ``gap`` = init_factscore - init_dfactscore. ``n_elsewhere``:
@@ -103,7 +83,6 @@ def score_biography(
         "mean_biographies": response.mean_biographies,
         "false_cells": response.false_cells,
         "merged": None,
-        "category": None,
         "reason": next((text for text, is_so in reasons.items() if is_so), None),
     }
     # For each figure: its value, and the least and the greatest value that are possible.
@@ -138,9 +117,6 @@ def score_biography(
             ends["gap"] = scores[0] - linked_scores[1], scores[1] - linked_scores[0]
         figures |= {name: (points[name], *ends[name]) for name in points}
         row["merged"] = None if elsewhere[0] == 0 < elsewhere[1] else elsewhere[0] > 0
-        categories = {biography_category(response.n_groups, n) for n in response.bound_people()}
-        if len(categories) == 1 and n_grouped and response.mean_biographies is None:
-            row["category"] = categories.pop()
     penalty = float(length_penalty(n, gamma))
     for name in SCORES[:2]:
         shares = figures[f"init_{name}"]

@@ -15,7 +15,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.biographies import collect_biographies, has_fact_entities
+from factaudit.arrays.biographies import (
+    LINKING_RULES,
+    SupportMatrix,
+    collect_biographies,
+    has_fact_entities,
+)
 from factaudit.arrays.biography_scores import (
     NOISE_FIGURES,
     SCORES,
@@ -33,7 +38,6 @@ from factaudit.arrays.response_means import (
     share_interval,
     split_by_system,
 )
-from factaudit.arrays.support_matrix import LINKING_RULES, SupportMatrix
 from factaudit.audit.core.audit_declaration import (
     Audit,
     Column,
@@ -78,7 +82,7 @@ def compute_dfactscore_audit(
     """FActScore and D-FActScore: a row per dataset, evaluator and system; ``__all__`` comes first
     if there are several systems.
 
-    link: how the person of a group is found (`factaudit.arrays.support_matrix.LINKING_RULES`).
+    link: how the person of a group is found (`factaudit.arrays.biographies.LINKING_RULES`).
     group: the column that has the groups. gamma: of the length penalty on the number of facts; 0
     turns it off. The figures are those of
     `factaudit.arrays.biography_scores.summarise_biography_scores`.

@@ -20,7 +20,7 @@ true of somebody, and FActScore is high, but what the reader is told is not. The
 5. *Entity linking* (App. C.1). A group is linked to e* = argmax over the candidates e of 1/|A_i|
    Σ [e supports a] over the facts a of the group A_i (Eq. 1). That takes the verdicts on all
    candidates, which is why step 4 comes first. The rule ``hungarian`` links no two groups to one
-   entity. (`SupportMatrix.link` in `factaudit.arrays.support_matrix`, with what decides ties.)
+   entity. (`SupportMatrix.link` in `factaudit.arrays.biographies`, with what decides ties.)
 6. *Score* (§4.1). D-FS(y) = 1/|A| Σ_i Σ_{a in A_i} [e*_i supports a]: the share of a response's
    grouped facts that the entity of their group supports, by the verdicts of step 4
    (``init_dfactscore``; ``dfactscore`` has the length penalty of FActScore's code besides).

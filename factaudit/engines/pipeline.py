@@ -131,7 +131,7 @@ class DFactScoreSettings(ScoreSettings):
     Without ``knowledge`` the biographies' own documents are used. grouper: who groups the facts:
     ``llm``, as in the paper, or ``given``, the groups of the facts in the file (facts without a
     group are in one). rule: how groups are linked to entities
-    (`factaudit.arrays.support_matrix.LINKING_RULES`); the other rules stand beside it. annotations:
+    (`factaudit.arrays.biographies.LINKING_RULES`); the other rules stand beside it. annotations:
     people's annotations to compare with.
     """
 

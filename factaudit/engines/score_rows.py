@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from factaudit.arrays.biographies import collect_biographies
+from factaudit.arrays.biographies import SupportMatrix, collect_biographies
 from factaudit.arrays.biography_scores import score_biography
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
-from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.figure_formatting import (
     PERCENT_COLUMN,

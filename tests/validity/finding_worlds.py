@@ -15,12 +15,12 @@ import pandas as pd
 from scipy.optimize import brentq
 
 import factaudit as fa
+from factaudit.arrays.biographies import SupportMatrix
 from factaudit.arrays.biography_scores import (
     estimate_merged_beyond_noise,
     score_biography,
     summarise_biography_scores,
 )
-from factaudit.arrays.support_matrix import SupportMatrix
 from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, DecisionLimits
 from factaudit.audit.sensitivity import MAX_CHANGE
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
