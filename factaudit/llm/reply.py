@@ -8,18 +8,11 @@ none is the answer to a prompt of which the server has read only a part.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Annotated, Any
-
-from pydantic import (
-    BaseModel,
-    Field,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
+from typing import Any
 
 from factaudit.llm.chat_types import ChatMessage, ChatReply, ChatReplyToken
 from factaudit.llm.server_errors import ServerAttemptFailure
@@ -67,114 +60,73 @@ _FINISH_REASONS = {
 }
 
 
-class _Alternative(BaseModel):
-    token: str
-    #: What a server computes in single precision may be a little above 0.
-    logprob: Annotated[float, Field(le=1e-6, allow_inf_nan=False)]
-
-
-class _Token(_Alternative):
-    top_logprobs: list[_Alternative] | None = None
-
-
-class _Logprobs(BaseModel):
-    content: list[_Token] | None = None
-
-
-def _drop_other_shapes(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """None for what has another server's shape and is no part of the text: the reply is paid for,
-    and read without it. Numbers that are no log-probabilities are errors."""
-    try:
-        return validate(value)
-    except ValidationError as error:
-        if {one["type"] for one in error.errors()} & {"less_than_equal", "finite_number"}:
-            raise
-        return None
-
-
-_KeepReply = WrapValidator(_drop_other_shapes)
-
-
-class _ContentPart(BaseModel):
-    type: str = "text"
-    text: str = ""
-
-
-class _Message(BaseModel):
-    content: str | list[_ContentPart] | None = None
-    refusal: str | bool | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-    logprobs: Annotated[_Logprobs | None, _KeepReply] = None
-
-
+#: What a server computes in single precision may be a little above 0.
+_MAX_LOGPROB = 1e-6
 #: As SQLite holds numbers.
-_TokenCount = Annotated[int, Field(ge=0, lt=2**63)] | None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: _TokenCount = 0
-    completion_tokens: _TokenCount = 0
-
-
-class _Completion(BaseModel):
-    """What is read of a chat completion."""
-
-    choices: Annotated[list[_Choice], Field(min_length=1)]
-    usage: _Usage | None = None
-    model: Annotated[str | None, _KeepReply] = None
-    system_fingerprint: Annotated[str | None, _KeepReply] = None
+_MAX_COUNT = 2**62
 
 
 def parse_chat_completion(body: str) -> ChatReply | ServerAttemptFailure:
     """The reply in the body of an HTTP 200; a body that is no chat completion is a failure that may
     pass."""
     try:
-        found = _read_completion(body)
-    except (ValueError, RecursionError):
+        return _read_completion(json.loads(body))
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return ServerAttemptFailure(f"not a chat completion: {body[:200]}", MALFORMED)
-    choice, usage = found.choices[0], found.usage or _Usage()
-    finish = choice.finish_reason or "stop"
+
+
+def _read_completion(data: Any) -> ChatReply:
+    """What is read of a chat completion; raises any of the errors above where it is none."""
+    choice = data["choices"][0]
+    message, usage = choice["message"], data.get("usage") or {}
+    finish = choice.get("finish_reason") or "stop"
     finish = _FINISH_REASONS.get(finish.lower(), finish)
-    text, refusal = choice.message.content or "", choice.message.refusal
-    if not isinstance(text, str):
-        # Of a message in parts (Mistral's, Anthropic's) those that are text, not thoughts or calls.
-        text = "".join(part.text for part in text if part.type == "text")
-    content = choice.logprobs.content if choice.logprobs else None
-    tokens = None
-    if content is not None:
-        tokens = tuple(
-            ChatReplyToken(
-                one.token,
-                one.logprob,
-                # Of two that read the same (bytes that are no text, say) the likelier one.
-                {other.token: other.logprob for other in reversed(one.top_logprobs or [])},
-            )
-            for one in content
-        )
+    refusal, content = message.get("refusal"), message.get("content") or ""
+    # Of a message in parts (Mistral's, Anthropic's) those that are text, not thoughts or calls.
+    parts = [{"text": content}] if isinstance(content, str) else content
+    text = "".join(part["text"] for part in parts if part.get("type", "text") == "text")
+    said = refusal if refusal and isinstance(refusal, str) else text
+    counts = [usage.get(name) or 0 for name in ("prompt_tokens", "completion_tokens")]
+    if not all(0 <= int(count) < _MAX_COUNT for count in counts):
+        raise ValueError("a number of tokens is no count")
+    model, fingerprint = data.get("model"), data.get("system_fingerprint")
     return ChatReply(
         "refused" if refusal or finish == "content_filter" else "ok",
-        refusal if refusal and isinstance(refusal, str) else text,
+        # A reply that was cut off may end in half of a surrogate pair, which can be neither stored
+        # nor printed.
+        said.encode("utf-8", "replace").decode(),
         finish,
-        tokens,
-        usage.prompt_tokens or 0,
-        usage.completion_tokens or 0,
-        model=found.model,
-        fingerprint=found.system_fingerprint,
+        _read_tokens(choice.get("logprobs")),
+        int(counts[0]),
+        int(counts[1]),
+        model=model if isinstance(model, str) else None,
+        fingerprint=fingerprint if isinstance(fingerprint, str) else None,
     )
 
 
-def _read_completion(body: str) -> _Completion:
+def _read_tokens(logprobs: Any) -> tuple[ChatReplyToken, ...] | None:
+    """The tokens with their log-probabilities. None where they have another server's shape: the
+    reply is paid for, and read without them. Raises `ValueError` for numbers that are none."""
     try:
-        return _Completion.model_validate_json(body)
-    except ValidationError:
-        # A reply that was cut off may end in half of a surrogate pair, which can be neither stored
-        # nor printed.
-        whole = json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
-        return _Completion.model_validate_json(whole)
+        tokens = tuple(
+            ChatReplyToken(
+                str(one["token"]),
+                float(one["logprob"]),
+                # Of two that read the same (bytes that are no text, say) the likelier one.
+                {
+                    str(other["token"]): float(other["logprob"])
+                    for other in reversed(one.get("top_logprobs") or [])
+                },
+            )
+            for one in logprobs["content"]
+        )
+    except (TypeError, LookupError, AttributeError):
+        return None
+    for token in tokens:
+        for logprob in (token.logprob, *token.alternatives.values()):
+            if not -math.inf < logprob <= _MAX_LOGPROB:
+                raise ValueError(f"{logprob} is no log-probability")
+    return tokens
 
 
 def extract_llm_answer(
