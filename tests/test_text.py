@@ -20,7 +20,7 @@ from factaudit.text.rouge_overlap import (
 )
 from factaudit.text.scripts import (
     find_claims_in_other_script,
-    has_rouge_words,
+    is_latin_text,
     split_words_of_any_script,
 )
 from factaudit.text.sentences import find_sentence_spans, split_sentences
@@ -83,7 +83,7 @@ def expected_precision(claim: str, doc: str | None) -> float:
     if doc is None or find_claims_in_other_script([claim], doc)[0]:
         return float("nan")
     tokenizer, scorer = (
-        (TOKENIZER, SCORER) if has_rouge_words(doc) else (ScriptTokenizer, SCRIPT_SCORER)
+        (TOKENIZER, SCORER) if is_latin_text(doc) else (ScriptTokenizer, SCRIPT_SCORER)
     )
     return (
         scorer.score(doc, claim)["rouge2"].precision
@@ -96,7 +96,7 @@ def expected_diff(claim: str, doc: str | None, size: int) -> float:
     whole = expected_precision(claim, doc)
     if doc is None or whole != whole:
         return float("nan")
-    scorer = SCORER if has_rouge_words(doc) else SCRIPT_SCORER
+    scorer = SCORER if is_latin_text(doc) else SCRIPT_SCORER
     return whole - max(
         (
             scorer.score(part, claim)["rouge2"].precision

@@ -7,12 +7,18 @@ import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from factaudit.errors import InputError, Problem
-from factaudit.files import check_no_pipe, parse_json_file_text
+from factaudit.files import check_no_pipe
 
 #: A file of demonstrations in the original's format, for those who have it.
 DEMONSTRATIONS_PATH_VARIABLE = "FACTSCORE_DEMONS_PATH"
+_Sentence = Annotated[str, Field(pattern=r"\S")]
+_Facts = Annotated[list[str], Field(min_length=1)]
+_DEMONSTRATIONS = TypeAdapter(Annotated[dict[_Sentence, _Facts], Field(min_length=1)])
 
 
 def read_fact_demonstrations(path: str | Path | None = None) -> Mapping[str, Sequence[str]]:
@@ -25,23 +31,9 @@ def read_fact_demonstrations(path: str | Path | None = None) -> Mapping[str, Seq
     source = Path(named) if named else files("factaudit.text") / "demonstrations.json"
     check_no_pipe(str(source))
     try:
-        found = parse_json_file_text(source.read_text(encoding="utf-8"))
+        return _DEMONSTRATIONS.validate_json(source.read_bytes())
     except (OSError, ValueError) as error:
-        raise InputError(
-            str(source), [Problem(f"not a readable file of demonstrations ({error})")]
-        ) from None
-    if (
-        not isinstance(found, dict)
-        or not found
-        or not all(
-            key.strip()
-            and isinstance(facts, list)
-            and facts
-            and all(isinstance(fact, str) for fact in facts)
-            for key, facts in found.items()
-        )
-    ):
-        raise InputError(
-            str(source), [Problem("expected an object of sentences, each with a list of facts")]
-        )
-    return found
+        message = f"not a readable file of demonstrations ({error})"
+        if isinstance(error, ValidationError):
+            message = "expected an object of sentences, each with a list of facts"
+        raise InputError(str(source), [Problem(message)]) from None

@@ -1,7 +1,7 @@
 """How much of a claim's wording the document has: ROUGE-2 precision (Lin 2004) and R2-diff (VC §4).
 
-Each distinct document is read once, with all the claims on it. Of English, the tokens are those of
-the ``rouge-score`` package without stemming; of other languages, words of any script.
+Each distinct document is read once, with all the claims on it. Of a document in Latin script the
+tokens are those of the ``rouge-score`` package without stemming; of another, words of its script.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.text.chunks import find_document_chunk_spans
+from factaudit.text.chunks import find_document_chunk_spans, split_document_into_chunks
 from factaudit.text.scripts import (
     find_claims_in_other_script,
-    has_rouge_words,
+    is_latin_text,
     split_words_of_any_script,
 )
 
@@ -47,17 +46,17 @@ def split_rouge_tokens(text: str) -> list[bytes]:
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
     """The clipped share of each claim's bigrams that its document has.
 
-    On English, equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``. The tokens
-    of documents in other languages, and of claims on them, are `split_words_of_any_script`.
+    In Latin script it equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``. The
+    tokens of documents in other scripts, and of claims on them, are `split_words_of_any_script`.
 
     claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has
     fewer than two tokens or is in another script than its document (`find_claims_in_other_script`),
     or the document is None.
     """
     result = np.full(len(claims), np.nan)
-    for one in _group_claims_by_document(claims, docs):
-        held = one.count_bigrams(one.doc)
-        for row, own in one.bigrams.items():
+    for doc, count_bigrams, claim_bigrams in _group_claims_by_document(claims, docs):
+        held = count_bigrams(doc)
+        for row, own in claim_bigrams.items():
             result[row] = _count_shared(own, held) / own.total()
     return result
 
@@ -72,17 +71,17 @@ def rouge2_chunk_differences(
     n), never negative; NaN where ROUGE-2 precision is. A bigram across two chunks is in none.
     """
     result = np.full((len(sizes), len(claims)), np.nan)
-    for one in _group_claims_by_document(claims, docs):
+    for doc, count_bigrams, claim_bigrams in _group_claims_by_document(claims, docs):
         held = None
         for at, size in enumerate(sizes):
-            spans = find_document_chunk_spans(one.doc, size)
-            if len(spans) <= 1:  # the one chunk is the document
-                result[at, list(one.bigrams)] = 0.0
+            chunks = split_document_into_chunks(doc, size)
+            if len(chunks) <= 1:  # the one chunk is the document
+                result[at, list(claim_bigrams)] = 0.0
                 continue
-            held = one.count_bigrams(one.doc) if held is None else held
-            chunks = one.count_chunk_bigrams(spans)
-            for row, own in one.bigrams.items():
-                best = max(_count_shared(own, chunk) for chunk in chunks)
+            held = held or count_bigrams(doc)
+            counted = [count_bigrams(chunk) for chunk in chunks]
+            for row, own in claim_bigrams.items():
+                best = max(_count_shared(own, chunk) for chunk in counted)
                 result[at, row] = (_count_shared(own, held) - best) / own.total()
     return result
 
@@ -103,11 +102,11 @@ def locate_best_rouge_chunks(
     ([0.51, 0.84], [0.51, 0.84])
     """
     result = np.full((2, len(claims)), np.nan)
-    for one in _group_claims_by_document(claims, docs):
-        spans = find_document_chunk_spans(one.doc, size)
-        middles = [(start + end) / 2 / len(one.doc) for start, end in spans]
-        chunks = one.count_chunk_bigrams(spans)
-        for row, own in one.bigrams.items():
+    for doc, count_bigrams, claim_bigrams in _group_claims_by_document(claims, docs):
+        spans = find_document_chunk_spans(doc, size)
+        middles = [(start + end) / 2 / len(doc) for start, end in spans]
+        chunks = [count_bigrams(doc[start:end]) for start, end in spans]
+        for row, own in claim_bigrams.items():
             hits = [_count_shared(own, chunk) for chunk in chunks]
             if most := max(hits, default=0):
                 best = [middle for middle, n in zip(middles, hits, strict=True) if n == most]
@@ -115,27 +114,11 @@ def locate_best_rouge_chunks(
     return result[0], result[1]
 
 
-@dataclass(frozen=True)
-class _DocumentClaims:
-    """A document, and the bigrams of the claims on it by their rows; claims without any are left
-    out."""
-
-    doc: str
-    tokenize: Callable[[str], list]
-    bigrams: dict[int, Counter]
-
-    def count_bigrams(self, text: str) -> Counter:
-        tokens = self.tokenize(text)
-        return Counter(itertools.pairwise(tokens))
-
-    def count_chunk_bigrams(self, spans: Sequence[tuple[int, int]]) -> list[Counter]:
-        return [self.count_bigrams(self.doc[start:end]) for start, end in spans]
-
-
 def _group_claims_by_document(
     claims: Sequence[str], docs: Sequence[str | None]
-) -> Iterator[_DocumentClaims]:
-    """Each distinct document once, with all its claims but those in another script."""
+) -> Iterator[tuple[str, Callable[[str], Counter], dict[int, Counter]]]:
+    """Each distinct document once, with what counts a text's bigrams, and the bigrams of the claims
+    on it by their rows; claims without any, or in another script, are left out."""
     if len(claims) != len(docs):
         raise ValueError(
             f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents"
@@ -145,14 +128,22 @@ def _group_claims_by_document(
         if isinstance(doc, str):
             rows_of.setdefault(doc, []).append(row)
     for doc, rows in rows_of.items():
-        one = _DocumentClaims(
-            doc, split_rouge_tokens if has_rouge_words(doc) else split_words_of_any_script, {}
-        )
+        count_bigrams = _count_latin_bigrams if is_latin_text(doc) else _count_other_bigrams
         is_other = find_claims_in_other_script([claims[row] for row in rows], doc)
-        for row, other in zip(rows, is_other, strict=True):
-            if not other and (own := one.count_bigrams(claims[row])):
-                one.bigrams[row] = own
-        yield one
+        bigrams = {
+            row: count_bigrams(claims[row])
+            for row, other in zip(rows, is_other, strict=True)
+            if not other
+        }
+        yield doc, count_bigrams, {row: own for row, own in bigrams.items() if own}
+
+
+def _count_latin_bigrams(text: str) -> Counter:
+    return Counter(itertools.pairwise(split_rouge_tokens(text)))
+
+
+def _count_other_bigrams(text: str) -> Counter:
+    return Counter(itertools.pairwise(split_words_of_any_script(text)))
 
 
 def _count_shared(own: Counter, held: Counter) -> int:

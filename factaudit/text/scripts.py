@@ -1,16 +1,13 @@
-"""Words of texts in any script, and whether two texts are in the same: Chinese, Japanese or Thai
-have no spaces."""
+"""Which words has a text in any script, and are two texts in the same one? (Chinese, Japanese and
+Thai have no spaces between words.)"""
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
 import regex
-
-from factaudit.text.content_words import STOP_WORDS
 
 #: Characters of scripts that put no space between words: each, with its marks, is taken for a word.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
@@ -21,20 +18,12 @@ _LETTERS = regex.compile(
     rf"{UNSPACED}\p{{M}}*|[\p{{L}}--{UNSPACED}][\p{{L}}\p{{M}}--{UNSPACED}]*", regex.V1
 )
 _LATIN_WORD = regex.compile(r"\p{Latin}+")
-_ASCII_LETTER = re.compile("[A-Za-z]")
-_ASCII = bytes(range(128))
-#: Of a text's letters: with no more outside ASCII, it is in Latin script.
-_MAX_NON_ASCII_SHARE = 0.05
+_ASCII_LETTER = regex.compile("[A-Za-z]")
 #: Of two texts in the same script the shares of Latin words differ by no more: one may quote names
 #: of the other's.
 _MAX_LATIN_DIFFERENCE = 0.8
 #: Why such a claim has no score that counts words.
 OTHER_SCRIPT_REASON = "the claim is in another script than its document"
-#: An English text may have as much of its words in another script.
-_MIN_LATIN_SHARE = 0.4
-#: Of English prose, 0.3 to 0.5 of the words are `STOP_WORDS`; of German, French or Portuguese, 0.03
-#: to 0.21.
-_MIN_ENGLISH_STOP_WORDS, _MIN_ACCENTED_SHARE = 0.25, 0.003
 
 
 def split_words_of_any_script(text: str) -> list[str]:
@@ -51,31 +40,13 @@ def split_words_of_any_script(text: str) -> list[str]:
 def is_unspaced_text(text: str) -> bool:
     """Whether most words of a text are single characters without spaces between words, as in
     Chinese."""
-    if is_mostly_ascii(text) or is_latin_text(text):
-        return False
-    return len(_UNSPACED_CHARACTER.findall(_keep_non_ascii(text))) > len(text.split())
+    return not text.isascii() and len(_UNSPACED_CHARACTER.findall(text)) > len(text.split())
 
 
 def is_latin_text(text: str) -> bool:
     """Whether most words of a text are in Latin script, or none is in any."""
     share = _compute_latin_share(text)
     return share is None or share > 0.5
-
-
-def has_rouge_words(text: str) -> bool:
-    """Whether a text's words are those of rouge-score, which knows ASCII alone: of English, with
-    foreign names or not.
-
-    A text in Latin script with many other letters is English where enough of its words are function
-    words of English.
-    """
-    if text.isascii() or _count_other_letters(text) < _MIN_ACCENTED_SHARE * len(text):
-        return True
-    words = _LATIN_WORD.findall(text)
-    is_english = sum(word.lower() in STOP_WORDS for word in words) >= _MIN_ENGLISH_STOP_WORDS * len(
-        words
-    )
-    return is_english and (_compute_latin_share(text) or 0) >= _MIN_LATIN_SHARE
 
 
 def find_claims_in_other_script(claims: Sequence[str], doc: str) -> list[bool]:
@@ -94,26 +65,11 @@ def find_claims_in_other_script(claims: Sequence[str], doc: str) -> list[bool]:
     ]
 
 
+# A document is asked for once for its claims and again for its words, right after one another.
 @lru_cache(maxsize=32)
 def _compute_latin_share(text: str) -> float | None:
     """The share of a text's words that are in Latin script; None where no word has a letter."""
-    if is_mostly_ascii(text):
+    if text.isascii():
         return 1.0 if _ASCII_LETTER.search(text) else None
     n_words = len(_LETTERS.findall(text))
     return min(1.0, len(_LATIN_WORD.findall(text)) / n_words) if n_words else None
-
-
-def is_mostly_ascii(text: str) -> bool:
-    """Whether nearly all letters of a text are ASCII, as in English, German or Spanish."""
-    return text.isascii() or _count_other_letters(text) <= _MAX_NON_ASCII_SHARE * len(text)
-
-
-# A document is asked for once for its claims and again for its words, right after one another.
-@lru_cache(maxsize=32)
-def _count_other_letters(text: str) -> int:
-    return sum(map(str.isalpha, _keep_non_ascii(text)))
-
-
-def _keep_non_ascii(text: str) -> str:
-    """Several times as fast as a regular expression."""
-    return text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
