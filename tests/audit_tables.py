@@ -14,7 +14,6 @@ from factaudit.audit import list_computable_audits
 from factaudit.audit.findings import run_audit_checks
 from factaudit.datasets import input_tables
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables.table_loading import LoadedTables
 
 Row = dict[str, Any]
 
@@ -62,7 +61,7 @@ def join(*given: pd.DataFrame, **options: Any) -> Judgements:
     return Judgements.join(*given, **options)
 
 
-def load_input_tables(*given: Any, **options: Any) -> LoadedTables:
+def load_input_tables(*given, **options):
     """Claims, verdicts and what people said of files or frames, as every verb reads them."""
     return input_tables.load_input_tables(*given, **options)
 

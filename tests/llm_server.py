@@ -30,7 +30,7 @@ from unittest.mock import patch
 from aiohttp import web
 
 if TYPE_CHECKING:
-    from factaudit.llm.chat_types import ChatReply, ChatRequest
+    pass
 
 #: Ways to misbehave that pass when the request is sent again.
 TRANSIENT = (
@@ -360,9 +360,7 @@ def _json(value: Any) -> tuple[int, dict[str, str], bytes]:
     return 200, {}, json.dumps(value).encode()
 
 
-def ask(
-    server: FaultServer | str, *requests: ChatRequest, model: str = "m", **options: Any
-) -> list[ChatReply]:
+def ask(server, *requests, model="m", **options):
     """The replies of a client to all requests at once, in their order."""
     from factaudit.llm import rate_limits
     from factaudit.llm.ask_all import ask_all

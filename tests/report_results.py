@@ -7,12 +7,10 @@ import html
 import itertools
 import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from factaudit.audit import list_computable_audits
-from factaudit.audit.core.audit_declaration import Audit
 
 TASKS = ("summarization", "long-form QA", "response verification", "data-to-text")
 DATASETS = (
@@ -44,9 +42,7 @@ EVALUATORS = (
 SYSTEMS = tuple(f"Model-{letter}" for letter in "ABCDEFGHIJ")
 
 
-def _declared_rows(
-    audit: Audit, rng: random.Random, known: dict[str, tuple[str, ...]]
-) -> Iterator[dict[str, Any]]:
+def _declared_rows(audit, rng, known):
     """Rows that have the columns that an audit declares, with figures that may stand in them."""
     ordered = {"bin": (1, 2, 3, 4, 5), "at_least": (0.1, 0.2, 0.3)}
     values = {

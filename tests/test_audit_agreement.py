@@ -8,7 +8,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import factaudit as fa
-from factaudit.audit.core.result_rows import Row
 from factaudit.tables.annotations import find_disputed_claims, list_annotator_judgements
 
 
@@ -32,7 +31,7 @@ def make_tables(
     return fa.validate_claims(claims), annotations.astype({"label": "Int8"})
 
 
-def measure(labels: dict[str, list[int | None]], claims_in_document: int = 1) -> list[Row]:
+def measure(labels, claims_in_document=1):
     claims, annotations = make_tables(labels, claims_in_document)
     return list(fa.compare(claims, annotations=annotations).audits["agreement"])
 

@@ -3,7 +3,7 @@ claims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
@@ -33,7 +33,7 @@ MATRICES = yaml.safe_load(
 )
 
 
-def figures(one: SupportMatrix, rule: str = "argmax", gamma: float = 0) -> Row:
+def figures(one, rule="argmax", gamma=0):
     return score_biography(one, rule, gamma=gamma)
 
 
@@ -67,7 +67,7 @@ def test_links_that_cannot_be():
 
 
 @st.composite
-def cases(draw: st.DrawFn, most_facts: int = 8) -> SupportMatrix:
+def cases(draw, most_facts=8):
     n, m = draw(st.integers(1, most_facts)), draw(st.integers(1, 4))
     cells = draw(
         st.lists(
@@ -93,7 +93,7 @@ REACHED = ("factscore", "dfactscore", "init_factscore", "init_dfactscore")
 BOUNDED = (*REACHED, "gap", "n_entities", "n_elsewhere")
 
 
-def fill(one: SupportMatrix) -> Iterator[SupportMatrix]:
+def fill(one):
     """All ways to fill in what is missing."""
     places = tuple(np.argwhere(one.unsure).T)
     for values in product((0, 1), repeat=int(one.unsure.sum())):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ Facts = Sequence[int | str] | None
 def table(
     responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | None] = (), **shared: Any
 ) -> Judgements:
-    claims: list[Row] = []
-    verdicts: list[Row] = []
+    claims = []
+    verdicts = []
     for number, facts in enumerate(responses):
-        key: Row = {"dataset": "d", "system": "s", "response_id": f"r{number}"} | shared
+        key = {"dataset": "d", "system": "s", "response_id": f"r{number}"} | shared
         if human:
             names = ("human_supported", "human_not_supported", "human_irrelevant")
             key |= dict(zip(names, human[number] or (None, None, None), strict=True))
@@ -63,7 +62,7 @@ def scored(responses: Sequence[Facts], gamma: float = 0) -> Row:
 
 
 @pytest.mark.parametrize("gamma", [10, 2.5, 0])
-def test_the_length_penalty(gamma: float) -> None:
+def test_the_length_penalty(gamma):
     expected = [math.exp(1 - gamma / n) if 0 < n < gamma else float(n >= gamma) for n in range(12)]
     assert length_penalty(np.arange(12), gamma) == pytest.approx(expected)
     with pytest.raises(UsageError, match="gamma"):
@@ -127,7 +126,7 @@ def test_the_length_penalty(gamma: float) -> None:
         ),
     ],
 )
-def test_scores_by_hand(responses: Sequence[Facts], gamma: float, expected: Row) -> None:
+def test_scores_by_hand(responses, gamma, expected):
     row = scored(responses, gamma)
     for key, value in expected.items():
         assert row[key] == (pytest.approx(value) if isinstance(value, float) else value), key
@@ -139,9 +138,7 @@ def test_scores_by_hand(responses: Sequence[Facts], gamma: float, expected: Row)
     st.data(),
 )
 @settings(max_examples=50)
-def test_a_lost_verdict_never_raises_a_score(
-    responses: list[list[int | str]], data: st.DataObject
-) -> None:
+def test_a_lost_verdict_never_raises_a_score(responses, data):
     before = scored(responses)["score"]
     lost = data.draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=6))
     row = scored(
@@ -155,14 +152,14 @@ def test_a_lost_verdict_never_raises_a_score(
     assert row["score_max"] >= before - 1e-12
 
 
-def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
+def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds():
     one = table([[1, 1]])
     one.status[0, 0] = 1  # unparsed, with a prediction all the same
     (row,) = compute_factscore_audit(one, gamma=0)
     assert (row["score"], row["score_min"], row["score_max"], row["n_unparsed"]) == (1, 0.5, 1, 1)
 
 
-def test_responses_about_one_topic_are_a_cluster() -> None:
+def test_responses_about_one_topic_are_a_cluster():
     """The same scores of a second system on the same topics say nothing new of how topics
     differ."""
     scores = [1, 1, 0, 1, 0, 1, 1, 0]
@@ -176,7 +173,7 @@ def test_responses_about_one_topic_are_a_cluster() -> None:
     assert [both[end] for end in ends] == pytest.approx([one[end] for end in ends])
 
 
-def test_intervals_are_korn_and_graubards_over_responses() -> None:
+def test_intervals_are_korn_and_graubards_over_responses():
     scores = np.array([0.0, 0.5, 1.0, 1.0])
     row = average_responses("score", scores, ClusterBootstrap())
     mean, t = 0.625, stats.t.ppf(0.975, 3)
@@ -196,7 +193,7 @@ def test_intervals_are_korn_and_graubards_over_responses() -> None:
 def people(human: Sequence[float | None], predicted: Sequence[float | None]) -> Judgements:
     """Responses of twenty facts each, with these shares supported by people and by the evaluator
     (None: not known)."""
-    facts: list[Facts] = [
+    facts = [
         ["skipped"] * 20 if share is None else [int(n < round(20 * share)) for n in range(20)]
         for share in predicted
     ]
@@ -206,7 +203,7 @@ def people(human: Sequence[float | None], predicted: Sequence[float | None]) -> 
     return table(facts, counts)
 
 
-def test_the_human_score_and_its_two_conventions() -> None:
+def test_the_human_score_and_its_two_conventions():
     one = table([[1]], [(3, 1, 2)])
     assert compute_factscore_agreement(one)[0]["human"] == 0.75
     assert compute_factscore_agreement(one, irrelevant="unsupported")[0]["human"] == 0.5
@@ -215,7 +212,7 @@ def test_the_human_score_and_its_two_conventions() -> None:
     assert compute_factscore_agreement(none, irrelevant="unsupported")[0]["human"] == 0
 
 
-def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
+def test_agreement_equals_scipys_and_leaves_nothing_out_silently():
     rng = np.random.default_rng(1)
     human = rng.integers(0, 21, 30) / 20
     predicted = np.round(20 * np.clip(human + rng.normal(0, 0.2, 30), 0, 1)) / 20
@@ -237,9 +234,7 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
 
 
 @pytest.mark.parametrize("mode", ["strict", "wikipedia"])
-def test_the_re_implementations_figures_to_the_printed_digit(
-    shared: Path, root: Path, mode: str
-) -> None:
+def test_the_re_implementations_figures_to_the_printed_digit(shared, root, mode):
     path = shared / f"factscore/reimplementation/factscore_pipeline_results_{mode}.json"
     printed = json.loads(path.read_text())
     examples = printed["per_example_results"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ def score_by_people(notes: list[Row]) -> list[Row]:
     return score_human_biographies(notes).to_dict("records")
 
 
-def test_scores_by_people() -> None:
+def test_scores_by_people():
     (row,) = score_by_people(
         [note("a", "S", "A"), note("b", "S", "B"), note("c", "NS"), note("d", "IR"), note("e", "S")]
     )
@@ -63,7 +62,7 @@ def test_scores_by_people() -> None:
     assert row["init_dfactscore"] == 0.5
 
 
-def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
+def test_annotations_are_read_and_checked(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text(
         "system,response_id,annotator,biography,entity,fact,label,page\ns,1,x,1,A,He sang.,S,A\n"
@@ -75,7 +74,7 @@ def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
         read_biography_fact_annotations(file)
 
 
-def test_people_beside_the_machine() -> None:
+def test_people_beside_the_machine():
     random = np.random.default_rng(0)
     people, machine = [], []
     for system, level in (("a", 0.9), ("b", 0.6)):

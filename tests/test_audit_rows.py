@@ -10,8 +10,6 @@ import pytest
 import yaml
 from audit_tables import compute, find, judged
 
-from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-
 Row = dict[str, Any]
 CASES = yaml.safe_load(
     (Path(__file__).parent / "golden/audit_rows.yaml").read_text(encoding="utf-8")
@@ -37,10 +35,8 @@ def test_rows_are_those_by_hand(case):
         for _ in range(each.get("n", 1))
     ]
     evaluators = [name for name in ("e", "f") if any(name in row for row in rows)]
-    intervals = ClusterBootstrap(replicates=50) if case.get("with_intervals") else None
-    found = compute(
-        case["audit"], judged(rows, *evaluators), intervals=intervals, **case.get("options", {})
-    )
+    replicates = 50 if case.get("with_intervals") else None
+    found = compute(case["audit"], judged(rows, *evaluators), replicates, **case.get("options", {}))
     assert len(found) == case.get("n_rows", len(found))
     for expected in case["rows"]:
         row, values = find(found, **expected["where"]), expected.keys() - {"where", "says"}

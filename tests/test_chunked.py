@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import pytest
 
 from factaudit import Claim, UsageError, Verdict
-from factaudit.evaluators.chunked_evaluator import ChunkedEvaluator
-from factaudit.evaluators.ensemble import EnsembleEvaluator
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.settings.spec_string import parse_spec_string
 from factaudit.text.chunks import split_document_into_chunks
 
 DOC = " ".join(f"Sentence {n} tells of the mill number {n} by the river." for n in range(30))
 
 
 def test_the_score_is_the_maximum_over_chunks_and_all_are_kept():
-    plain, chunked = make_evaluator("rouge2"), ChunkedEvaluator("rouge2", size=40)
+    plain, chunked = (
+        make_evaluator("rouge2"),
+        make_evaluator("chunked", {"evaluator": "rouge2", "size": 40}),
+    )
     claims = [Claim(f"c{n}", f"The mill number {n} by the river.", DOC) for n in range(5)]
     parts = split_document_into_chunks(DOC, 40)
     assert len(parts) > 3
@@ -33,7 +31,7 @@ def test_a_chunk_that_failed_leaves_the_claim_unscored():
     class Fails:
         signature = "fails"
 
-        def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        def judge(self, claims):
             for number, claim in enumerate(claims):
                 yield (
                     Verdict(claim.claim_id, status="error", raw="503")
@@ -41,7 +39,7 @@ def test_a_chunk_that_failed_leaves_the_claim_unscored():
                     else Verdict(claim.claim_id, 0.9)
                 )
 
-    chunked = ChunkedEvaluator("rouge2", size=40)
+    chunked = make_evaluator("chunked", {"evaluator": "rouge2", "size": 40})
     chunked._inner = NamedEvaluator("fails", Fails())
     (verdict,) = chunked.judge([Claim("c", "The mill.", DOC)])
     assert (verdict.score, verdict.status, verdict.raw) == (None, "error", "503")
@@ -50,16 +48,20 @@ def test_a_chunk_that_failed_leaves_the_claim_unscored():
 
 
 def test_claims_without_a_document_are_the_inner_evaluators():
-    (verdict,) = ChunkedEvaluator("rouge2").judge([Claim("c", "The mill turns.", None)])
+    (verdict,) = make_evaluator("chunked", {"evaluator": "rouge2"}).judge(
+        [Claim("c", "The mill turns.", None)]
+    )
     assert verdict.status == "skipped"
-    (verdict,) = ChunkedEvaluator("always-yes").judge([Claim("c", "The mill turns.", "")])
+    (verdict,) = make_evaluator("chunked", {"evaluator": "always-yes"}).judge(
+        [Claim("c", "The mill turns.", "")]
+    )
     assert verdict.prediction == 1 or verdict.score == 1
 
 
 def test_names_signatures_and_specs():
-    assert parse_spec_string("chunked:size=40,evaluator=random:seed=3,name=x") == (
-        "chunked",
-        {"size": "40", "evaluator": "random:seed=3,name=x"},
+    inner = make_named_evaluator("chunked:size=40,evaluator=random:seed=3")
+    assert (
+        inner.signature != make_named_evaluator("chunked:size=40,evaluator=random:seed=4").signature
     )
     named = make_named_evaluator("chunked:size=40,evaluator=rouge2")
     assert named.name == "chunked-rouge2"
@@ -87,8 +89,10 @@ def test_an_ensemble_is_the_mean_or_the_vote():
 
 def test_a_member_without_a_score_leaves_the_claim_unscored():
     # One token has no bigram.
-    (verdict,) = EnsembleEvaluator("rouge2+unigram").judge([Claim("c", "Mill", "A mill.")])
+    (verdict,) = make_evaluator("ensemble", {"evaluators": "rouge2+unigram"}).judge(
+        [Claim("c", "Mill", "A mill.")]
+    )
     assert verdict.score is None
     assert verdict.status == "skipped"
     with pytest.raises(UsageError, match="at least two"):
-        EnsembleEvaluator("rouge2")
+        make_evaluator("ensemble", {"evaluators": "rouge2"})

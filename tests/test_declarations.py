@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
@@ -12,7 +11,6 @@ from audit_tables import judged
 from test_audit_properties import EVALUATORS, check_rows, of
 
 from factaudit.audit import list_computable_audits
-from factaudit.audit.core.result_rows import Row
 from factaudit.audit.findings import list_checks
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -35,7 +33,7 @@ def facts():
             yield row | fact | verdicts | {"claim_id": f"{number}{title}"}
 
 
-def vary(rows: Iterable[Row], other: str) -> list[Row]:
+def vary(rows, other):
     """The rows as they are, and once more as another variant, of which evaluators say more often
     that it is true."""
     return [
@@ -48,7 +46,7 @@ def vary(rows: Iterable[Row], other: str) -> list[Row]:
     ]
 
 
-def make_rows(name: str) -> list[Row]:
+def make_rows(name):
     """Claims that give an audit something to say."""
     rows = [
         {"claim_id": f"c{at}"} | row | {"e": [row["e"], row["e"]]} for at, row in enumerate(of())
@@ -85,7 +83,7 @@ OPTIONS = {
 }
 
 
-def rows_of(name: str, replicates: int, is_turned: bool = False) -> list[Row]:
+def rows_of(name, replicates, is_turned=False):
     """The rows of an audit; with the tables turned upside down on request."""
     rows = make_rows(name)
     table = judged(reversed(rows) if is_turned else rows, *EVALUATORS)

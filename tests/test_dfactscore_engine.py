@@ -4,7 +4,6 @@ and its report."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,11 @@ from scripted_llm import ScriptedLLM, find_facts_to_group, make_models
 
 import factaudit
 from factaudit import Judgements, Results, UsageError
-from factaudit.audit.core.result_rows import Row
 from factaudit.engines.dfactscore import dfactscore
-from factaudit.engines.passages import VerifiedFacts
 from factaudit.engines.pipeline import DFactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import DFactScoreExperiment
-from factaudit.engines.score_rows import ScoredBiography, score_biographies
-from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.engines.score_rows import score_biographies
 from factaudit.llm.chat_types import ChatReply
 
 PAGES = {
@@ -47,7 +43,7 @@ def pages(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def knowledge(pages: Path, tmp_path: Path) -> TopicLookup:
+def knowledge(pages, tmp_path):
     return open_knowledge_source(pages, out=tmp_path)
 
 
@@ -66,11 +62,11 @@ def bios(*outputs: str, **more: Any) -> list[Response]:
 
 
 def score(
-    knowledge: TopicLookup,
-    llm: Callable[[str], str | ChatReply],
-    given: list[Response],
-    **options: Any,
-) -> tuple[VerifiedFacts, list[Row]]:
+    knowledge,
+    llm,
+    given,
+    **options,
+):
     """The tables, and the rows of the responses."""
     scored = dfactscore(
         given, make_models(DFactScoreSettings, knowledge, ScriptedLLM(llm), **options)
@@ -78,20 +74,20 @@ def score(
     return scored, [one.row for one in responses_of(scored)]
 
 
-def responses_of(scored: VerifiedFacts) -> list[ScoredBiography]:
+def responses_of(scored):
     judged = Judgements.join(scored.claims, scored.verdicts)
     return score_biographies(judged, "argmax", gamma=0)
 
 
-def audit(scored: VerifiedFacts) -> Row:
+def audit(scored):
     """The audit's row of all responses."""
-    options: dict[str, object] = {"dfactscore": {"gamma": 0}}
+    options = {"dfactscore": {"gamma": 0}}
     return factaudit.compare(scored.claims, scored.verdicts, audits=[options], replicates=0).audits[
         "dfactscore"
     ][0]
 
 
-def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
+def test_one_matrix_gives_both_scores(knowledge):
     llm = ScriptedLLM(answer)
     scored = dfactscore(bios(MERGED), make_models(DFactScoreSettings, knowledge, llm))
     ((row, *_),) = responses_of(scored)
@@ -118,8 +114,8 @@ def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     assert scored.verdicts["prediction"].tolist() == [0, 1, 0, 1, 1, 0]
 
 
-def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: TopicLookup) -> None:
-    def answer_grouping(prompt: str) -> str:
+def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge):
+    def answer_grouping(prompt):
         if (asked := find_facts_to_group(prompt)) is not None:
             facts = asked.splitlines()
             return "\n".join([*facts[:3], "- ===", *facts[3:]])
@@ -137,8 +133,8 @@ def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: Topic
     assert scored.notes == ["left out: 1 repeated facts"]
 
 
-def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup) -> None:
-    def told(prompt: str) -> str:
+def test_biographies_that_tell_people_apart_lose_nothing(knowledge):
+    def told(prompt):
         # The facts say who is meant; the page does not say "Another".
         return answer(prompt.replace("Input: Another Ann Lee", "Input: Ann Lee"))
 
@@ -147,7 +143,7 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup)
     assert (row["n_biographies"], row["n_entities"]) == (2, 2)
 
 
-def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:
+def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge):
     given = bios(
         "Ann Lee was a painter. She flew.", candidates=("Ann Lee (painter)", "Ann Lee (ghost)")
     )
@@ -163,9 +159,7 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup
     assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
 
 
-def test_candidates_are_given_or_the_pages_of_the_name(
-    knowledge: TopicLookup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_candidates_are_given_or_the_pages_of_the_name(knowledge, monkeypatch):
     given = bios(MERGED, TOLD_APART)
     given = [
         given[0],
@@ -183,8 +177,8 @@ def test_candidates_are_given_or_the_pages_of_the_name(
     assert scored.notes == ["left out: 1 pages of a name beyond 1", reason]
 
 
-def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> None:
-    def failing(task: Callable[[str], bool]) -> Callable[[str], str | ChatReply]:
+def test_failed_calls_are_counted_and_leave_bounds(knowledge):
+    def failing(task):
         return lambda prompt: (
             ChatReply("error", error="gave up") if task(prompt) else answer(prompt)
         )
@@ -215,7 +209,7 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> No
     assert (whole["dfactscore_min"], whole["dfactscore_max"]) == (0.0, 1.0)
 
 
-def test_a_given_entity_is_known_by_every_name_of_its_page(knowledge: TopicLookup) -> None:
+def test_a_given_entity_is_known_by_every_name_of_its_page(knowledge):
     facts = (AtomicFact("Ann Lee was a painter.", 1, group="a", entity="Ann_Lee_(painter)"),)
     candidates = ("Ann_Lee_(painter)", "Ann Lee (diver)")
     given = bios("Ann Lee was a painter.", facts=facts, candidates=candidates)
@@ -224,7 +218,7 @@ def test_a_given_entity_is_known_by_every_name_of_its_page(knowledge: TopicLooku
     assert claims["label"].isna().tolist() == [False, True]
 
 
-def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup) -> None:
+def test_abstentions_count_in_the_respond_ratio_only(knowledge):
     scored, rows = score(knowledge, answer, bios("I'm sorry, I do not know.", MERGED))
     assert audit(scored)["respond_ratio"] == 0.5
     assert [row["n_facts"] for row in rows] == [0, 3]
@@ -246,7 +240,7 @@ def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup) -> 
         ),
     ],
 )
-def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
+def test_wrong_settings_are_said_at_once(options, message):
     with pytest.raises(UsageError, match=message):
         make_models(DFactScoreSettings, None, None, **options)
 
@@ -267,7 +261,7 @@ def run(file: Path, out: Path, **settings: Any) -> Results:
     return factaudit.run(experiment, out)
 
 
-def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -> None:
+def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path):
     evil = "<script>alert(1)</script>"
     pages = {f"Ann {evil} (x)": f"Ann {evil} sang.", f"Ann {evil} (y)": f"Ann {evil} swam."}
     line = {
@@ -287,7 +281,7 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
     assert "<script>alert" not in report
 
 
-def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path) -> None:
+def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path):
     docs = [{"title": title, "text": text} for title, text in PAGES.items()]
     output = "She painted harbours [1]. She dived in Oslo [2]."
     facts = ["She painted harbours.", "She dived in Oslo."]
@@ -315,7 +309,7 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
     assert "Predicted scores against people" in (tmp_path / "run/report.html").read_text()
 
 
-def test_responses_that_all_abstain_make_a_report(tmp_path: Path) -> None:
+def test_responses_that_all_abstain_make_a_report(tmp_path):
     line = {
         "name": "Ann Lee",
         "output": "I'm sorry.",

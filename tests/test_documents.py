@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from factaudit import InputError, compare, judge, write_table
-from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.tables import (
     documents,
     make_claim_ids,
@@ -89,7 +88,7 @@ def test_figures_and_verdicts_are_the_same(tmp_path, monkeypatch):
             "rates",
         ]
         found = compare(claims, verdicts, audits=audits, replicates=50)
-        judged = judge(claims, [make_named_evaluator("rouge2")])
+        judged = judge(claims, ["rouge2"])
         return found.to_dict(), judged.to_dict("list")
 
     plain = figures()

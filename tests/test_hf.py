@@ -33,7 +33,7 @@ def some_claims(n: int = 15, seed: int = 1) -> list[Claim]:
     """Claims about documents of one line, of several lines and of many sentences; every third
     shares its document."""
     rng = random.Random(seed)
-    docs: list[str] = []
+    docs = []
     for number in range(n):
         shared = number % 3 == 2
         docs.append(
@@ -73,7 +73,7 @@ def one_by_one(
     def probabilities(texts: list[tuple[str, ...]]) -> np.ndarray:
         rows = []
         for text in texts:
-            inputs: dict[str, Any] = dict(tokenizer(*text, return_tensors="pt"))
+            inputs = dict(tokenizer(*text, return_tensors="pt"))
             if first_token is not None:
                 inputs = {
                     "input_ids": inputs["input_ids"],
@@ -118,7 +118,7 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
     found = verdicts_of(folders, kind, claims, size=size, batch_size=batch_size)
     boundary = {"roberta": "</s>", "deberta": "[SEP]", "t5": "</s>"}[kind]
 
-    def count(text: str) -> int:
+    def count(text):
         return len(
             text.split() if kind == "t5" else tokenizer.encode(text, add_special_tokens=False)
         )
@@ -210,7 +210,7 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
     found = verdicts_of(folders, kind, claims, size=40, batch_size=batch_size)
     tokenizer = AutoTokenizer.from_pretrained(folders[kind])
 
-    def count(text: str) -> int:
+    def count(text):
         return len(tokenizer.encode(text, add_special_tokens=False))
 
     plain = one_by_one(folders[kind])
@@ -284,7 +284,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, make, module):
 def test_what_is_no_model_is_refused(tmp_path, folders, make):
     from safetensors.torch import load_file, save_file
 
-    def refusal(folder: Path, **options: Any) -> str:
+    def refusal(folder, **options):
         with pytest.raises(FactauditError) as error:
             list(make(str(folder), **options).judge(some_claims(1)))
         return str(error.value)
@@ -372,7 +372,7 @@ def one_by_one_alignscore(folder: Path) -> Any:
 
 @pytest.mark.hf
 @pytest.mark.parametrize("batch_size", [1, 7])
-def test_alignscore_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
+def test_alignscore_equals_a_plain_loop(folder, batch_size):
     rng = random.Random(1)
     docs = [sentences(rng, n) for n in (1, 60, 90, 60)]
     # 700 words are cut into three chunks of as many sentences each, and what is left over.
@@ -417,14 +417,14 @@ class Harm:
 
 
 @pytest.mark.hf
-def test_what_is_no_checkpoint_runs_nothing_and_is_said(tmp_path: Path, folder: Path) -> None:
+def test_what_is_no_checkpoint_runs_nothing_and_is_said(tmp_path, folder):
     import torch
 
     written, path = tmp_path / "written", tmp_path / "bad.ckpt"
     small = tiny_models.masked_lm(tmp_path / "small", positions=66)
     good = folder / "AlignScore.ckpt"
 
-    def refusal(checkpoint: Path, backbone: Path = folder) -> str:
+    def refusal(checkpoint, backbone=folder):
         with pytest.raises(FactauditError) as error:
             judged(AlignScoreEvaluator(str(checkpoint), backbone=str(backbone)), some_claims(1))
         return str(error.value)
@@ -457,7 +457,7 @@ def test_what_is_no_checkpoint_runs_nothing_and_is_said(tmp_path: Path, folder: 
         ("nli", {}, "expected model=NAME"),
     ],
 )
-def test_options_are_checked(name: str, options: dict[str, Any], message: str) -> None:
+def test_options_are_checked(name, options, message):
     with pytest.raises(UsageError, match=message):
         make_evaluator(name, options)
 

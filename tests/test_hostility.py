@@ -27,8 +27,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kills import Starter, contents, starter
 
-from factaudit.files import TEMPORARY_PREFIX
-
 #: Seconds after which a command counts as hung, on a machine that many share.
 HANG_SECONDS = 120
 SLOW = settings(max_examples=16, suppress_health_check=list(HealthCheck), print_blob=False)
@@ -316,7 +314,7 @@ def check_failed_command(
     assert "Traceback" not in said, said
     assert code == 0 or said.strip(), "a failure that says nothing"
     after = read_contents(folder)
-    assert not [name for name in after if Path(name).name.startswith(TEMPORARY_PREFIX)]
+    assert not [name for name in after if Path(name).name.startswith(".factaudit-")]
     owned = ("runs/", "cache.db", ".judged", "judged.jsonl", "wiki.db", ".cache")
     assert not [
         name
@@ -393,7 +391,7 @@ def test_two_processes_with_one_output_leave_what_one_leaves(command, inputs, tm
             assert "is a bug in factaudit" not in said, said
             assert "Traceback" not in said, said
             assert set(codes) == {0} or any(words in said for words in SECOND), said
-            assert not [path for path in folder.rglob(f"{TEMPORARY_PREFIX}*") if path.is_file()]
+            assert not [path for path in folder.rglob(".factaudit-*") if path.is_file()]
             left.append(
                 {name: data for name, data in contents(folder).items() if "/.work/" not in name}
             )

@@ -13,7 +13,6 @@ from rouge_score.rouge_scorer import RougeScorer
 from factaudit import Claim, Verdict
 from factaudit.evaluators.lexical_baselines import RandomEvaluator
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.text.content_words import STOP_WORDS
 
 LEXICAL = ("rouge2", "unigram", "tfidf")
 DOC = "Ada Lovelace wrote the first program in 1843. She worked with Charles Babbage."
@@ -35,7 +34,7 @@ def score(name: str, claim: str, doc: str | None = DOC) -> float | None:
 # ---- the evaluators
 
 
-def test_rouge2_is_rouge_score_s_precision() -> None:
+def test_rouge2_is_rouge_score_s_precision():
     for claim in (
         "Ada Lovelace wrote the first poem",
         "She worked with Charles Babbage",
@@ -46,19 +45,19 @@ def test_rouge2_is_rouge_score_s_precision() -> None:
         assert score("rouge2", claim) == pytest.approx(expected, abs=1e-12)
 
 
-def test_unigram_by_hand() -> None:
+def test_unigram_by_hand():
     # Content words: ada, lovelace, met, babbage, 1843; "with" and "in" are none.
     assert score("unigram", "Ada Lovelace met with Babbage in 1843") == 0.8
     assert score("unigram", "Program, program: poem!") == pytest.approx(2 / 3)
-    assert not STOP_WORDS & {"program", "first", "1843", "won"}
+    assert score("unigram", "program first 1843 won") == 3 / 4
 
 
-def test_tfidf_by_hand() -> None:
+def test_tfidf_by_hand():
     sentences = ["the cat sat", "the dog ran fast"]
     doc = "The cat sat. The dog ran fast."
     claim = "the dog sat down"
 
-    def weights(text: str) -> dict[str, float]:
+    def weights(text):
         times = Counter(text.split())
         found = {
             w: n * (math.log(3 / (1 + sum(w in s.split() for s in sentences))) + 1)
@@ -75,7 +74,7 @@ def test_tfidf_by_hand() -> None:
     assert score("tfidf", "The dog ran fast!", doc) == pytest.approx(1)
 
 
-def test_a_random_score_depends_on_seed_and_claim_alone() -> None:
+def test_a_random_score_depends_on_seed_and_claim_alone():
     claims = [Claim(f"c{n}", "A claim.", DOC) for n in range(50)]
     forward = verdicts("random", *claims, seed=1)
     assert forward == verdicts("random", *claims[::-1], seed=1)
@@ -85,7 +84,7 @@ def test_a_random_score_depends_on_seed_and_claim_alone() -> None:
 
 
 @pytest.mark.parametrize("name", LEXICAL)
-def test_what_cannot_be_scored_is_skipped_and_says_why(name: str) -> None:
+def test_what_cannot_be_scored_is_skipped_and_says_why(name):
     found = verdicts(
         name,
         Claim("nodoc", "Ada wrote it.", None),
@@ -105,11 +104,11 @@ def test_what_cannot_be_scored_is_skipped_and_says_why(name: str) -> None:
 
 @pytest.mark.parametrize("name", LEXICAL)
 @pytest.mark.parametrize("doc", ["", " \n", "?!"])
-def test_a_document_without_words_supports_nothing(name: str, doc: str) -> None:
+def test_a_document_without_words_supports_nothing(name, doc):
     assert score(name, "Ada wrote it.", doc) == 0
 
 
-def test_one_word_is_no_bigram_but_a_word() -> None:
+def test_one_word_is_no_bigram_but_a_word():
     assert score("rouge2", "Ada") is None
     assert score("unigram", "Ada") == 1
     assert score("unigram", "She was with it") is None
@@ -119,9 +118,7 @@ def test_one_word_is_no_bigram_but_a_word() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), min_size=1, max_size=6), st.randoms())
 @pytest.mark.slow
-def test_a_verdict_depends_on_its_own_claim_alone(
-    pairs: list[tuple[str, str | None]], random
-) -> None:  # type: ignore[no-untyped-def]
+def test_a_verdict_depends_on_its_own_claim_alone(pairs, random):
     claims = [Claim(str(at), claim, doc) for at, (claim, doc) in enumerate(pairs)]
     shuffled = random.sample(claims, len(claims))
     for name in LEXICAL:

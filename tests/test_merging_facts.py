@@ -12,19 +12,18 @@ import pytest
 from audit_tables import compute, find, join
 
 from factaudit import convert
-from factaudit.datasets import Conversion
 from factaudit.datasets.merging_facts import parse_merging_facts_system
 
 Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def published(shared: Path) -> Conversion:
+def published(shared):
     return convert("merging-facts", [shared / "dfactscore" / "results"])
 
 
 @pytest.fixture(scope="module")
-def rows(published: Conversion) -> list[Row]:
+def rows(published):
     judged = join(published.claims, published.verdicts)
     return compute("dfactscore", judged, link="given", replicates=200)
 

@@ -22,7 +22,6 @@ from test_estimate_page import CHROMIUM, DRIVER, HOSTILE, browser_test
 
 from factaudit import compare, validate_claims, validate_verdicts, write_table
 from factaudit.report.claim_browser import ClaimBrowser, make_claim_browser_link
-from factaudit.tables.annotations import validate_annotations
 
 
 def tables(size: int = 120) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -142,7 +141,7 @@ def test_a_claim_is_shown_with_what_people_said(run_dir, tmp_path):
         },
         {"claim_id": first, "annotator": "bob", "label": None, "grade": "benign"},
     ]
-    write_table(validate_annotations(pd.DataFrame(said)), folder / "annotations.parquet")
+    write_table(pd.DataFrame(said), folder / "annotations.parquet")
     rows = {
         one["id"]: one
         for one in ClaimBrowser.read_run_folder(folder).make_page_content(200)["claims"]

@@ -55,7 +55,7 @@ def test_the_loosest_threshold_that_keeps_the_promise(case):
     risk[::50] = np.nan
     rows = np.sort(random.choice(n_claims, min(150, n_claims * 2 // 3), replace=False))
 
-    def find_curve(every: int) -> risk_control.RiskCurve:
+    def find_curve(every):
         some = {
             name: np.array(value)[::every] if np.ndim(value) else value
             for name, value in options.items()

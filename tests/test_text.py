@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
-from factaudit import Claim
-from factaudit.evaluators.registry import make_evaluator
+from factaudit import judge
 from factaudit.text.chunks import count_words, split_document_into_chunks
 from factaudit.text.display_text import mask_secrets_in_text
 from factaudit.text.rouge_overlap import (
@@ -303,6 +303,6 @@ def test_claims_in_another_script_have_no_overlap():
 
 
 def test_unigrams_of_chinese_are_characters():
-    (verdict,) = make_evaluator("unigram").judge([Claim("a", "北京在华南。", CHINESE)])
+    claims = pd.DataFrame({"claim": ["北京在华南。"], "doc": [CHINESE]})
     # 在 and 南 are nowhere.
-    assert verdict.score == 3 / 5
+    assert judge(claims, ["unigram"])["score"].tolist() == [3 / 5]

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from audit_tables import find
+from audit_tables import compute, find
 
 from factaudit import compare, convert, judge
 from factaudit.arrays.published_counts import expand_published_counts
-from factaudit.audit import list_computable_audits
 from factaudit.tables.counts_table import read_counts, validate_counts
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "published"
@@ -91,9 +90,7 @@ def test_the_printed_cells_follow_from_each_other():
 def audit(
     name: str, counts: pd.DataFrame, level: str = "claim", **options: Any
 ) -> list[dict[str, Any]]:
-    compute = list_computable_audits()[name].compute
-    assert compute is not None
-    return list(compute(expand_published_counts(counts, level), **options))
+    return compute(name, expand_published_counts(counts, level), **options)
 
 
 def cells(*tables: int, **fields: str) -> pd.DataFrame:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
-
-from factaudit.tables.table_loading import LoadedTables
 
 
 def write_values(values: pd.Series) -> str:
     return "".join("-" if pd.isna(value) else str(int(value)) for value in values)
 
 
-def describe_tables(tables: LoadedTables) -> dict[str, Any]:
+def describe_tables(tables):
     """The claims, their labels, systems and people, and what each evaluator predicts."""
     claims, verdicts, people = tables.claims, tables.verdicts, tables.annotations
     assert claims is not None
