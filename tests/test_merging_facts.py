@@ -35,6 +35,7 @@ def totals(shared: Path) -> dict[str, Row]:
     return {parse_merging_facts_system(path): json.loads(path.read_text()) for path in paths}
 
 
+@pytest.mark.slow
 def test_figures_equal_the_files_own_totals(rows, totals):
     assert {row["system"] for row in rows} == {"__all__", *totals}
     for system, total in totals.items():
@@ -55,6 +56,7 @@ def test_figures_equal_the_files_own_totals(rows, totals):
         assert row["init_dfactscore_min"] < row["init_dfactscore"] < row["init_dfactscore_max"]
 
 
+@pytest.mark.slow
 def test_table_4_to_the_printed_digit(rows, root):
     """Of the five systems' ten files four are at hand: 16 of the 40 printed figures."""
     ours = {row["system"]: row for row in rows}
@@ -67,6 +69,7 @@ def test_table_4_to_the_printed_digit(rows, root):
         assert round(unit * ours[system][figure], decimals) == float(value), (system, figure)
 
 
+@pytest.mark.slow
 def test_lost_facts_are_counted(published):
     lost = {
         note.split(": ")[1].split(", 500 resp")[0]: note.split(", ")[-1].split()[0]
@@ -88,6 +91,7 @@ def test_lost_facts_are_counted(published):
         assert own["group"].isna().sum() == int(number)
 
 
+@pytest.mark.slow
 def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows):
     assert find(rows, system="gpt-3.5-turbo-0301")["share_merged"] == pytest.approx(65 / 397)
     assert {row["system"]: row["n_elsewhere"] for row in rows if row["system"] != "__all__"} == {
