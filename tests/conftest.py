@@ -5,19 +5,15 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
 from hostile_folder import write_inputs
 from hypothesis import settings
 from published_server import folder, published, serve  # noqa: F401  (fixtures for all)
-
-if TYPE_CHECKING:
-    from factaudit.report.figures import ReportFigure
 
 # The same examples in every run: what fails fails for everybody.
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=50)
@@ -105,10 +101,10 @@ def figures_drawn_once() -> Iterator[None]:
     small run."""
     from factaudit.report import rendering
 
-    drawn: dict[str, bytes] = {}
+    drawn = {}
     draw = rendering.draw_report_figure_files
 
-    def draw_once(picture: ReportFigure, place: Path, kinds: Sequence[str]) -> list[Path]:
+    def draw_once(picture, place, kinds):
         if (
             picture.stem not in drawn
             or tuple(kinds) != ("svg",)
@@ -138,7 +134,7 @@ def run_command(*arguments: object) -> int:
 
 def list_verbs(group: click.Group, *words: str) -> dict[tuple[str, ...], click.Command]:
     """The commands of a group by the words that one types, those of groups inside it, too."""
-    found: dict[tuple[str, ...], click.Command] = {}
+    found = {}
     for name, command in group.commands.items():
         inside = isinstance(command, click.Group)
         found |= list_verbs(command, *words, name) if inside else {(*words, name): command}

@@ -68,7 +68,7 @@ class ShownCommand:
 def list_commands(page: Path) -> list[ShownCommand]:
     """The lines of a page's code blocks that begin with ``factaudit``, steps of a workflow among
     them."""
-    commands: list[ShownCommand] = []
+    commands = []
     language, command, start = None, "", 0
     page_lines = page.read_text(encoding="utf-8").splitlines()
     for at, text in enumerate([*page_lines, "```"]):
@@ -256,7 +256,7 @@ def describe_difference(command: ShownCommand, told: str) -> str:
 def main_script(arguments: list[str]) -> int:
     """Show what differs; with ``--write`` ask, where there is somebody to ask, and write it."""
     names = [one for one in arguments if not one.startswith("--")]
-    changed: dict[Path, list[str]] = {}
+    changed = {}
     for page in [*PAGES, *APPROVED_PAGES]:
         if (names and page.name not in names) or not any(
             one.output is not None for one in list_commands(page)

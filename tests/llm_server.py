@@ -24,13 +24,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 from aiohttp import web
-
-if TYPE_CHECKING:
-    pass
 
 #: Ways to misbehave that pass when the request is sent again.
 TRANSIENT = (

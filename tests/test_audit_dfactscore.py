@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factaudit import FactauditError, Judgements, UsageError, validate_claims, validate_verdicts
-from factaudit.arrays.biographies import SupportMatrix, collect_biographies
+from factaudit.arrays.biographies import collect_biographies
 from factaudit.arrays.biography_scores import (
     NOISE_FIGURES,
     estimate_merged_beyond_noise,

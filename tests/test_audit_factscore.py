@@ -137,7 +137,7 @@ def test_scores_by_hand(responses, gamma, expected):
     st.lists(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=5), min_size=1, max_size=4),
     st.data(),
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_a_lost_verdict_never_raises_a_score(responses, data):
     before = scored(responses)["score"]
     lost = data.draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=6))

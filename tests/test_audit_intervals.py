@@ -55,7 +55,7 @@ def test_a_response_that_names_several_documents_stays_whole():
 
 
 @pytest.mark.parametrize("doc", ["text", "passages", "none"])
-def test_claims_without_a_document_id_are_clustered_by_text_else_by_response(doc: str) -> None:
+def test_claims_without_a_document_id_are_clustered_by_text_else_by_response(doc):
     """Ten claims of one document counted as ten observations where nobody had given it an id."""
     n = 60
     at = np.arange(n)
@@ -106,7 +106,7 @@ def test_nothing_to_resample_is_no_interval():
     assert one_error["tpr_low"] < one_error["tpr"] < one_error["tpr_high"]
 
 
-def test_responses_that_are_all_alike_have_no_interval() -> None:
+def test_responses_that_are_all_alike_have_no_interval():
     rows = [
         {
             "system": "s",
@@ -194,7 +194,7 @@ def test_impossible_settings_are_refused(arguments, message):
 
 
 @pytest.mark.parametrize("n", [20, 30, 50, 100])
-def test_rare_shares_are_held_exactly(n: int) -> None:
+def test_rare_shares_are_held_exactly(n):
     """Over all true shares from 0.1 to 30 %: Wilson's own limits hold some in 85 %."""
     hits = np.arange(n + 1)
     low, high = wilson_interval(hits / n, np.full(n + 1, float(n)), np.full(n + 1, n - 1), 0.95)
@@ -206,7 +206,7 @@ def test_rare_shares_are_held_exactly(n: int) -> None:
     assert np.mean(held) < 0.975
 
 
-def test_a_large_cluster_counts_for_what_it_moves() -> None:
+def test_a_large_cluster_counts_for_what_it_moves():
     """The variance is that of the jackknife, and unequal clusters are worth fewer degrees of
     freedom."""
     counts = np.array([[9, 20], *[[1, 4], [0, 4], [1, 8], [2, 8]] * 4])

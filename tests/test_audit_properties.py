@@ -356,7 +356,7 @@ def check_bounds(audit: str, table: Judgements, **options: Any) -> None:
             assert row[f"{key}_max"] == pytest.approx(max(values), abs=1e-12), (audit, key, row)
 
 
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=15)
 @given(FEW)
 def test_bounds_hold_every_completion_and_are_reached(rows):
     table = judged(rows, "e", "f")

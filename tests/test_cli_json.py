@@ -10,7 +10,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Call
 from hostile_folder import COMMANDS
 
 from factaudit.cli import cli
@@ -50,9 +49,7 @@ def test_a_verb_gives_one_document_and_says_the_rest_beside_it(verb, folder, mon
         assert {one["may"] for one in found["decisions"]} <= {"yes", "no", "cannot tell"}
 
 
-def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, call: Call
-) -> None:
+def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(folder, monkeypatch, call):
     monkeypatch.chdir(folder)
     code, out, err = call("export", "report", "runs/none", "--format", "json")
     assert (code, out, "not a run folder" in err) == (1, "", True)

@@ -64,7 +64,7 @@ def alternate(systems: tuple[str, ...]) -> list[Row]:
 UNSCORED = [{"system": system, "label": 1, "e": None} for system in SYSTEMS for _ in range(700)]
 CANNOT = "cannot tell"
 #: Claims, and what e may be used for: finding errors, publishing rates, ranking systems.
-CASES: dict[str, tuple[list[Row], tuple[str, ...]]] = {
+CASES = {
     "a good one": (claims(SYSTEMS), ("yes", "yes", "yes")),
     "few labels": (claims(dict.fromkeys("abcd", 0.2), n=15), (CANNOT, CANNOT, CANNOT)),
     "a bad one": (claims(SYSTEMS, tpr=0.6, tnr=0.55), ("no", "no", CANNOT)),
@@ -93,7 +93,7 @@ CASES: dict[str, tuple[list[Row], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_an_evaluator_may_be_used_for(case: str) -> None:
+def test_what_an_evaluator_may_be_used_for(case):
     rows, expected = CASES[case]
     found = decide(rows, "e")
     assert [row["task"] for row in found] == [
@@ -105,7 +105,7 @@ def test_what_an_evaluator_may_be_used_for(case: str) -> None:
     assert all(row["figure"] and ("most" in row["why"] or "least" in row["why"]) for row in found)
 
 
-def test_limits_can_be_set_and_are_checked() -> None:
+def test_limits_can_be_set_and_are_checked():
     rows = claims(SYSTEMS, tpr=0.9, tnr=0.9)
     assert decide(rows, "e")[0]["may"] == "yes"
     strict = {"limits": DecisionLimits.parse({"min_rate": 0.95}).as_dict()}
@@ -116,7 +116,7 @@ def test_limits_can_be_set_and_are_checked() -> None:
         DecisionLimits.parse({"max_bias": 5})
 
 
-def test_what_is_not_scored_cannot_be_told_of_and_floors_are_no_candidates() -> None:
+def test_what_is_not_scored_cannot_be_told_of_and_floors_are_no_candidates():
     found = decide(
         [row | {"e": None, "always-yes": 1.0} for row in claims(SYSTEMS, n=50)], "e", "always-yes"
     )

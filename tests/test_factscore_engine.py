@@ -7,19 +7,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scripted_llm import ScriptedLLM, answer_two_facts, make_models, make_response
 
 import factaudit
 from factaudit import Claim, FactauditError, InputError, UsageError, Verdict
-from factaudit.audit.core.result_rows import Row
 from factaudit.engines.factscore import factscore
-from factaudit.engines.passages import VerifiedFacts
 from factaudit.engines.pipeline import FactScoreSettings, open_knowledge_source
 from factaudit.engines.responses import AtomicFact, Response, read_responses
-from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
 PAGES = {
@@ -33,7 +29,7 @@ PAGES = {
 
 
 @pytest.fixture
-def knowledge(tmp_path: Path) -> TopicLookup:
+def knowledge(tmp_path):
     rows = [{"title": title, "passages": passages} for title, passages in PAGES.items()]
     return open_knowledge_source(write(tmp_path / "pages.jsonl", *rows), out=tmp_path)
 
@@ -43,20 +39,16 @@ def write(path: Path, *rows: object) -> Path:
     return path
 
 
-def score(
-    knowledge: TopicLookup | None, llm: ScriptedLLM | None, *outputs: str, **options: Any
-) -> VerifiedFacts:
+def score(knowledge, llm, *outputs, **options):
     responses = [make_response("Ada Fenn", output, "s", at) for at, output in enumerate(outputs)]
     return factscore(responses, make_models(FactScoreSettings, knowledge, llm, **options))
 
 
-def score_given(
-    knowledge: TopicLookup, given: list[Response], llm: ScriptedLLM | None = None, **options: Any
-) -> VerifiedFacts:
+def score_given(knowledge, given, llm=None, **options):
     return factscore(given, make_models(FactScoreSettings, knowledge, llm, **options))
 
 
-def audit(scored: VerifiedFacts, gamma: float = 0) -> Row:
+def audit(scored, gamma=0):
     """The audit's row of all responses by the first verifier."""
     found = factaudit.compare(
         scored.claims, scored.verdicts, audits=[{"factscore": {"gamma": gamma}}], replicates=0
@@ -68,9 +60,7 @@ def audit(scored: VerifiedFacts, gamma: float = 0) -> Row:
 
 
 @pytest.mark.parametrize("decontextualize", [False, True])
-def test_the_calls_of_one_response_byte_for_byte(
-    knowledge: TopicLookup, tmp_path: Path, decontextualize: bool
-) -> None:
+def test_the_calls_of_one_response_byte_for_byte(knowledge, tmp_path, decontextualize):
     demos = str(write(tmp_path / "demons.json", {"She sang.": ["She sang."]}))
     llm = ScriptedLLM(answer_two_facts)
     options = {"demos": demos, "decontextualize": decontextualize, "k": 2}
@@ -102,14 +92,14 @@ def test_the_calls_of_one_response_byte_for_byte(
     }
 
 
-def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
+def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge():
     llm = ScriptedLLM(answer_two_facts)
     scored = score(None, llm, "She won.", verifiers=["no-context"])
     assert llm.prompts[1:] == ["She won. True or False?", "She won indeed. True or False?"]
     assert scored.verdicts["prediction"].tolist() == [1, 1]
 
 
-def test_all_calls_of_a_step_go_out_at_once(knowledge: TopicLookup) -> None:
+def test_all_calls_of_a_step_go_out_at_once(knowledge):
     llm = ScriptedLLM(answer_two_facts, together=36)
     score(knowledge, llm, *[f"It is {i}. It was {i}. It will be {i}." for i in range(12)])
     assert llm.most_under_way >= 36
@@ -118,7 +108,7 @@ def test_all_calls_of_a_step_go_out_at_once(knowledge: TopicLookup) -> None:
 # ---- what comes of it
 
 
-def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge: TopicLookup) -> None:
+def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge):
     made = [
         make_response("Ada Fenn", "Ada was a miller. Ada was wrong.", "one"),
         make_response("Tobin Reyce", "I'm sorry, I know nothing.", "one"),
@@ -155,9 +145,7 @@ def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge: TopicL
     ],
     ids=["repeated", "empty", "talk"],
 )
-def test_what_is_left_out_of_a_text_is_said(
-    knowledge: TopicLookup, output: str, answer: Any, n_calls: int, n_facts: int, note: str | None
-) -> None:
+def test_what_is_left_out_of_a_text_is_said(knowledge, output, answer, n_calls, n_facts, note):
     llm = ScriptedLLM(answer)
     scored = score(knowledge, llm, output)
     assert len(llm.prompts) == n_calls
@@ -166,8 +154,8 @@ def test_what_is_left_out_of_a_text_is_said(
 
 
 def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(
-    knowledge: TopicLookup,
-) -> None:
+    knowledge,
+):
     llm = ScriptedLLM(answer_two_facts)
     given = [
         make_response("Nobody", "It rained. It rained again."),
@@ -186,8 +174,8 @@ def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored
     assert (row["respond_ratio"], row["score_min"], row["score_max"]) == (1, 0.5, 1)
 
 
-def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLookup) -> None:
-    def flaky(prompt: str) -> str | ChatReply:
+def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge):
+    def flaky(prompt):
         if prompt.endswith("facts: It burned.\n"):
             return ChatReply("error", error="gave up")
         if "rained indeed" in prompt:
@@ -219,11 +207,11 @@ def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLook
     ],
 )
 def test_replies_that_do_not_clearly_state_an_answer_are_counted_under_both_parsers(
-    knowledge: TopicLookup,
-    reply: str,
-    original: tuple[float, int, int],
-    strict: tuple[float, int, int],
-) -> None:
+    knowledge,
+    reply,
+    original,
+    strict,
+):
     llm = ScriptedLLM(lambda p: answer_two_facts(p) if p.startswith("Please") else reply)
     for parser, expected in (("original", original), ("strict", strict)):
         row = audit(score(knowledge, llm, "It rained.", parser=parser))
@@ -233,7 +221,7 @@ def test_replies_that_do_not_clearly_state_an_answer_are_counted_under_both_pars
         assert (row["score_min"], row["score_max"]) == ((0, 1) if is_open else (expected[0],) * 2)
 
 
-def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) -> None:
+def test_token_probabilities_stand_beside_the_verdict(knowledge):
     sure = ChatReply("ok", "True", tokens=(ChatReplyToken("True", -0.1),))
     llm = ScriptedLLM(
         lambda prompt: answer_two_facts(prompt) if prompt.startswith("Please") else sure
@@ -244,7 +232,7 @@ def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) ->
 # ---- given facts, verifiers
 
 
-def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLookup) -> None:
+def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge):
     told = (("She was born in Emberlow.", "S"), ("He likes tea.", "NS"), ("It is so.", "IR"))
     made = [Response("a", "Ada Fenn", "All.", "human", tuple(AtomicFact(*one) for one in told))]
     scored = score_given(knowledge, made, verifiers=["rouge2", "unigram", "always-no"])
@@ -276,9 +264,7 @@ class Gate:
                 yield Verdict(claim.claim_id, probability, int(probability > 0.3))
 
 
-def test_the_nonparametric_probability_is_combined_by_and(
-    knowledge: TopicLookup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nonparametric_probability_is_combined_by_and(knowledge, monkeypatch):
     monkeypatch.setattr("factaudit.engines.pipeline.make_evaluator", lambda name, options: Gate())
     llm = ScriptedLLM(answer_two_facts)
     texts = "It rained. It was wrong. It burned."
@@ -303,17 +289,15 @@ def test_the_nonparametric_probability_is_combined_by_and(
         ({"gama": 9}, "unknown key 'gama'"),
     ],
 )
-def test_wrong_options_are_refused_at_once(
-    knowledge: TopicLookup, options: dict[str, Any], said: str
-) -> None:
+def test_wrong_options_are_refused_at_once(knowledge, options, said):
     with pytest.raises(UsageError, match=said):
         make_models(
             FactScoreSettings, knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options}
         )
 
 
-def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: TopicLookup) -> None:
-    def broken(prompt: str) -> str:
+def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge):
+    def broken(prompt):
         raise FactauditError("no key")
 
     with pytest.raises(FactauditError, match=r"^no key$"):
@@ -323,7 +307,7 @@ def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: Top
 # ---- reading responses
 
 
-def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
+def test_responses_are_read_with_system_and_stable_ids(tmp_path):
     path = write(
         tmp_path / "bios.jsonl",
         {"topic": "A", "output": "x"},
@@ -338,7 +322,7 @@ def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
     assert read_responses([path], system="mine", limit=1)[0].system == "mine"
 
 
-def test_each_answer_of_a_conversation_is_a_response(tmp_path: Path) -> None:
+def test_each_answer_of_a_conversation_is_a_response(tmp_path):
     parts = [{"type": "text", "text": "He wrote"}, {"type": "image"}, {"text": "verse."}]
     turns = [("user", "A?"), ("assistant", "A sang."), ("user", "?"), ("assistant", parts)]
     messages = [{"role": role, "content": content} for role, content in turns]
@@ -353,7 +337,7 @@ def test_each_answer_of_a_conversation_is_a_response(tmp_path: Path) -> None:
     assert [one.response_id for one in read_responses([path])[:2]] == ["7.1", "7.2"]
 
 
-WRONG_LINES: list[tuple[list[object], str | None, str]] = [
+WRONG_LINES = [
     ([{"output": "x"}], None, "line 1, column 'topic': the field is missing"),
     ([{"messages": []}], None, "line 1, column 'topic': the field is missing"),
     ([{"messages": [], "topic": "A"}], None, "line 1: no answer of the assistant"),
@@ -392,8 +376,6 @@ WRONG_LINES: list[tuple[list[object], str | None, str]] = [
 
 
 @pytest.mark.parametrize(("rows", "facts", "said"), WRONG_LINES)
-def test_all_that_is_wrong_with_a_file_of_responses_is_said(
-    rows: list[object], facts: str | None, said: str, tmp_path: Path
-) -> None:
+def test_all_that_is_wrong_with_a_file_of_responses_is_said(rows, facts, said, tmp_path):
     with pytest.raises((InputError, UsageError), match=re.escape(said)):
         read_responses([write(tmp_path / "r.jsonl", *rows)], facts=facts)

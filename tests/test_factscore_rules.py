@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -28,7 +27,7 @@ from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 # ---- sentences
 
 
-def test_sentences_go_paragraph_by_paragraph() -> None:
+def test_sentences_go_paragraph_by_paragraph():
     assert split_for_decomposition("Ada was a miller. She died.\n\n \nHer son lives.\n") == [
         "Ada was a miller.",
         "She died.",
@@ -47,7 +46,7 @@ def test_sentences_go_paragraph_by_paragraph() -> None:
         "He met J.R. Oldkirk there.",
     ],
 )
-def test_initials_are_kept_together(sentence: str) -> None:
+def test_initials_are_kept_together(sentence):
     assert split_for_decomposition(f"He was born in Emberlow. {sentence} It rained.") == [
         "He was born in Emberlow.",
         sentence,
@@ -77,9 +76,7 @@ def test_initials_are_kept_together(sentence: str) -> None:
         (['"Quoted" it began.', "(Then) it ended."], ['"Quoted" it began.', "(Then) it ended."]),
     ],
 )
-def test_what_was_split_wrongly_is_mended(
-    split: list[str], mended: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_split_wrongly_is_mended(split, mended, monkeypatch):
     monkeypatch.setattr("factaudit.engines.decompose.split_sentences", lambda text: split)
     assert split_for_decomposition("Any text.") == mended
 
@@ -94,14 +91,14 @@ def block(letter: str) -> str:
     return f"{task}Sentence {letter} here.\n- {letter} one.\n- {letter} two.\n\n"
 
 
-def test_the_prompt_has_seven_demonstrations_the_nearest_and_the_sentence() -> None:
+def test_the_prompt_has_seven_demonstrations_the_nearest_and_the_sentence():
     assert DecompositionPrompt(TEN).make_text("About i today") == (
         "".join(map(block, "abcdefgi"))
         + "Please breakdown the following sentence into independent facts: About i today\n"
     )
 
 
-def test_the_nearest_is_chosen_among_all_even_if_it_is_shown_already() -> None:
+def test_the_nearest_is_chosen_among_all_even_if_it_is_shown_already():
     assert (
         DecompositionPrompt(TEN)
         .make_text("About b today")
@@ -109,7 +106,7 @@ def test_the_nearest_is_chosen_among_all_even_if_it_is_shown_already() -> None:
     )
 
 
-def test_the_nearest_is_rank_bm25s_over_words_between_white_space() -> None:
+def test_the_nearest_is_rank_bm25s_over_words_between_white_space():
     demonstrations = DecompositionPrompt.load()
     nearest = demonstrations.find_nearest("He died of pneumonia in 1950.")
     assert nearest == "He died of pneumonia on 17 November 1948 at the age of 71."
@@ -117,14 +114,12 @@ def test_the_nearest_is_rank_bm25s_over_words_between_white_space() -> None:
     assert DecompositionPrompt(TEN).find_nearest("here") == "Sentence j here."
 
 
-def test_fewer_demonstrations_than_seven_are_all_shown() -> None:
+def test_fewer_demonstrations_than_seven_are_all_shown():
     two = dict(list(TEN.items())[:2])
     assert DecompositionPrompt(two).make_text("x").count("Please breakdown") == 2 + 1 + 1
 
 
-def test_our_demonstrations_are_in_the_originals_format(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_our_demonstrations_are_in_the_originals_format(monkeypatch, tmp_path):
     monkeypatch.delenv("FACTSCORE_DEMONS_PATH", raising=False)
     ours = DecompositionPrompt.load()
     assert len(ours.facts) >= 12
@@ -145,7 +140,7 @@ def test_our_demonstrations_are_in_the_originals_format(
 # ---- facts
 
 
-def test_facts_lose_their_numbering_and_bullets() -> None:
+def test_facts_lose_their_numbering_and_bullets():
     reply = (
         "Here are the independent facts:\n- She is a miller.\n* She is old.\n• She lives in"
         " Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n4. - She came back.\n-She sang."
@@ -164,7 +159,7 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
     ]
 
 
-def test_what_only_looks_like_a_bullet_stays() -> None:
+def test_what_only_looks_like_a_bullet_stays():
     reply = (
         "- 1949 was the year of her birth.\n- -5 degrees was the record.\n- 1.5 million came.\n"
         "- 1. FC Ember is a club."
@@ -177,7 +172,7 @@ def test_what_only_looks_like_a_bullet_stays() -> None:
     ]
 
 
-def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
+def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is():
     assert parse_reply_facts("- Sure!\n- Of course.\n- Sure Start is a programme.")[0] == [
         "Sure Start is a programme."
     ]
@@ -190,7 +185,7 @@ def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
 # ---- verification
 
 
-def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
+def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte():
     assert (
         make_retrieval_prompt(
             "Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. "
@@ -205,11 +200,11 @@ def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
     ("passage", "end"),
     [("no stop", "no stop."), ("stop!", "stop!"), ('in "quotes"', 'in "quotes"')],
 )
-def test_a_context_without_punctuation_at_its_end_gets_a_full_stop(passage: str, end: str) -> None:
+def test_a_context_without_punctuation_at_its_end_gets_a_full_stop(passage, end):
     assert f"Text: {end}\n\nInput:" in make_retrieval_prompt("T", "T", [passage, "other"], "fact")
 
 
-def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> None:
+def test_the_prompt_equals_the_originals_code_on_real_passages(shared):
     import string
 
     from factaudit.knowledge.retrieval import remove_special_tokens
@@ -260,7 +255,7 @@ def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> 
         ("Yes", 1, None),
     ],
 )
-def test_the_parsers_truth_table(reply: str, supported: int, stated: int | None) -> None:
+def test_the_parsers_truth_table(reply, supported, stated):
     assert parse_as_original(reply) == supported
     original, strict = (
         read_verification(ChatReply("ok", reply), name) for name in ("original", "strict")
@@ -274,7 +269,7 @@ def test_the_parsers_truth_table(reply: str, supported: int, stated: int | None)
     assert original.raw == reply
 
 
-def test_token_probabilities_become_the_score() -> None:
+def test_token_probabilities_become_the_score():
     top = {
         " True": math.log(0.6),
         " true": math.log(0.1),
@@ -294,7 +289,7 @@ def test_token_probabilities_become_the_score() -> None:
     assert read_verification(ChatReply("ok", "False")).score is None
 
 
-def test_a_score_never_contradicts_its_prediction() -> None:
+def test_a_score_never_contradicts_its_prediction():
     sure, unsure = (
         {"True": math.log(0.993), "False": math.log(0.007)},
         {"True": math.log(0.3), "False": math.log(0.7)},
@@ -334,7 +329,7 @@ def test_a_score_never_contradicts_its_prediction() -> None:
         ("Ada is a miller.", False),
     ],
 )
-def test_the_originals_abstentions(output: str, original: bool) -> None:
+def test_the_originals_abstentions(output, original):
     assert is_abstaining_response(output, "original") is original
     assert not is_abstaining_response(output, "none")
 
@@ -347,7 +342,7 @@ ABSTENTIONS = yaml.safe_load(
 @pytest.mark.parametrize(
     ("output", "abstains"), [(one, kind) for kind, many in ABSTENTIONS.items() for one in many]
 )
-def test_abstentions(output: str, abstains: bool) -> None:
+def test_abstentions(output, abstains):
     assert is_abstaining_response(output) is abstains
 
 
@@ -359,10 +354,10 @@ MARKDOWN = yaml.safe_load(
 
 
 @pytest.mark.parametrize("row", MARKDOWN, ids=[row["shape"] for row in MARKDOWN])
-def test_lines_that_only_lay_a_response_out_are_left_out_and_counted(row: dict[str, Any]) -> None:
+def test_lines_that_only_lay_a_response_out_are_left_out_and_counted(row):
     assert split_response(row["text"]) == (row["sentences"], row["left_out"])
 
 
-def test_an_unknown_detector_is_refused() -> None:
+def test_an_unknown_detector_is_refused():
     with pytest.raises(UsageError, match="did you mean 'original'"):
         is_abstaining_response("x", "originel")

@@ -53,7 +53,7 @@ def db(tmp_path: Path) -> Iterator[DocDB]:
 # ---- docdb
 
 
-def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
+def test_an_original_file_is_read_as_it_is(db):
     assert db.passages("Ada Fenn") == ("<s>Ada Fenn was a miller.</s>", "<s>She died.</s>")
     assert db.find("Ada Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]))
     assert db.info()["n_pages"] == 3
@@ -68,7 +68,7 @@ def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
         ("E\N{COMBINING ACUTE ACCENT}mile_Oru", "Émile Oru"),
     ],
 )
-def test_a_topic_is_found_by_its_normalised_title(db: DocDB, topic: str, title: str) -> None:
+def test_a_topic_is_found_by_its_normalised_title(db, topic, title):
     page = db.find(topic)
     assert page is not None
     assert page.title == title
@@ -98,9 +98,7 @@ OTHER_SPELLINGS = [
         ("Ada Fenn", None),
     ],
 )
-def test_a_topic_without_a_page_is_told_what_there_is(
-    tmp_path: Path, topic: str, title: str | None
-) -> None:
+def test_a_topic_without_a_page_is_told_what_there_is(tmp_path, topic, title):
     with DocDB(
         original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})
     ) as opened:
@@ -109,7 +107,7 @@ def test_a_topic_without_a_page_is_told_what_there_is(
     assert (reason or "").partition("; ")[2] == (f"there is {title!r}" if title else "")
 
 
-def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -> None:
+def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path):
     path = original(tmp_path / "wiki.db", PAGES)
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE redirects (title, target)")
@@ -130,9 +128,7 @@ def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -
         (b"SQLite format 3\x00abc", "a damaged SQLite file"),
     ],
 )
-def test_what_is_no_knowledge_source_is_refused_with_the_reason(
-    tmp_path: Path, content: bytes, said: str
-) -> None:
+def test_what_is_no_knowledge_source_is_refused_with_the_reason(tmp_path, content, said):
     path = tmp_path / "wiki.db"
     path.write_bytes(content)
     with pytest.raises(InputError, match=said) as caught:
@@ -140,7 +136,7 @@ def test_what_is_no_knowledge_source_is_refused_with_the_reason(
     assert str(path) in str(caught.value)
 
 
-def test_a_truncated_download_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_download_is_refused(tmp_path):
     path = original(tmp_path / "wiki.db", {f"T{i}": ["word " * 300] for i in range(50)})
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
@@ -148,7 +144,7 @@ def test_a_truncated_download_is_refused(tmp_path: Path) -> None:
         DocDB(path)
 
 
-def test_another_schema_and_an_empty_table_are_refused(tmp_path: Path) -> None:
+def test_another_schema_and_an_empty_table_are_refused(tmp_path):
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE pages (name, body)")
     with pytest.raises(
@@ -173,7 +169,7 @@ def write_pages(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
-def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: str) -> None:
+def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path, name):
     words = [f"w{i}" for i in range(600)]
     source = write_pages(
         tmp_path / name,
@@ -212,7 +208,7 @@ def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: s
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "wiki.db"])
 
 
-def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path: Path) -> None:
+def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path):
     (tmp_path / "none.jsonl").write_text("\n")
     with pytest.raises(InputError, match="has no page"):
         build_knowledge_source(tmp_path / "none.jsonl", tmp_path / "wiki.db")
@@ -226,7 +222,7 @@ def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.hf
-def test_a_roberta_tokenizer_cuts_as_the_original_does(tmp_path: Path) -> None:
+def test_a_roberta_tokenizer_cuts_as_the_original_does(tmp_path):
     folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
     text = ["one two three four five six", "seven eight nine"]
     source = write_pages(tmp_path / "pages.jsonl", [{"title": "T", "text": text}])
@@ -276,7 +272,7 @@ def tiny_roberta_tokenizer(folder: Path) -> Path:
 # ---- retrieval
 
 
-def test_bm25_ranks_as_rank_bm25_with_ties_in_passage_order() -> None:
+def test_bm25_ranks_as_rank_bm25_with_ties_in_passage_order():
     page = KnowledgePage(
         "Ada",
         ("<s>the mill burned</s>", "x y", "x y", "she sold the mill in 1901", "x y", "x y", "x y"),
@@ -288,7 +284,7 @@ def test_bm25_ranks_as_rank_bm25_with_ties_in_passage_order() -> None:
     ) == ["c", "a", "b"]
 
 
-def test_the_query_is_topic_and_fact_between_white_space() -> None:
+def test_the_query_is_topic_and_fact_between_white_space():
     page = KnowledgePage("T", ("alpha beta", "gamma delta", "Topic delta.", "zeta eta"))
     assert PassageRetriever(k=1).retrieve(page, "Topic", "delta.") == ["Topic delta."]
     # "delta." is another word.
@@ -297,17 +293,17 @@ def test_the_query_is_topic_and_fact_between_white_space() -> None:
 
 @pytest.mark.parametrize("passages", [("only one",), ("",), ("<s></s>", " ")])
 def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(
-    passages: tuple[str, ...],
-) -> None:
+    passages,
+):
     cleaned = [one.replace("<s>", "").replace("</s>", "") for one in passages]
     assert PassageRetriever().retrieve(KnowledgePage("T", passages), "T", "a fact") == cleaned
 
 
-def test_dense_ranks_by_cosine_of_title_and_passage(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+def test_dense_ranks_by_cosine_of_title_and_passage(monkeypatch):
+    asked = []
 
     class Encoder:
-        def encode(self, texts: list[str], normalize_embeddings: bool) -> np.ndarray:
+        def encode(self, texts, normalize_embeddings):
             assert normalize_embeddings
             asked.append(texts)
             return np.array([[float("sea" in text), float("hill" in text)] for text in texts])
@@ -321,7 +317,7 @@ def test_dense_ranks_by_cosine_of_title_and_passage(monkeypatch: pytest.MonkeyPa
     assert asked == [["T by the sea", "T on a hill", "T nowhere"], ["Topic a hill"]]
 
 
-def test_wrong_retrieval_options_are_refused() -> None:
+def test_wrong_retrieval_options_are_refused():
     with pytest.raises(
         UsageError, match=r"unknown retrieval method 'bm52' \(did you mean 'bm25'\?\)"
     ):
@@ -337,7 +333,7 @@ def test_wrong_retrieval_options_are_refused() -> None:
 def api(serve: Callable[..., PublishedFilesServer], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What an API of one page it was asked for: "Busy" gives 429 once, "Broken"
     always 500."""
-    asked: list[str] = []
+    asked = []
 
     def answer(path: str, request: BaseHTTPRequestHandler) -> None:
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request.path).query))
@@ -345,9 +341,7 @@ def api(serve: Callable[..., PublishedFilesServer], monkeypatch: pytest.MonkeyPa
         asked.append(topic)
         if topic == "Broken" or (topic == "Busy" and asked.count("Busy") == 1):
             return request.send_error(500 if topic == "Broken" else 429)
-        found: dict[str, Any] = {
-            "search": [] if topic == "Nobody" else [{"title": "Ada Fenn (miller)"}]
-        }
+        found = {"search": [] if topic == "Nobody" else [{"title": "Ada Fenn (miller)"}]}
         if query.get("list") != "search":
             found = {"pages": [{"title": topic, "extract": " ".join(f"w{i}" for i in range(300))}]}
         return send_bytes(request, json.dumps({"query": found}).encode())
@@ -357,9 +351,7 @@ def api(serve: Callable[..., PublishedFilesServer], monkeypatch: pytest.MonkeyPa
     return asked
 
 
-def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(
-    api: list[str], tmp_path: Path
-) -> None:
+def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api, tmp_path):
     side = tmp_path / "side.db"
     for _ in range(2):
         wikipedia = WikipediaPageCache(side)
@@ -375,9 +367,7 @@ def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(
         assert opened.info()["n_pages"] == 1
 
 
-def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
-    api: list[str], tmp_path: Path
-) -> None:
+def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(api, tmp_path):
     wikipedia = WikipediaPageCache(tmp_path / "side.db")
     assert wikipedia.find_page("Busy") is not None
     with pytest.raises(FactauditError, match="could not be asked: HTTP 500"):
@@ -388,7 +378,7 @@ def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
     assert len(api) > n
 
 
-def test_topics_without_a_page(db: DocDB, api: list[str], tmp_path: Path) -> None:
+def test_topics_without_a_page(db, api, tmp_path):
     assert TopicLookup(db).find_page("Ada Fenn")[0] is not None
     page, status, reason = TopicLookup(db).find_page("Nobody")
     assert (page, status) == (None, "skipped")
@@ -401,10 +391,8 @@ def test_topics_without_a_page(db: DocDB, api: list[str], tmp_path: Path) -> Non
     assert online.find_page("Broken")[1] == "error"
 
 
-def test_the_signature_is_of_the_content_wherever_the_file_lies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def sign(name: str, text: str) -> str:
+def test_the_signature_is_of_the_content_wherever_the_file_lies(tmp_path, monkeypatch):
+    def sign(name, text):
         with DocDB(original(tmp_path / name, {"Bob": [text]})) as db:
             return db.signature
 

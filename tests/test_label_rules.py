@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,7 +84,7 @@ def many(n: int = 450, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, pd.Da
     )
 
 
-def test_unknown_rules_are_refused() -> None:
+def test_unknown_rules_are_refused():
     claims, verdicts, annotations = by_hand()
     with pytest.raises(UsageError, match="did you mean 'majority'"):
         fa.compare(claims, verdicts, annotations=annotations, label_rule="majorty")
@@ -94,7 +92,7 @@ def test_unknown_rules_are_refused() -> None:
         fa.compare(claims, verdicts, label_rule="majority")
 
 
-def test_the_ceiling_by_hand() -> None:
+def test_the_ceiling_by_hand():
     claims, verdicts, annotations = by_hand()
     rows = {
         row["evaluator"]: row
@@ -112,7 +110,7 @@ def test_the_ceiling_by_hand() -> None:
     assert [row["evaluator"] for row in rows.values()] == ["m", "u"]  # people are no evaluator
 
 
-def test_annotations_from_a_yaml_with_their_rules(tmp_path: Path) -> None:
+def test_annotations_from_a_yaml_with_their_rules(tmp_path):
     claims, verdicts, annotations = many(90)
     for name, table in (("claims", claims), ("verdicts", verdicts), ("people", annotations)):
         write_table(table, tmp_path / f"{name}.parquet")

@@ -123,7 +123,7 @@ def test_variants_are_claims_with_one_thing_changed(minibench):
 
 
 def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
-    def ids_and_texts(table: pd.DataFrame) -> set[tuple[str, str]]:
+    def ids_and_texts(table):
         made = table[table["variant_of"].notna() & (table["kind"] == "number_changed")]
         return set(zip(made["claim_id"], made["claim"], strict=True))
 

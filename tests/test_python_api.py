@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ N = 60
 @pytest.fixture
 def frame() -> pd.DataFrame:
     draw = np.random.default_rng(0)
-    columns: dict[str, Any] = {
+    columns = {
         "human": draw.integers(0, 2, N),
         "gpt": draw.random(N),
         "claude": draw.integers(0, 2, N),

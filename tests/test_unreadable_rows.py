@@ -36,9 +36,7 @@ def write_wice(path: Path, n_claims: int, odd: dict[int, dict[str, Any]]) -> Pat
     return write(path, rows)
 
 
-def test_rows_that_cannot_be_read_are_left_out_and_the_first_reasons_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_cannot_be_read_are_left_out_and_the_first_reasons_said(tmp_path, capsys):
     source = write_wice(
         tmp_path / "test.jsonl", 40, {at: {"claim": None} for at in range(0, 35, 5)}
     )
@@ -64,7 +62,7 @@ OWN = [
     ("rows", "first"), [(JUDGED, "sentence"), (OWN, "claim_id")], ids=["theirs", "ours"]
 )
 @pytest.mark.parametrize("kind", ["cut line", "no object", "cell too many", "cell too few"])
-def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_path: Path) -> None:
+def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_path):
     is_json = kind in ("cut line", "no object")
     path = tmp_path / ("rows.jsonl" if is_json else "rows.csv")
     header = [] if is_json else [",".join(rows[0])]
@@ -75,7 +73,7 @@ def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_pat
         "cell too many": lines[4] + ",x",
     }.get(kind, "c4")
     path.write_text("\n".join([*header, *lines]), encoding="utf-8")
-    told: list[str] = []
+    told = []
     claims = load_input_tables([path], None, told.append).claims
     assert claims is not None
     assert len(claims) == 11
@@ -91,7 +89,7 @@ def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_pat
         load_input_tables([path])
 
 
-def test_a_folder_is_of_the_format_of_its_files(tmp_path: Path) -> None:
+def test_a_folder_is_of_the_format_of_its_files(tmp_path):
     for number in (1, 2):
         write_wice(tmp_path / f"part{number}.jsonl", 6, {})
     claims = load_input_tables([tmp_path]).claims
