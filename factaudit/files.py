@@ -3,11 +3,9 @@ was killed."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -87,6 +85,8 @@ class _SizeLimitedUnpackedStream(io.RawIOBase):
     """The unpacked bytes of a file, up to the limit of `open_input_file`."""
 
     def __init__(self, path: Path) -> None:
+        import gzip  # slow to import, and `factaudit --help` needs none of it
+
         self._path = str(path)
         self._is_packed = path.name.lower().endswith(".gz")
         self._file = cast(IO[bytes], gzip.GzipFile(path) if self._is_packed else path.open("rb"))
@@ -133,7 +133,7 @@ def replace_file_atomically(path: str | Path) -> Iterator[Path]:
     target = Path(path)
     # Keep the suffix, because writers such as pandas and matplotlib choose the format by it.
     temporary = (
-        target.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}{target.suffix}"
+        target.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(8).hex()}{target.suffix}"
     )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

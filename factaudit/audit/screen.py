@@ -92,10 +92,6 @@ class Screen:
         """Whether the screen says anything; for an engine's run its own sentences do."""
         return bool(self.columns or self.advice)
 
-    def describe_shown_rows(self) -> str:
-        """``The first 8 of 12``, where `rows` are not all."""
-        return f"The first {len(self.rows)} of {len(self.rows) + len(self.more_rows)}"
-
 
 def compose_screen(results: Mapping[str, Any]) -> Screen:
     """The first screen of a ``results.json``'s content."""

@@ -21,6 +21,7 @@ _RESPONSES = click.argument("responses", nargs=-1, required=True)
 _FIRST_OPTIONS = (
     click.option(
         "--knowledge",
+        metavar="FILE",
         help=(
             "The pages to check facts against: a .jsonl file, or a .db file made by `factaudit"
             " knowledge` or by the authors of FActScore."
@@ -35,12 +36,12 @@ _FIRST_OPTIONS = (
         "--verifier",
         "verifiers",
         multiple=True,
+        metavar="NAME[:key=value,...]",
         help=(
             "What verifies the facts: retrieval (the default: the language model with retrieved"
             " passages), no-context (the language model without passages), npm (the masked language"
             " model of the original FActScore; needs the extra hf), retrieval+npm (both have to"
-            " support a fact) or any evaluator (NAME[:key=value,...]). Repeat the option for"
-            " several."
+            " support a fact) or any evaluator. Repeat the option for several."
         ),
     ),
     click.option(
@@ -55,6 +56,7 @@ _FIRST_OPTIONS = (
 _LAST_OPTIONS = (
     click.option(
         "--demos",
+        metavar="FILE",
         help=(
             "A file of examples that show the model how to split a sentence into facts.  [default:"
             " our own]"
@@ -79,11 +81,7 @@ _LAST_OPTIONS = (
     ),
     click.option("--out", type=options.PATH_TYPE, help="The run folder."),
     options.OVERWRITE_OPTION,
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Only say how many calls the run will make at most. Nothing is sent.",
-    ),
+    options.DRY_RUN_OPTION,
     click.option(
         "--set",
         "settings",
@@ -154,6 +152,7 @@ def factscore_command(vary: Sequence[str], **given: Any) -> Outcome:
 @_add_options(*_FIRST_OPTIONS)
 @click.option(
     "--grouper",
+    type=click.Choice(["llm", "given"]),
     help=(
         "What groups the facts by person: llm (a language model, the default) or given (the groups"
         " in your file)."

@@ -55,8 +55,8 @@ DRY_RUN_OPTION = click.option(
     "--dry-run",
     is_flag=True,
     help=(
-        "Only say what the calls will cost (or how many there are, if the price is unknown)."
-        " Nothing is sent."
+        "Only say how many calls to language models there will be at most, and what they will cost"
+        " if that is known. Nothing is sent."
     ),
 )
 
@@ -82,7 +82,9 @@ OFFLINE_OPTION = click.option(
     help="Download nothing; say what is missing instead.",
 )
 SPLIT_OPTION = click.option(
-    "--split", help="Use only the claims of this split, for example train, dev or test."
+    "--split",
+    metavar="NAME",
+    help="Use only the claims of this split, for example train, dev or test.",
 )
 SEED_OPTION = click.option(
     "--seed",

@@ -32,7 +32,7 @@ from factaudit.files import (
     write_json,
     write_text,
 )
-from factaudit.publications.register import read_publication_citation, recognise_published_files
+from factaudit.publications.register import read_publication_citation, recognise_publications
 from factaudit.report.rendering import render_report
 from factaudit.report.results_json import write_results_json
 from factaudit.results import Results, Row
@@ -225,7 +225,7 @@ class RunFolder:
                 yaml.safe_dump(content, sort_keys=False, allow_unicode=True),
             )
         write_results_json(self.path, results.to_dict())
-        if published := recognise_published_files(results.about["inputs"]):
+        if published := recognise_publications(results.about["inputs"]):
             write_text(
                 self.path / "references.bib", "\n".join(map(read_publication_citation, published))
             )

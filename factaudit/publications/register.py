@@ -147,25 +147,23 @@ def list_format_references(format_name: str) -> list[str]:
     ]
 
 
-def recognise_published_files(
-    inputs: Iterable[Mapping[str, Any]],
-) -> dict[Publication, list[PublishedFile]]:
-    """The published files among the inputs of a run (``path``, ``checksum``), by publication.
+def recognise_publications(inputs: Iterable[Mapping[str, Any]]) -> list[Publication]:
+    """The publications that have a file among the inputs of a run (``path``, ``checksum``).
 
-    A file is told by its SHA-256, whatever it is called; where the register has none, by where it
-    is kept.
+    A file is recognised by its SHA-256, whatever its name. If the register has none, it is
+    recognised by where it is kept.
     """
     by_checksum = {f"sha256:{file.sha256}": file for file in list_published_files() if file.sha256}
     by_place = {str(file.stored_path): file for file in list_published_files() if not file.sha256}
-    found: dict[Publication, list[PublishedFile]] = {}
+    found: dict[Publication, None] = {}
     for row in inputs:
-        parts = Path(str(row.get("path"))).as_posix()
+        path = Path(str(row.get("path"))).as_posix()
         file = by_checksum.get(str(row.get("checksum"))) or next(
-            (one for place, one in by_place.items() if parts.endswith("/" + place)), None
+            (one for place, one in by_place.items() if path.endswith(f"/{place}")), None
         )
-        if file is not None and file not in found.setdefault(file.publication, []):
-            found[file.publication].append(file)
-    return found
+        if file is not None:
+            found[file.publication] = None
+    return list(found)
 
 
 def read_publication_citation(publication: Publication) -> str:

@@ -18,13 +18,13 @@ from factaudit.audit.core.audit_declaration import Audit, list_declared_columns,
 from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
 from factaudit.audit.input_description import describe_graded_labels
 from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen, rank_evaluators
-from factaudit.publications.register import recognise_published_files
+from factaudit.publications.register import recognise_publications
 from factaudit.report.figures import ReportFigure, make_report_figure
 from factaudit.report.tables import ReportTable, build_plain_report_table, build_report_table
 from factaudit.text.display_text import format_cached_reply_dates, format_count
 
 #: The largest number of figures in a report. `Results.figure` draws any other.
-MAX_REPORT_FIGURES = 6
+MAX_REPORT_FIGURES = 5
 #: The audits that a run is mainly about: scores of texts, or which evaluator is right.
 _LEADING_AUDITS = ("factscore", "dfactscore", "rates")
 #: A run with at most this many audits has a section for each of them.
@@ -342,7 +342,7 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
         for row in about.get("claims") or []
     ]
     evaluators = about.get("evaluators") or []
-    published = recognise_published_files(about.get("inputs") or [])
+    published = recognise_publications(about.get("inputs") or [])
     statuses = [
         "verdicts",
         *(
@@ -352,13 +352,12 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
         ),
     ]
     if rows:
-        columns = ["dataset", "claims", "labelled", "attributable", "systems", "responses"]
-        keys = ["dataset", *(f"n_{key}" for key in columns[1:])]
-        tables.append(
-            build_plain_report_table(
-                columns, [[row.get(key) for key in keys] for row in rows], "The claims."
-            )
-        )
+        columns = ["claims", "labelled", "attributable"]
+        columns += [
+            name for name in ("systems", "responses") if any(row[f"n_{name}"] for row in rows)
+        ]
+        body = [[row["dataset"], *(row[f"n_{name}"] for name in columns)] for row in rows]
+        tables.append(build_plain_report_table(["dataset", *columns], body, "The claims."))
     # Published rates come with neither.
     if any(row.get("n_verdicts") or row.get("signature") for row in evaluators):
         has_signatures = any(row.get("signature") for row in evaluators)

@@ -104,7 +104,10 @@ def make_html_template_environment() -> jinja2.Environment:
     )
     # Keep a number and its unit on one line, and the two hyphens of an option.
     made.filters["units"] = lambda text: (
-        str(text).replace(" %", "\u00a0%").replace("--", "-\u2060-\u2060")
+        str(text)
+        .replace(" %", "\u00a0%")
+        .replace("% CI", "%\u00a0CI")
+        .replace("--", "-\u2060-\u2060")
     )
     return made
 

@@ -82,7 +82,8 @@ def _format_terminal_screen_table(screen: Screen) -> Iterator[str]:
         ]
         yield "  ".join(columns).rstrip()
     if screen.more_rows:
-        yield f"{screen.describe_shown_rows()}; the report has all."
+        n_rows = len(screen.rows) + len(screen.more_rows)
+        yield f"These are the first {len(screen.rows)} of {n_rows}; the report has all."
 
 
 def _cut_in_middle(name: str, width: int) -> str:

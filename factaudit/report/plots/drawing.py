@@ -73,6 +73,8 @@ def draw_audit_plot(
     if the figure has several panels, because these do not fit into one pair of axes.
     """
     rows = drop_floor_rows(plot, rows, floors)
+    if isinstance(plot, ScatterPlot):  # a total among systems would look like one more of them
+        rows = [row for row in rows if not is_total_key(row.get("system"))] or rows
     present = {**columns, **list_declared_columns(columns, rows)}
     names = list(dict.fromkeys(str(row[plot.series]) for row in rows))
     order, lines = (evaluators, floors) if plot.series == "evaluator" else ((), frozenset[str]())
@@ -363,7 +365,8 @@ def _draw_scatter(chart: _Chart, plot: ScatterPlot) -> None:
         rows = chart.select(look, *plot.keys)
         main = [row for row in rows if not has_means or row.get("dataset") == MACRO_MEAN]
         small = [row for row in rows if has_means and row.get("dataset") != MACRO_MEAN]
-        for mine, more in ((small, {"s": _SMALL_SIZE, "alpha": 0.45}), (main, {})):
+        crowd = {"alpha": 0.6} if total > _MAX_LINKS else {}
+        for mine, more in ((small, {"s": _SMALL_SIZE, "alpha": 0.45}), (main, crowd)):
             x, y = chart.read(mine, plot.x), chart.read(mine, plot.y)
             if mine is main and (has_means or total <= _MAX_CROSSES):
                 errors = {"xerr": chart.errors(mine, plot.x), "yerr": chart.errors(mine, plot.y)}
