@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
 from factaudit.engines.grouping import (
-    GroupingPrompt,
     ask_for_groups,
+    make_grouping_request,
+    make_grouping_text,
     match_facts,
     number_groups,
     split_groups,
@@ -82,7 +83,7 @@ def test_a_faithful_reply_gives_its_own_groups(facts, data):
 
 
 def test_the_prompt_is_the_one_that_merging_facts_prints():
-    shown = GroupingPrompt({"A. B.": [["A1."], ["B1."]], "C.": [["C1."]]})
+    shown = {"A. B.": [["A1."], ["B1."]], "C.": [["C1."]]}
     task = (
         "Next, refer to the paragraph again and see if it explicitly states that it contains the"
         " biographies of multiple individuals. If there are multiple biographies, split the"
@@ -90,13 +91,13 @@ def test_the_prompt_is_the_one_that_merging_facts_prints():
         " contain multiple biographies from different individuals, repeat the independent facts.\n"
     )
     assert (
-        shown.make_text("He was born.", ["He was.", "Born."])
+        make_grouping_text("He was born.", ["He was.", "Born."], shown)
         == "Please breakdown the following sentence into independent facts: A. B.\n- A1.\n-"
         f" B1.\n{task}- A1.\n- =====\n- B1.\n\nPlease breakdown the following sentence into"
         f" independent facts: C.\n- C1.\n{task}- C1.\n\nPlease breakdown the following sentence"
         f" into independent facts: He was born.\n- He was.\n- Born.\n{task}"
     )
-    assert shown.make_request("x", ["fact"] * 500).params["max_tokens"] > 4000
+    assert make_grouping_request("x", ["fact"] * 500).params["max_tokens"] > 4000
 
 
 TWO = "- " + "\n- ".join([*FACTS[:3], "===", *FACTS[3:]])
@@ -104,7 +105,7 @@ TWO = "- " + "\n- ".join([*FACTS[:3], "===", *FACTS[3:]])
 
 def group(reply: str | ChatReply) -> tuple[int, ...] | None:
     given = Response("r", "N", "P.", facts=tuple(map(AtomicFact, FACTS)))
-    (found,) = ask_for_groups(ScriptedLLM(lambda _: reply), GroupingPrompt.load(), [given])
+    (found,) = ask_for_groups(ScriptedLLM(lambda _: reply), [given])
     return found
 
 

@@ -23,7 +23,7 @@ from factaudit.engines.decompose import (
     remove_repeated_facts,
     split_for_decomposition,
 )
-from factaudit.engines.grouping import GroupingPrompt, ask_for_groups
+from factaudit.engines.grouping import ask_for_groups
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.responses import AtomicFact, Response
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
@@ -260,7 +260,7 @@ def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> No
     llm = ScriptedLLM(lambda prompt: reply)
     facts = (AtomicFact("One fact."), AtomicFact("Two facts."))
     paragraph = Response("r", "N", "P.", facts=facts)
-    (groups,) = ask_for_groups(llm, GroupingPrompt.load(), [paragraph])
+    (groups,) = ask_for_groups(llm, [paragraph])
     assert groups in (None, (0, 0), (0, 1))
 
 

@@ -104,7 +104,7 @@ def group_facts(
 ) -> Sequence[tuple[int, ...] | None]:
     """The group of each fact of each response: as the LLM says, or as given (facts without
     a mark are in one group); None where the LLM's reply cannot be read."""
-    if models.grouping_prompt is not None and models.llm is not None:
-        return ask_for_groups(models.llm, models.grouping_prompt, responses, progress)
+    if models.settings.grouper == "llm" and models.llm is not None:
+        return ask_for_groups(models.llm, responses, progress)
     marks = [[fact.group for fact in one.facts or ()] for one in responses]
     return list(map(number_groups, marks))

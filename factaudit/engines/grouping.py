@@ -11,8 +11,8 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -24,7 +24,7 @@ from factaudit.llm.reply import extract_llm_answer
 from factaudit.signature import hash_texts
 from factaudit.text.progress_lines import progress_bar
 
-#: The room for a reply, in tokens; a long list of facts gets more (`GroupingPrompt.make_request`).
+#: The room for a reply, in tokens; a long list of facts gets more (`make_grouping_request`).
 MIN_GROUPING_TOKENS = 512
 #: A line of a reply that is no fact is taken for the fact that it resembles most, if their
 #: similarity (the ratio of difflib) is at least this: models correct spelling and punctuation.
@@ -56,36 +56,40 @@ def number_groups(marks: Sequence[Any]) -> tuple[int, ...]:
 # --------------------------------------------------------------------------------- the prompt
 
 
-@dataclass(frozen=True)
-class GroupingPrompt:
-    """examples: paragraphs with the groups of their facts, in the order of the facts."""
+#: Paragraphs with the groups of their facts, in the order of the facts.
+_Examples = Mapping[str, Sequence[Sequence[str]]]
 
-    examples: Mapping[str, Sequence[Sequence[str]]]
 
-    @classmethod
-    def load(cls) -> GroupingPrompt:
-        """Two paragraphs about one person, as Table 8 prints them, and two about several people."""
-        return cls(json.loads((files("factaudit.engines") / "group_demos.json").read_text("utf-8")))
+@cache
+def load_grouping_examples() -> _Examples:
+    """Two paragraphs about one person, as Table 8 prints them, and two about several people."""
+    text = (files("factaudit.engines") / "group_demos.json").read_text("utf-8")
+    examples: _Examples = json.loads(text)
+    return examples
 
-    @property
-    def signature(self) -> str:
-        """A hash of the demonstrations, in order."""
-        return hash_texts(json.dumps(self.examples, ensure_ascii=False))
 
-    def make_text(self, paragraph: str, facts: Sequence[str]) -> str:
-        """MF's prompt (Table 8): the demonstrations, then the paragraph with its facts."""
-        text = ""
-        for shown, groups in self.examples.items():
-            listed = [_format_facts(group) for group in groups]
-            text += _format_task(shown, "".join(listed)) + _GROUP_SEPARATOR.join(listed) + "\n"
-        return text + _format_task(paragraph, _format_facts(facts))
+def sign_grouping_prompt() -> str:
+    """A hash of the demonstrations, in order."""
+    return hash_texts(json.dumps(load_grouping_examples(), ensure_ascii=False))
 
-    def make_request(self, paragraph: str, facts: Sequence[str]) -> ChatRequest:
-        """The prompt as one user message, with room for all facts in the reply."""
-        # A token is at least two characters of an English text, nearly always more.
-        room = max(MIN_GROUPING_TOKENS, sum(map(len, facts)) // 2 + 8 * len(facts))
-        message = {"role": "user", "content": self.make_text(paragraph, facts)}
-        return ChatRequest((message,), {"temperature": 0.0, "max_tokens": room})
+
+def make_grouping_text(
+    paragraph: str, facts: Sequence[str], examples: _Examples | None = None
+) -> str:
+    """MF's prompt (Table 8): the demonstrations, then the paragraph with its facts."""
+    text = ""
+    for shown, groups in (examples or load_grouping_examples()).items():
+        listed = [_format_facts(group) for group in groups]
+        text += _format_task(shown, "".join(listed)) + _GROUP_SEPARATOR.join(listed) + "\n"
+    return text + _format_task(paragraph, _format_facts(facts))
+
+
+def make_grouping_request(paragraph: str, facts: Sequence[str]) -> ChatRequest:
+    """The prompt as one user message, with room for all facts in the reply."""
+    # A token is at least two characters of an English text, nearly always more.
+    room = max(MIN_GROUPING_TOKENS, sum(map(len, facts)) // 2 + 8 * len(facts))
+    message = {"role": "user", "content": make_grouping_text(paragraph, facts)}
+    return ChatRequest((message,), {"temperature": 0.0, "max_tokens": room})
 
 
 def _format_facts(facts: Sequence[str]) -> str:
@@ -100,7 +104,7 @@ def _format_task(paragraph: str, facts: str) -> str:
 
 
 def ask_for_groups(
-    llm: LLMClient, prompt: GroupingPrompt, responses: Sequence[Response], progress: bool = False
+    llm: LLMClient, responses: Sequence[Response], progress: bool = False
 ) -> list[tuple[int, ...] | None]:
     """The group of each fact of each response, with one call for each response that has facts.
 
@@ -110,7 +114,9 @@ def ask_for_groups(
     facts = [[fact.text for fact in one.facts or ()] for one in responses]
     found: list[tuple[int, ...] | None] = [() for _ in responses]
     requests = [
-        (at, prompt.make_request(responses[at].output, own)) for at, own in enumerate(facts) if own
+        (at, make_grouping_request(responses[at].output, own))
+        for at, own in enumerate(facts)
+        if own
     ]
     replies = ask_all(llm, requests)
     for at, reply in progress_bar(

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from factaudit.arrays.response_means import DEFAULT_GAMMA
 from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.decompose import DecompositionPrompt
-from factaudit.engines.grouping import GroupingPrompt
+from factaudit.engines.grouping import sign_grouping_prompt
 from factaudit.engines.responses import Response
 from factaudit.engines.variants import list_score_variants
 from factaudit.engines.verifier import (
@@ -163,14 +163,11 @@ class Pipeline:
         check_unique_evaluator_names(self.verifiers)
         self.retriever = PassageRetriever(settings.retrieval, settings.k)
         self.prompt = DecompositionPrompt.load(settings.demos, settings.decontextualize)
-        self.grouping_prompt: GroupingPrompt | None = None
-        if isinstance(settings, DFactScoreSettings) and settings.grouper == "llm":
-            if self.llm is None:
-                raise UsageError(
-                    "the grouper 'llm' needs an LLM; without one, give the groups with the facts"
-                    " ('given')"
-                )
-            self.grouping_prompt = GroupingPrompt.load()
+        if getattr(settings, "grouper", None) == "llm" and self.llm is None:
+            raise UsageError(
+                "the grouper 'llm' needs an LLM; without one, give the groups with the facts"
+                " ('given')"
+            )
 
     def _make_verifier(self, spec: EvaluatorSpec) -> NamedEvaluator:
         if spec not in OWN_VERIFIERS:
@@ -209,8 +206,8 @@ class Pipeline:
         made = make_signature("facts", facts)
         if isinstance(settings, DFactScoreSettings):
             groups: dict[str, Any] = {"grouper": settings.grouper}
-            if self.grouping_prompt is not None and self.llm is not None:
-                groups |= {"demos": self.grouping_prompt.signature, "llm": self.llm.signature}
+            if settings.grouper == "llm" and self.llm is not None:
+                groups |= {"demos": sign_grouping_prompt(), "llm": self.llm.signature}
             made += "|" + make_signature("groups", groups)
         return {one.name: f"{one.signature}|{made}" for one in self.verifiers}
 

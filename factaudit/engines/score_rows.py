@@ -1,5 +1,9 @@
-"""What is the score of each response? Rows for ``responses.jsonl``, the merged paragraphs of the
-report, and the lines that commands print; of the arrays and rows of the audits."""
+"""What is the score of each response, and how is it shown?
+
+Here the arrays of judgements become the rows of ``responses.jsonl`` and the merged paragraphs of
+the report, and the rows of the audits become the lines that `factaudit factscore` and `factaudit
+dfactscore` print.
+"""
 
 from __future__ import annotations
 

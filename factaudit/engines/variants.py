@@ -1,7 +1,8 @@
-"""What are the scores with one setting of the pipeline changed? The audit `sensitivity` reads this.
+"""What are the scores if one setting of the pipeline is changed?
 
-All variants share the cache of replies and the journals of the run, so that what two have in common
-is asked once.
+Each variant is the whole pipeline with one setting replaced. All variants share the cache of
+replies and the journals of the run, so that what two of them have in common is asked once. The
+tables of all variants are joined for the audit `sensitivity`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from factaudit.errors import UsageError
 from factaudit.signature import hash_texts, make_signature
 from factaudit.tables import STATUSES
 
-#: Of what our implementation could not be compared with.
+#: What ``checked`` says of a model whose published weights were never loaded by our tests.
 WEIGHTS_NOT_RUN = "The published weights could not be run here"
 
 _Item = TypeVar("_Item", bound=Callable[..., Any])

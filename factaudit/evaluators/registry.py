@@ -1,7 +1,5 @@
-"""Which evaluators are there? Ours, by name, and the user's.
-
-Of his own the user names a class or function, ``MODULE:NAME``, or gives it as it is.
-"""
+"""Which evaluators are there? Ours have a name; a user's own is a class or a function, given as it
+is or named as ``MODULE:NAME``."""
 
 from __future__ import annotations
 

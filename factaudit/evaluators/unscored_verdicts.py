@@ -33,10 +33,8 @@ def format_unscored_verdicts(
     judged_now: the evaluators that were asked in this run, and will be asked again by the same
     command. notes: what the user is told beside these lines: such a reason is not said again.
     """
-    doubtful = verdicts[verdicts["status"] != "ok"]
     lines = []
-    for name, n in verdicts["evaluator"].value_counts(sort=False).items():
-        own = doubtful[doubtful["evaluator"] == name]
+    for name, own in verdicts.groupby("evaluator", sort=False):
         unscored = own[own["prediction"].isna()]
         parts, hint = [], ""
         for status, words in _STATUS_WORDS.items():
@@ -55,8 +53,7 @@ def format_unscored_verdicts(
                     f" ({fields})."
                 )
             if status == "error" and name in judged_now:
-                n_rejected = int(raw.str.startswith(_REJECTED_PREFIX).sum())
-                if n_rejected:
+                if n_rejected := int(raw.str.startswith(_REJECTED_PREFIX).sum()):
                     hint += (
                         f" The server rejects {format_count(n_rejected, 'request')} and would do so"
                         " again: change what its message names (the model, params or the template)."
@@ -64,10 +61,10 @@ def format_unscored_verdicts(
                 if raw.str.contains(_MAY_PASS, regex=False).any():
                     hint += " To retry what failed, run the same command again."
         if parts:
-            told = ", ".join(parts)
-            lines.append(f"{name}: {len(unscored):,} of {n:,} verdicts are unscored: {told}.{hint}")
-        n_guesses = len(own) - len(unscored)
-        if n_guesses > MAX_SILENT_GUESS_SHARE * n:
+            n_unscored = f"{len(unscored):,} of {len(own):,} verdicts are unscored"
+            lines.append(f"{name}: {n_unscored}: {', '.join(parts)}.{hint}")
+        n_guesses = int((own["status"] != "ok").sum()) - len(unscored)
+        if n_guesses > MAX_SILENT_GUESS_SHARE * len(own):
             lines.append(
                 f"{name}: {n_guesses:,} predictions are guesses, because the reply does not clearly"
                 " state an answer; they are within the bounds, and with parser: strict they are"

@@ -1,5 +1,8 @@
-"""What is a rule, and what do the rules share? How a rule is declared, where a claim may be
-changed, and what its document holds."""
+"""What is a rule, and what do the rules share?
+
+A rule is a function with an example. This file also says which claims are plain enough to be
+changed, where in their text, and what their document contains.
+"""
 
 from __future__ import annotations
 

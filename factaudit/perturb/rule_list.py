@@ -1,4 +1,4 @@
-"""The rules by the kind of their pairs, in the order of docs and reports."""
+"""Which rules are there? By the kind of variant that each makes, in the order of reports."""
 
 from __future__ import annotations
 

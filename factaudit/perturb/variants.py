@@ -1,4 +1,5 @@
-"""Variants of claims: each rule applied where it surely fits, as rows of a claims table."""
+"""How do rules make variants of claims? Each rule is applied where it surely fits, and a variant is
+one more row of the claims table."""
 
 from __future__ import annotations
 
