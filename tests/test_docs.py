@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -266,19 +265,10 @@ def test_the_function_and_the_class_of_ones_own_run_as_shown_and_agree(root, tmp
     code = block(page, "class Numbers") + block(page, "def numbers")
     (tmp_path / "my_metric.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        registry,
-        "entry_points",
-        lambda group: (
-            [EntryPoint("numbers", "my_metric:Numbers", group)]
-            if group == registry.ENTRY_POINTS
-            else []
-        ),
-    )
     try:
-        assert isinstance(registry.make_evaluator("numbers"), Evaluator)
+        assert isinstance(registry.make_evaluator("my_metric:Numbers"), Evaluator)
         claims = factaudit.read_claims(root / "data" / "minibench" / "claims.jsonl.gz")
-        verdicts = factaudit.judge(claims, ["numbers", "always-yes"])
+        verdicts = factaudit.judge(claims, ["my_metric:Numbers", "always-yes"])
         assert "my_metric:numbers" in page
         of_function = factaudit.judge(claims, ["my_metric:numbers"])
     finally:
@@ -288,10 +278,10 @@ def test_the_function_and_the_class_of_ones_own_run_as_shown_and_agree(root, tmp
         for row in factaudit.compare(claims, verdicts, audits=["rates"], replicates=0).audits[
             "rates"
         ]
-        if row["evaluator"] == "numbers" and row["dataset"] == "__macro__"
+        if row["evaluator"] == "my_metric:Numbers" and row["dataset"] == "__macro__"
     ]
     assert list(of_function["score"]) == list(
-        verdicts.loc[verdicts["evaluator"] == "numbers", "score"]
+        verdicts.loc[verdicts["evaluator"] == "my_metric:Numbers", "score"]
     )
     assert rates["n_unscored"] == 0
     assert 0.5 < rates["bacc"] < 1  # a swapped number is found out, the rest is not
