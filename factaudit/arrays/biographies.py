@@ -238,21 +238,11 @@ class SupportMatrix:
             )
         if not self.people:
             return np.full(self.n_groups, -1)
-        if rule == "given":
-            given = [self._find_given_person(group) for group in range(self.n_groups)]
-            return np.array(given, dtype=np.int64)
+        n_supported = self._count_by_group(self.prediction == 1)
         # In a tie the greater score decides: all scores together weigh less than one supported
         # fact. The sum is rounded, because its last bit may depend on the order of the facts.
         score = self._count_by_group(np.nan_to_num(self.score)).round(9)
-        weight = self._count_by_group(self.prediction == 1) + score / (len(self.prediction) + 1)
-        if rule == "argmax":
-            return weight.argmax(axis=1)
-        from scipy.optimize import linear_sum_assignment  # slow to import
-
-        chosen = np.full(len(weight), -1)
-        groups, columns = linear_sum_assignment(weight, maximize=True)
-        chosen[groups] = columns
-        return chosen
+        return self._choose(rule, n_supported + score / (len(self.prediction) + 1))
 
     def person_of_facts(self, rule: str) -> np.ndarray:
         """The column of the person to whom each fact's group is linked: int (n,), -1 for nobody."""
@@ -261,6 +251,22 @@ class SupportMatrix:
     def _count_by_group(self, cells: np.ndarray) -> np.ndarray:
         """The sums of cells (n, k) over the facts of each group: float (g, k)."""
         return (self.group == np.arange(self.n_groups)[:, None]).astype(float) @ cells
+
+    def _choose(self, rule: str, weight: np.ndarray) -> np.ndarray:
+        """The column for each group by a rule, from weights of which the greatest wins (float (g,
+        k)): int (g,), -1 for nobody."""
+        if rule == "given":
+            return np.array(
+                [self._find_given_person(group) for group in range(len(weight))], dtype=np.int64
+            )
+        if rule == "argmax":
+            return weight.argmax(axis=1)
+        from scipy.optimize import linear_sum_assignment  # slow to import
+
+        chosen = np.full(len(weight), -1)
+        groups, columns = linear_sum_assignment(weight, maximize=True)
+        chosen[groups] = columns
+        return chosen
 
     def _find_given_person(self, group: int) -> int:
         title = self.given.get(group)
@@ -289,31 +295,49 @@ class SupportMatrix:
         if not self.n_groups:
             return (fewest, most), (0, most), (0, most)
         # No rule supports fewer facts when one more cell is supported.
-        is_linked = [one.supported_by(one.person_of_facts(rule)) == 1 for one in (sure, maybe)]
-        linked = int(is_linked[0].sum()), int(is_linked[1].sum())
-        own, grouped = self.own & (self.group >= 0), self.group >= 0
-        is_sure, may_be = sure.prediction == 1, maybe.prediction == 1
-        if not self.unsure.any():
-            n = int((own & is_sure.any(axis=1) & ~is_linked[0]).sum())
-            return (fewest, most), linked, (n, n)
-        # Whoever a group is linked to, he cannot support what he surely does not, and others do.
-        hidden = is_sure.any(axis=1, keepdims=True) & ~may_be & own[:, None]
-        least = int(self._count_by_group(hidden).min(axis=1).sum())
-        # All links together support at least what they do in the worst case.
-        greatest = int((grouped & may_be.any(axis=1)).sum()) - linked[0]
-        if rule == "argmax":
-            # The best link of a group leaves no more such facts than any other, so no more than the
-            # one that can leave the fewest. Facts that are not the response's own count here,
-            # because they count when the best link is chosen.
-            others = (may_be.sum(axis=1, keepdims=True) > may_be) & ~is_sure & grouped[:, None]
-            greatest = int(self._count_by_group(others).min(axis=1).sum())
-        greatest = min(greatest, int((own & may_be.any(axis=1)).sum()))
-        return (fewest, most), linked, (least, greatest)
+        linked = [
+            int((one.supported_by(one.person_of_facts(rule)) == 1).sum()) for one in (sure, maybe)
+        ]
+        return (fewest, most), (linked[0], linked[1]), self._bound_elsewhere(rule, sure, maybe)
 
     def _fill(self, is_supported: bool) -> SupportMatrix:
         """The matrix with all unsure cells supported, or with none of them supported."""
         cells = np.where(self.unsure, is_supported, self.prediction == 1)
         return replace(self, prediction=cells.astype(np.int8), unsure=np.zeros_like(self.unsure))
+
+    def _bound_elsewhere(self, rule: str, sure: SupportMatrix, maybe: SupportMatrix) -> CountRange:
+        """The fewest and the most facts that somebody supports but the person of their group does
+        not.
+
+        Fewest: each group has the person for whom there are the fewest facts that others surely
+        support and this person cannot support. Most: the best links leave no more such facts than
+        any other links, so no more than the links that can leave the fewest. Facts that are not the
+        response's own count in this comparison, because they count when the best links are chosen.
+        """
+        grouped, sure_cells, maybe_cells = (
+            self.group >= 0,
+            sure.prediction == 1,
+            maybe.prediction == 1,
+        )
+        own = self.own & grouped
+        if not self.unsure.any():
+            linked = self.supported_by(self.person_of_facts(rule)) == 1
+            n = int((own & sure_cells.any(axis=1) & ~linked).sum())
+            return n, n
+        # The last columns stand for nobody, to whom any number of groups may be linked.
+        nobody = np.zeros((len(own), self.n_groups), dtype=bool)
+        sure_cells, maybe_cells = np.hstack([sure_cells, nobody]), np.hstack([maybe_cells, nobody])
+        surely_hidden = sure_cells.any(axis=1, keepdims=True) & ~maybe_cells
+        may_be_hidden = (maybe_cells.sum(axis=1, keepdims=True) > maybe_cells) & ~sure_cells
+        ends = []
+        for hidden, counted in (
+            (surely_hidden, own),
+            (may_be_hidden, own if rule == "given" else grouped),
+        ):
+            n_hidden = self._count_by_group(hidden & counted[:, None])
+            chosen = self._choose(rule, -n_hidden)
+            ends.append(int(n_hidden[np.arange(self.n_groups), chosen].sum()))
+        return ends[0], min(ends[1], int((own & maybe_cells.any(axis=1)).sum()))
 
     def bound_people(self) -> CountRange:
         """The fewest and the most people whom the supported facts of the response may be about
