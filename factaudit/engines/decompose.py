@@ -100,13 +100,8 @@ def split_response(text: str) -> tuple[list[str], int]:
     if not answer.strip():
         return [], 0
     lines = split_markdown_lines(answer)
-    n_left_out = sum(not line.is_text for line in lines)
-    every = [
-        sentence
-        for line in lines
-        if line.is_text
-        for sentence in split_for_decomposition(line.text)
-    ]
+    n_left_out = lines.count(None)
+    every = [one for line in lines if line for one in split_for_decomposition(line)]
     # An opening ("Sure, here is ...") is one only at the very beginning.
     kept = [
         one

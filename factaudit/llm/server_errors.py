@@ -137,15 +137,7 @@ class RefusedParams:
         for name in set(names) - self.names:
             self.names.add(name)
             self._store.add_refused_param(self._server, self._model, name)
-            instead = ""
-            if name == _LIMIT:
-                instead = (
-                    f"; {_LIMIT_WITH_THOUGHTS} is sent in its place, {_THOUGHT_TOKENS:,} higher for"
-                    " its thoughts"
-                )
-            _log.warning(
-                "%s refuses the parameter %s, which is no longer sent%s", self._model, name, instead
-            )
+            _log.warning("%s refuses the parameter %s, which is no longer sent", self._model, name)
 
     def adapt_body(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The body of a request without what is refused; the other limit of tokens takes the place

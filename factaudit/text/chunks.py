@@ -92,19 +92,10 @@ def _find_chunk_word_end(
 ) -> int:
     """The end of the last word that a chunk from ``start`` may reach; ``start`` where not even one
     fits."""
-    if count_tokens is not count_words:
-        ends = _list_match_ends(word, text, start, len(text), size)
-        return [start, *ends][_count_fitting_ends(text, start, ends, size, count_tokens)]
-    if word is _CHARACTER_WORD:
-        return _list_match_ends(word, text, start, len(text), size)[-1]
-    # `str.split` is the quickest to count words; it is shown no more of a long text than it may
-    # need.
-    window = 8 * size
-    while len(found := (part := text[start : start + window]).split(None, size)) <= size:
-        if start + window >= len(text):
-            return start + len(part.rstrip())
-        window *= 4
-    return start + len(part[: len(part) - len(found[size])].rstrip())
+    ends = _list_match_ends(word, text, start, len(text), size)
+    if count_tokens is count_words:
+        return ends[-1]
+    return [start, *ends][_count_fitting_ends(text, start, ends, size, count_tokens)]
 
 
 def _find_chunk_cut_within_word(
