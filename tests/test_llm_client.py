@@ -454,7 +454,7 @@ def test_all_that_ask_with_one_key_keep_one_limit(monkeypatch):
     # Another process goes on where this one is.
     program = (
         "import sys, time; from factaudit.llm.rate_limits import *; account ="
-        " hash_account(sys.argv[1], 'k');print(open_pace_store().reserve(account, time.time() -"
+        " hash_account(sys.argv[1], 'k');print(reserve_turn(account, time.time() -"
         f" {time.time()} + float(sys.argv[2]), 1.0))"
     )
     now = time.time() - time.monotonic()

@@ -1,4 +1,4 @@
-"""The passages of one page that a fact is checked against (Min et al. 2023, §4.1)."""
+"""Which passages of a page is a fact checked against (Min et al. 2023, §4.1)?"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How is a language model asked? Any OpenAI-compatible server: limited, retried, kept and
-counted."""
+"""How is a language model asked? A client asks one model of any OpenAI-compatible server: it keeps
+the account's limits, repeats what may pass, stores replies and counts what they cost."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from factaudit.llm.store import (
 
 #: Where nothing has ever answered at an address, more patience does not help.
 _UNREACHED_RETRIES = 2
-#: Seconds between two looks at what somebody else asks, or at the money that is left, first and at
-#: most.
+#: Seconds between two looks at a request that somebody else has sent, or at the money that is left:
+#: at first, and at the most.
 _POLL_SECONDS = 0.05
 _MAX_POLL_SECONDS = 0.4
-#: Seconds for which calls under way are awaited when nobody wants their replies any more: they have
-#: been paid for, or will be, and their replies are kept.
+#: Seconds for which calls under way are awaited when nobody wants their replies any more. They are
+#: paid for all the same, so their replies are kept.
 GRACE_SECONDS = 10.0
 #: Seconds after which a send of a lost machine is taken to be over, beside the time that it can
 #: take.
@@ -148,7 +148,7 @@ class LLMClient:
     # Sending ---------------------------------------------------------------------------------
 
     async def ask(self, request: ChatRequest) -> ChatReply:
-        """The reply to one request."""
+        """The reply to one request, after as many attempts as it needs and the settings allow."""
         key, max_retries = self.request_key(request), self.settings.max_retries
         n_failed = 0
         while True:

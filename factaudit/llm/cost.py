@@ -1,5 +1,5 @@
-"""The cost of calls: estimated before (`estimate_llm_judging_cost`), limited (`LLMCostBudget`) and
-counted (`LLMCallUsage`).
+"""What do calls cost? The cost is estimated before (`estimate_llm_judging_cost`), limited
+(`LLMCostBudget`), and counted in the store; `LLMCallUsage` notes what came from the cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast may requests go out? So many a minute for an account, and later after a failure.
+"""How fast may requests go out? At an account's limits a minute, and later after a failure.
 
 An account is a server with a key. All clients of all processes keep one pace for it: the time at
 which the next request may go out stands in a small SQLite file for the user, in the system's
@@ -13,8 +13,8 @@ import hashlib
 import random
 import sqlite3
 import tempfile
-import threading
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -27,35 +27,26 @@ ON CONFLICT DO UPDATE SET next = MAX(?2, next) + ?3 RETURNING next - ?3
 """
 
 
-class PaceStore:
-    """When an account's next request may go out. Times are Unix seconds."""
-
-    def __init__(self, path: Path | str) -> None:
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            path, timeout=30, isolation_level=None, check_same_thread=False
-        )
-        self._connection.execute("PRAGMA synchronous = OFF")
-        self._connection.execute(_SCHEMA)
-
-    def reserve(self, account: str, now: float, seconds: float) -> float:
-        """When a request may go out that is ready now and takes so many seconds of the account's
-        time."""
-        with self._lock:
-            (turn,) = self._connection.execute(_RESERVE, (account, now, seconds)).fetchone()
-        return turn
-
-
 @cache
-def open_pace_store() -> PaceStore:
-    """The store of this user; of this process alone where the temporary folder cannot be
-    written."""
-    try:
+def _open_pace_file() -> sqlite3.Connection:
+    """The file of this user; in memory where the temporary folder cannot be written, so that the
+    pace is this process's alone."""
+    path: Path | str = ":memory:"
+    with suppress(OSError, KeyError):
         folder = Path(tempfile.gettempdir()) / f"factaudit-{getpass.getuser()}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        return PaceStore(folder / "pace-3.sqlite")
-    except (OSError, KeyError, sqlite3.Error):
-        return PaceStore(":memory:")
+        path = folder / "pace-3.sqlite"
+    connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute(_SCHEMA)
+    return connection
+
+
+def reserve_turn(account: str, now: float, seconds: float) -> float:
+    """When a request may go out that is ready now and takes so many seconds of the account's time.
+    Times are Unix seconds. All requests of a process go out from one thread."""
+    (turn,) = _open_pace_file().execute(_RESERVE, (account, now, seconds)).fetchone()
+    return float(turn)
 
 
 def hash_account(server: str, key: str) -> str:
@@ -79,7 +70,7 @@ class AccountPace:
         """Wait until a request of so many tokens may be sent."""
         turn = 0.0
         if (seconds := self.count_seconds(tokens)) > 0:
-            turn = open_pace_store().reserve(account, _now(), seconds)
+            turn = reserve_turn(account, _now(), seconds)
         while (left := max(turn, self._paused_until) - _now()) > 0:
             await asyncio.sleep(left)
 

@@ -82,11 +82,11 @@ SELECT caller, SUM(calls * (status != 'not billed')), SUM(prompt_tokens), SUM(co
 """
 #: Only an answer is kept. An error, or a prompt that was never sent, is asked again.
 KEPT_STATUSES = ("ok", "refused")
-#: How a send ends without a reply. Malformed: the answer is no chat completion, and was billed. Not
-#: billed: the server said that it did not do the work, or was never reached. Dropped, or killed
-#: with its process: unknown.
+#: How a send ends without a reply. Malformed: the answer was billed, but is no chat completion. Not
+#: billed: the server said that it did not do the work, or it was never reached. Dropped, or killed
+#: with its process: nobody knows whether it was billed.
 MALFORMED, NOT_BILLED, DROPPED, KILLED = "malformed", "not billed", "dropped", "killed"
-#: Nobody knows what these cost, so they count at the most that they can cost.
+#: Nobody knows what these cost, so each counts at the most that it can cost.
 _COUNTED_AT_MOST = (MALFORMED, DROPPED, KILLED)
 #: The row of a caller that has sent nothing.
 EMPTY_CALLER_ROW: dict[str, Any] = {
@@ -110,8 +110,8 @@ def default_cache_path() -> Path:
 
 def hash_request(model: str, request: ChatRequest, revision: str = "", server: str = "") -> bytes:
     """The 32 bytes under which a reply is kept."""
-    told = [server, model, revision, dict(request.params), list(map(dict, request.messages))]
-    return hashlib.sha256(_KEY_ENCODER.encode(told).encode()).digest()
+    parts = [server, model, revision, dict(request.params), list(map(dict, request.messages))]
+    return hashlib.sha256(_KEY_ENCODER.encode(parts).encode()).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +236,10 @@ class ReplyStore:
             caller: dict(zip(EMPTY_CALLER_ROW, values, strict=True)) for caller, *values in rows
         }
 
-    # Batches that are about to be submitted, or were submitted and are not collected yet: like the
-    # replies, they must survive a kill. `begin` notes one with its first line. A send's row says
-    # which batch it is a line of: runs that share a file wait for one another's batches only where
-    # these hold lines of theirs.
+    # Batches that are about to be submitted, or that were submitted and are not collected yet. Like
+    # the replies, they must survive a kill. `begin` notes a batch with its first line. A send's row
+    # says which batch it is a line of, so runs that share a file wait only for batches that hold
+    # lines of theirs.
 
     def name_batch(self, digest: str, batch_id: str) -> None:
         """Note the server's id of a batch."""

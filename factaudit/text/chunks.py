@@ -1,4 +1,5 @@
-"""Chunks of complete sentences, for evaluators that cannot read a long document whole (VC §4.2)."""
+"""How is a long document cut for evaluators that cannot read it whole? Into chunks of complete
+sentences (VC §4.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of an English text that say something: numbers, names and what is neither, compared by
+"""Which words of an English text carry its content? Numbers, names and other words, compared by
 their stems."""
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ whose why will with within without would wouldn yet you your yours yourself your
 """
 #: Function words of English, with what an apostrophe leaves of "isn't", "we'll" and the like.
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
-#: Words that a statement may add without saying more: "a *person named* Ada".
+#: Words that add nothing to a statement: "a *person named* Ada".
 _LIGHT_WORDS = """
 person people human individual man woman someone something thing name named called known exist
 exists existed include includes included including become became year time way several various
 certain many specific also another come comes came located situated
 """
-#: What a statement of nothing else tells of anybody: "Ada was born."
+#: A statement with no other words is true of nearly anybody: "Ada was born."
 _TRIVIAL_WORDS = "born die life live alive being work make did notable"
 
 _BRACKETS = re.compile(r"\([^)]*\)")

@@ -1,5 +1,5 @@
-"""Demonstrations of decomposing: sentences with their atomic facts, as prompts show them to a
-model."""
+"""Which demonstrations does a prompt show a model that splits sentences? Sentences with their
+atomic facts."""
 
 from __future__ import annotations
 

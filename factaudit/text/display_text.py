@@ -1,4 +1,5 @@
-"""Text of files, models and servers as it may be shown: no orders to the terminal, no keys."""
+"""How is text of files, models and servers shown? Without commands to the terminal, without keys,
+and on one line where it must be."""
 
 from __future__ import annotations
 

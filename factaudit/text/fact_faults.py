@@ -1,8 +1,8 @@
-"""What may be wrong with the atomic facts of a response, by its words alone: invented, leaked,
-repeated, trivial.
+"""What may be wrong with the atomic facts of a response? By its words alone, a fact may be
+invented, leaked from a demonstration, repeated or trivial.
 
-Words cannot see everything: a fact made of the response's own words in another relation passes for
-its own.
+Words cannot show everything: a fact that puts the response's own words into another relation is not
+found to be invented.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from factaudit.text.content_words import (
 )
 from factaudit.text.sentences import split_sentences
 
-#: A fact of whose words at least this share is missing in the response is invented; so is one whose
-#: number or name is.
+#: A fact is invented if at least this share of its words, or a number or a name in it, is missing
+#: in the response.
 MAX_MISSING_SHARE = 0.5
-#: A sentence of which more than this share of words is in no fact is not covered; or a number, or a
-#: name.
+#: A sentence is not covered if more than this share of its words, or a number or a name in it, is
+#: in no fact.
 MAX_UNCOVERED_SHARE = 0.2
 
 

@@ -1,5 +1,4 @@
-"""How far long work is: a bar on a terminal; elsewhere, where a bar would only fill a log, a line a
-minute."""
+"""How far has long work got? A terminal shows a bar; a log gets one line a minute."""
 
 from __future__ import annotations
 

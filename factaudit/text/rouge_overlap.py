@@ -1,4 +1,5 @@
-"""How much of a claim's wording the document has: ROUGE-2 precision (Lin 2004) and R2-diff (VC §4).
+"""How much of a claim's wording is in its document? ROUGE-2 precision (Lin 2004) and R2-diff (VC
+§4) measure it.
 
 Each distinct document is read once, with all the claims on it. Of a document in Latin script the
 tokens are those of the ``rouge-score`` package without stemming; of another, words of its script.

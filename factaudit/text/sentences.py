@@ -1,5 +1,5 @@
-"""Sentences: NLTK's Punkt (Kiss & Strunk 2006) with its English model, without a download; and
-other scripts' marks."""
+"""Which sentences has a text? Those of NLTK's Punkt (Kiss & Strunk 2006) with its English model,
+without a download; the full stops of other scripts end sentences as well."""
 
 from __future__ import annotations
 

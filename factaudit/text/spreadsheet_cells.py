@@ -1,5 +1,5 @@
-"""Text in CSV cells that a spreadsheet would run as a formula, written so that it does not, and
-read back as it was.
+"""How is text written to a CSV cell so that no spreadsheet runs it as a formula, and read back as
+it was?
 
 A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and goes on, and is
 no number, gets an apostrophe before it (OWASP, "CSV Injection"); one that begins with apostrophes
