@@ -64,7 +64,7 @@ def read_log(name: str, paths: Sequence[Path], given: ColumnMapping) -> OpenedTa
     recipe = LOG_RECIPES[name]
     paths = expand_folders(map(Path, paths), recipe["files"])
     source = ", ".join(map(str, paths))
-    named = [*given.evaluator, *given.people, *given.ignore, *given.annotators.values()]
+    named = [*given.evaluator, *given.people, *given.ignore]
     for theirs in given.columns.values():
         named += [theirs] if isinstance(theirs, str) else theirs
     parts = []

@@ -1,5 +1,5 @@
-"""What a column that plays no role of its own may be, by its name: people's, an evaluator's, or no
-judgement."""
+"""Tells by a column's name what it may hold if it has no role: judgements of people, judgements of
+an evaluator, or neither."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factaudit.tables.vocabulary import (
     strip_values_hint,
 )
 
-#: Why a column is no judgement, whatever it holds.
+#: Why a column holds no judgements, whatever its values.
 REASONS = {
     "measure": "a measure, no judgement",
     "quality": "another quality than support",
@@ -26,12 +26,11 @@ REASONS = {
     "counter": "counts up",
     "constant": "never varies",
 }
-#: Parts of a dotted name that say only that the part before them has a content.
+#: Parts of a dotted name that add nothing to the part before them.
 _GENERIC_NAME_PARTS = ("text", "content", "value", "page content", "name")
-#: Of the words for what an evaluator's column holds, those that only an evaluator's column has,
-#: whoever it is.
+#: Words that only the column of an evaluator has in its name, whatever the evaluator is called.
 _SURE_AFFIXES = {"score", "prediction", "probability", "pred", "prob", "logit", "logits"}
-#: Headings over the columns of several evaluators: ``judges.gpt4``.
+#: First parts of the names of several evaluators' columns: ``judges.gpt4``.
 _JUDGE_HEADINGS = {
     "feedback",
     "judges",
@@ -42,17 +41,17 @@ _JUDGE_HEADINGS = {
     "evaluator",
     "verdicts",
 }
-#: Words for people that a judge's name may have, and words for judges that a person's may.
+#: Words for people that the name of a judge may contain, and the other way round.
 _LOOSE_PEOPLE = {"annotation", "annotations", "annotated"}
 _LOOSE_JUDGES = {"judge", "judges", "judged", "eval", "rubric", "grader"}
-#: What a metric of overlap gives: ``bertscore_f1``.
+#: The figures of a metric of overlap: ``bertscore_f1``.
 _OVERLAP_PARTS = {"f1", "precision", "recall"}
 _PLAIN_NAMES = {*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]}
 
 
 def list_name_forms(column_name: str) -> list[str]:
-    """What a column may be found by: its name; of a dotted one (``input.text``) the last part but a
-    mere "text"."""
+    """The names by which a column may be found: its name and, if that is dotted (``input.text``),
+    the last part that is not a mere "text"."""
     plain = strip_values_hint(re.sub(r"^(INPUT|OUTPUT|GOLDEN|ASSIGNMENT):", r"\1.", column_name))
     parts = [normalise_words(part) for part in plain.split(".")]
     telling = next((part for part in reversed(parts) if part not in _GENERIC_NAME_PARTS), parts[-1])
@@ -60,15 +59,16 @@ def list_name_forms(column_name: str) -> list[str]:
 
 
 def find_known_form(column_name: str, known: Sequence[str]) -> str | None:
-    """The form of a column's name that is among known ones; None where none is."""
+    """The form of a column's name that is among known names; None if there is none."""
     return next((form for form in list_name_forms(column_name) if form in known), None)
 
 
 def classify_column_name(name: str, is_binary: bool = False) -> str:
-    """What a column that has no role may be.
+    """What a column without a role may hold.
 
-    ``people``, ``judge``, ``both``, ``label`` (of whomever), ``support`` (only what was judged:
-    "faithfulness"), ``plain`` (a score or verdict of whomever), ``unknown``, or a key of `REASONS`.
+    ``people``; ``judge``; ``both``; ``label`` (no matter whose); ``support`` (the name says only
+    what was judged: "faithfulness"); ``plain`` (a score or verdict, no matter whose); ``unknown``;
+    or a key of `REASONS`.
     """
     whole, last = list_name_forms(name)[0], list_name_forms(name)[-1]
     people, judges, supports = (
@@ -105,12 +105,13 @@ def classify_column_name(name: str, is_binary: bool = False) -> str:
 
 
 def is_measure(name: str) -> bool:
-    """Whether a name is one of what judges nothing: a time, a cost, a length, a confidence."""
+    """Whether a name says that a column measures something and judges nothing: a time, a cost, a
+    length, a confidence."""
     return bool(_find_no_judgement("measures", re.sub(r"(?i)(\b|_)json\w*\.", ".", name)))
 
 
 def is_quality(name: str) -> bool:
-    """Whether a name is one of another quality of a text than its support."""
+    """Whether a name says that a column judges another quality than support."""
     return bool(_find_no_judgement("qualities", name))
 
 
@@ -120,8 +121,8 @@ def _find_no_judgement(kind: str, name: str) -> frozenset[str]:
 
 
 def split_evaluator_name(column_name: str) -> tuple[str, str]:
-    """The evaluator's name in a column's, and what the rest says that it holds ("" where the name
-    is all).
+    """The name of the evaluator in a column's name, and the part that says what the column holds
+    ("" if there is none).
 
     >>> names = ("gpt4_score", "pred_gpt4", "judgeScore", "AlignScore", "Verdict (AI)")
     >>> [split_evaluator_name(one) for one in names]
@@ -146,7 +147,7 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
 
 
 def is_name_of_person(evaluator: str) -> bool:
-    """Whether an evaluator's name is one of people ("human"), and of no judge."""
+    """Whether an evaluator's name means people ("human") and no judge."""
     judges = (
         find_words_in_name("judges", evaluator)
         - _LOOSE_JUDGES
@@ -156,6 +157,6 @@ def is_name_of_person(evaluator: str) -> bool:
 
 
 def is_name_of_model(annotator: str) -> bool:
-    """Whether an annotator's name is one of a model or another judge, and of no person."""
+    """Whether an annotator's name means a model or another judge, and no person."""
     is_judge = name_has_word("judges", annotator)
     return is_judge and not name_has_word("people", annotator)

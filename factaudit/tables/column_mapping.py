@@ -1,4 +1,4 @@
-"""What a user's columns and words mean, as checked data."""
+"""What the user says about columns and words, as checked data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
 from factaudit.tables.vocabulary import COLUMN_NAMES
 
-#: Scores that are no numbers on a scale: ``-logit`` are those of hallucination, ``-log`` is high
-#: where support is low.
+#: Scores without a scale. ``-logit`` are logits of hallucination; ``-log`` is high where the
+#: support is low.
 ScoreTransform = Literal["logit", "-logit", "log", "-log"]
 SCORE_TRANSFORM_NAMES: dict[str, str] = {
     "logit": "logits",
@@ -28,7 +28,7 @@ SCORE_TRANSFORM_NAMES: dict[str, str] = {
 }
 
 
-#: The options that name a column of claims, with the column of ours.
+#: The options that name a column of claims, with factaudit's name of the column.
 CLAIM_OPTIONS = {
     **{name: name for name in ("label", "claim", "doc", "system", "dataset")},
     "response": "response_id",
@@ -37,14 +37,13 @@ CLAIM_OPTIONS = {
 
 
 class EvaluatorColumnMapping(BaseModel):
-    """One evaluator of a table in the wide form: the columns that hold what it said of the row's
-    claim.
+    """The columns in which one evaluator judges the claim of each row.
 
-    ``scale``: the score's values for *not supported at all* and for *fully supported* (``[1, 5]``;
-    ``[1, 0]`` where the column tells of hallucination), or one of `SCORE_TRANSFORM_NAMES`.
-    ``threshold``: on that scale; support strictly beyond it is prediction 1; by default the middle.
-    ``raw``, ``status``, ``repeat``: of verdicts, as in `factaudit.tables.VERDICT_COLUMNS`; a cell
-    without a status is ``ok``, or has no value.
+    scale: the values of the score for *not supported at all* and for *fully supported*, for example
+    ``[1, 5]``, or ``[1, 0]`` if the column scores hallucination; or one of `SCORE_TRANSFORM_NAMES`.
+    threshold: on that scale; the prediction is 1 if the support is strictly beyond it. By default
+    it is the middle of the scale. raw, status, repeat: columns of verdicts, as in
+    `factaudit.tables.VERDICT_COLUMNS`; a row without a status is ``ok`` if it has a value.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -59,7 +58,7 @@ class EvaluatorColumnMapping(BaseModel):
 
     @property
     def judgements(self) -> dict[str, str]:
-        """The columns that hold its judgements, by what they hold."""
+        """The columns that hold its judgements, by ``score`` and ``prediction``."""
         columns = {"score": self.score, "prediction": self.prediction}
         return {kind: column for kind, column in columns.items() if column is not None}
 
@@ -69,41 +68,35 @@ class EvaluatorColumnMapping(BaseModel):
 
 
 class ColumnMapping(BaseModel):
-    """How tables become claims and verdicts: what the user said, and what was read from the
-    columns' names.
+    """How tables are read: what the user says about columns and values.
 
-    What is not said here is read from the columns' names. In YAML and in Python the keys are those
-    of the command line's options; columns of claims may stand beside them (``label: human``, ``doc:
+    Anything else is read from the names of columns. In YAML and in Python the keys are those of the
+    command line's options. Columns of claims may stand beside them (``label: human``, ``doc:
     context``).
 
-    columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to
-    theirs, or to several of which a file has one.
-    labels: words to 1, 0 or null; "" is a blank cell. words: the same for one column of theirs.
+    columns: factaudit's name of a column (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the
+    long form) to its name in the table, or to several names of which each file has one.
+    labels: words to 1, 0 or null; "" is a blank cell.
     evaluator: the evaluators to read: columns, patterns of columns (``judge_*``), or names of
     evaluators.
-    evaluators: the evaluators of a wide table by name.
-    people: columns, or patterns of columns, that hold what one of several people said each.
-    annotators: by name the columns that hold what one of several people said; in the long form the
-    column ``annotator`` says who. Labels are by majority then.
-    people_evaluators: in the long form, the evaluators that are people.
-    scale, threshold: by evaluator, or by column. A label's column that has a threshold holds
-    grades, those above it are 1; a label's or a prediction's column with the scale ``[1, 0]`` is
-    turned round.
+    evaluators: evaluators with columns of their own, by name.
+    people: columns, or patterns of columns, each with the judgements of one person. In the long
+    form, the evaluators that are people. The label of a claim is then that of the majority.
+    scale, threshold: by evaluator or column. If a column of labels has a threshold, it holds
+    grades, and those above the threshold are 1. The scale ``[1, 0]`` turns a column of labels or
+    predictions round.
     high_is_error: evaluators or columns in which 1, or a high score, means an error.
-    ignore: columns that nothing reads; in the long form evaluators, too.
-    sheet: of a workbook with several.
+    ignore: columns to leave out; in the long form also evaluators.
+    sheet: the sheet of a workbook that has several.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     columns: dict[str, str | list[str]] = Field(default_factory=dict)
     labels: dict[str, int | None] = Field(default_factory=dict)
-    words: dict[str, dict[str, int | None]] = Field(default_factory=dict)
     evaluator: list[str] = Field(default_factory=list)
     evaluators: dict[str, EvaluatorColumnMapping] = Field(default_factory=dict)
     people: list[str] = Field(default_factory=list)
-    annotators: dict[str, str] = Field(default_factory=dict)
-    people_evaluators: list[str] = Field(default_factory=list)
     scale: dict[str, tuple[float, float] | ScoreTransform] = Field(default_factory=dict)
     threshold: dict[str, float] = Field(default_factory=dict)
     high_is_error: list[str] = Field(default_factory=list)
@@ -146,8 +139,8 @@ class ColumnMapping(BaseModel):
     def from_source(
         cls, source: ColumnMapping | Map[str, Any] | str | Path | None
     ) -> ColumnMapping:
-        """From a mapping, ``auto``, its path (YAML) or plain data. Raises `UsageError` that names
-        the key."""
+        """From a mapping, ``auto``, a path (YAML) or plain data. Raises `UsageError` that names the
+        key."""
         if source is None or source == "auto":
             return cls()
         if isinstance(source, ColumnMapping):
@@ -189,14 +182,14 @@ class ColumnMapping(BaseModel):
             raise UsageError(f"{place}, {where}: {first['msg']}{known}") from None
 
     def to_yaml(self) -> str:
-        """The mapping as YAML, without what is not said."""
+        """The mapping as YAML, without what is not set."""
         return yaml.safe_dump(
             self.model_dump(exclude_defaults=True, mode="json"), sort_keys=False, allow_unicode=True
         )
 
 
 def match_column_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    """The names that equal a pattern (``judge_*``) or match it, in their order."""
+    """The names that equal or match one of the patterns (``judge_*``), in their order."""
     return [
         name
         for name in names

@@ -1,5 +1,5 @@
-"""What the columns of a table hold, whatever they are called: what validates a role that a name
-has."""
+"""Describes the values of a column, whatever its name. The profile validates the role that a name
+gives."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from factaudit.tables.vocabulary import (
     parse_label_word,
 )
 
-#: More different values than this are no words of a scale.
+#: A column with more distinct values than this holds no words of a scale.
 MAX_WORDS = 12
-#: The rows that are looked at for the kind of a column.
+#: The number of rows by which a column is described.
 MAX_PROFILED_ROWS = 20_000
-#: So many of a column's words are shown.
+#: The number of a column's words that are shown.
 _MAX_SHOWN_WORDS = 6
-#: Fewer rows than this count up by chance.
+#: In fewer rows than this, numbers may count up by chance.
 _MIN_COUNTED_ROWS = 4
-#: Names of columns of texts and names, in which "NA" and "None" are what they say.
+#: Roles of columns with texts and names, in which "NA" and "None" are values.
 _TEXT_ROLES = (
     "claim_id",
     "claim",
@@ -57,12 +57,12 @@ _EPOCHS = ((1e9, 3e9), (1e12, 3e12))
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What one column holds.
+    """The values of one column.
 
-    ``kind``: ``empty``, ``binary`` (words of labels, or 0 / 1), ``share`` (numbers in [0, 1]),
-    ``grade`` (few whole numbers), ``number``, ``id`` (whole numbers, all different), ``list`` or
-    ``text``. ``words``: the different values
-    where they are few. ``counts_up``: numbers that grow by the same step from row to row.
+    kind: ``empty``; ``binary`` (words of labels, or 0 and 1); ``share`` (numbers from 0 to 1);
+    ``grade`` (few whole numbers); ``number``; ``id`` (whole numbers, all different); ``list``; or
+    ``text``. words: the distinct values if they are few. counts_up: numbers that grow by the same
+    step from row to row.
     """
 
     name: str
@@ -82,15 +82,14 @@ class ColumnProfile:
 
     @cached_property
     def calls(self) -> str:
-        """What its name calls it (`classify_column_name`); ``time`` and ``counter`` by what it
-        holds."""
+        """What the name of the column says (`classify_column_name`); or ``time`` or ``counter``, by
+        its values."""
         if self.is_time or self.counts_up:
             return "time" if self.is_time else "counter"
         return classify_column_name(self.name, self.kind == "binary")
 
     def describe_values(self) -> str:
-        """What it holds, for people: its words, the range of its numbers, or how long its texts
-        are."""
+        """The values in words: the words, the range of the numbers, or the length of the texts."""
         missing = f", {self.n_missing:,} blank" if self.n_missing and self.kind != "empty" else ""
         if self.has_few_words and (self.low is None or len(self.words) <= 3):
             more = f" and {len(self.words) - _MAX_SHOWN_WORDS} more" * (
@@ -114,17 +113,17 @@ class ColumnProfile:
 
     @cached_property
     def meanings(self) -> set[int | None]:
-        """What its words mean as words of labels: 1, 0, or None for those that are none."""
+        """What its words mean as labels: 1, 0, or None for words that are no labels."""
         return {parse_label_word(word) for word in self.words}
 
     @property
     def has_both_verdicts(self) -> bool:
-        """Whether some words say supported, others not."""
+        """Whether some words mean supported and others not."""
         return self.kind == "binary" and {0, 1} <= self.meanings
 
     @property
     def can_hold_labels(self) -> bool:
-        """Whether a column that is called a label may hold labels."""
+        """Whether a column that is named like labels may hold labels."""
         is_judged = self.kind in ("binary", "share", "grade", "number") or (
             self.kind == "text" and self.has_few_words
         )
@@ -132,8 +131,7 @@ class ColumnProfile:
 
     @property
     def looks_judged(self) -> bool:
-        """Whether its values could be what somebody said of claims: words for a label, or varying
-        numbers."""
+        """Whether its values could be judgements of claims: words of labels, or varying numbers."""
         is_grade = self.kind == "grade" and (self.low or 0) >= -1 and (self.high or 0) <= 10
         has_words_of_labels = self.kind == "text" and bool(self.meanings - {None})
         is_judged = self.kind in ("binary", "share") or is_grade or has_words_of_labels
@@ -141,9 +139,9 @@ class ColumnProfile:
 
 
 def profile_column(column_name: str, values: pd.Series) -> ColumnProfile:
-    """What a column holds, from at most 20,000 of its rows."""
+    """Describe a column by its first 20,000 rows."""
     cells = values.iloc[:MAX_PROFILED_ROWS].tolist()
-    is_error = has_name_of_error(column_name)  # an error of the kind "none" is no error
+    is_error = has_name_of_error(column_name)  # in a column of errors, "none" is a value
     is_blank = has_no_value
     if normalise_words(column_name) in _NAMES_OF_TEXTS:
         is_blank = _is_empty
@@ -166,7 +164,7 @@ def profile_column(column_name: str, values: pd.Series) -> ColumnProfile:
         0 < n_words <= MAX_UNREADABLE_SHARE * len(texts)
         and not np.isin(numbers[is_number], (0, 1)).all()
     ):
-        # A few cells of a column of numbers are none: "timeout".
+        # A few cells in a column of numbers may hold words such as "timeout".
         texts = [text for text, known in zip(texts, is_number, strict=True) if known]
         numbers, n_words = numbers[is_number], 0
     different = list(dict.fromkeys(texts))
@@ -216,10 +214,9 @@ def _are_words_of_labels(words: tuple[str, ...], is_error: bool) -> bool:
 def find_judged_columns(
     columns: Mapping[str, Sequence[object]], kinds: Sequence[str] = ("people", "judge", "both")
 ) -> dict[str, ColumnProfile]:
-    """The columns, by name, that hold judgements (single values, or lists) according to their
-    names.
+    """The columns, by name, whose names say that they hold judgements (single values or lists).
 
-    A column whose name says nothing is among them where its words are opposite verdicts.
+    A column whose name says nothing is among them if its words are opposite verdicts.
     """
     found = {}
     for name, values in columns.items():
@@ -230,11 +227,11 @@ def find_judged_columns(
             called in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"])
             and not column.has_both_verdicts
         )
-        # Letters such as C and I.
+        # People may write letters, such as C and I.
         is_lettered = column.calls == "people" and column.has_few_words and column.n_different == 2
         is_judgement = column.kind in ("binary", "share", "grade", "number") or is_lettered
         if called == "status" or is_name or not is_judgement or column.n_different < 2:
-            continue  # whether a call went well, or who judged
+            continue  # says whether a call succeeded, or who judged
         if column.calls in kinds or (
             column.calls == "unknown" and column.has_both_verdicts and column.low is None
         ):

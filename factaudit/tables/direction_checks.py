@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.meanings import Scale
+from factaudit.tables.meanings import Scale, is_column_reversed
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.validation import find_claim_positions
 from factaudit.tables.vocabulary import name_has_word
@@ -85,7 +85,7 @@ def _find_scale_option(
             return name, own.scale or upright, own.columns
         return (
             own.prediction,
-            (1.0, 0.0) if own.prediction in mapping.words else upright,
+            (1.0, 0.0) if is_column_reversed(str(own.prediction), mapping) else upright,
             own.columns,
         )
     columns = [mapping.columns.get(ours, ours) for ours in ("score", "prediction")]

@@ -12,7 +12,7 @@ from factaudit.tables.cell_values import (
     parse_judgement_numbers,
 )
 from factaudit.tables.column_mapping import ColumnMapping
-from factaudit.tables.meanings import is_column_reversed
+from factaudit.tables.meanings import is_column_reversed, map_label_words
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 from factaudit.tables.vocabulary import (
@@ -50,25 +50,26 @@ def parse_label_words(
 
     A judge's reply is what it begins or ends with; a few replies without a verdict are null.
     """
-    meanings: dict[str, int | None] = {"": None, "1": 1, "0": 0, "true": 1, "false": 0}
-    own = mapping.labels | mapping.words.get(column, {})
-    meanings |= {normalise_words(word): value for word, value in own.items()}
+    said = {normalise_words(word): value for word, value in mapping.labels.items()}
     is_reversed = is_column_reversed(column, mapping)
     texts = values.map(lambda value: "" if is_missing_value(value) else str(value))
-    said: dict[str, int | None] = {}
+    known = map_label_words(texts.unique(), is_reversed)
+    found: dict[str, int | None] = {}
     unknown, replies = list[str](), list[str]()
     for text in texts.unique():
         word = normalise_words(text)
         verdict = find_verdict_in_reply(text)
         value = None if verdict is None else parse_label_word(verdict)
-        if word in meanings or is_blank_cell(text):
-            said[text] = meanings.get(word, meanings[""])
+        if word in said or is_blank_cell(text):
+            found[text] = said.get(word, said.get(""))
+        elif text in known:
+            found[text] = known[text]
         elif value is not None:
             is_turned = is_reversed and normalise_words(verdict) in BARE_WORDS
-            said[text] = 1 - value if is_turned else value
+            found[text] = 1 - value if is_turned else value
             replies.append(text)
         else:
-            said[text] = None
+            found[text] = None
             unknown.append(text)
     is_unknown = texts.isin(unknown)
     if not replies or is_unknown.sum() > MAX_UNREADABLE_SHARE * (texts != "").sum():
@@ -78,7 +79,7 @@ def parse_label_words(
             f" {int(is_unknown.sum()):,} rows"
         )
         _raise_at_first(table_name, column, is_unknown, f"{message}; say --labels WORD=1,WORD=0")
-    return pd.Series([said[text] for text in texts], index=values.index, dtype="Int8")
+    return pd.Series([found[text] for text in texts], index=values.index, dtype="Int8")
 
 
 def check_cells(

@@ -1,9 +1,9 @@
-"""A mapping applied: the claims, the verdicts and the annotations that a user's tables make.
+"""Makes claims, verdicts and annotations of tables whose columns are placed.
 
-One table, or several, *own* the claims: those with a column for them. The rows of every other table
-are about one of these, by its id or by its text. What a table says of its rows' claims becomes
-verdicts (a column for each evaluator, or a row for each) and annotations (a column for each
-annotator, or a row for each).
+Some tables *own* claims: those with a column of claim texts. Each row of the other tables is about
+one of these claims, which is found by its id or its text. What a table says about the claims of its
+rows becomes verdicts (a column for each evaluator, or a row for each) and annotations (a column for
+each annotator, or a row for each).
 """
 
 from __future__ import annotations
@@ -50,13 +50,12 @@ from factaudit.tables.validation import (
     validate_claims,
     validate_verdicts,
 )
-from factaudit.tables.vocabulary import normalise_words
 
 
 @dataclass(frozen=True)
 class MappedTables:
-    """What became of the tables: validated claims, verdicts and annotations, None where there are
-    none; and notes of cells that could not be read."""
+    """Validated claims, verdicts and annotations, each None where there are none, and notes about
+    cells that could not be read."""
 
     claims: pd.DataFrame | None
     verdicts: pd.DataFrame | None
@@ -66,11 +65,11 @@ class MappedTables:
 
 @dataclass(eq=False)
 class _Table:
-    """One table, what the mapping says of its columns, and the claim that each row is about.
+    """One table, the roles of its columns, and the claim of each row.
 
-    ``columns``: column of ours to the table's. ``evaluators``: those of the wide form, by name.
-    ``annotators``: by name the columns of one person each. ``is_of_people``: bool (n,), which rows
-    of the long form hold what a person said.
+    columns: factaudit's name of a column to the name in the table. evaluators: those with columns
+    of their own, by name. annotators: the column of each annotator, by name. is_of_people: bool
+    (n,), the rows of the long form that hold the judgement of a person.
     """
 
     name: str
@@ -88,21 +87,18 @@ class _Table:
     def place(cls, table: TableRoles, mapping: ColumnMapping) -> _Table:
         rows, columns = table.rows.reset_index(drop=True), dict(table.roles)
         evaluators: dict[str, EvaluatorColumnMapping] = {}
-        annotators: dict[str, str] = {}
         if table.kind is None:
             evaluators = {
                 name: one for name, one in mapping.evaluators.items() if {*one.columns} & {*rows}
             }
-            annotators = {
-                name: column for name, column in mapping.annotators.items() if column in rows
-            }
-        if evaluators:  # what else looks like a verdict is a column like any other
+        annotators = {column: column for column in table.people}
+        if evaluators:  # other columns that look like verdicts have no role
             read = (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator")
             columns = {ours: one for ours, one in columns.items() if ours in read}
         people = np.zeros(len(rows), dtype=bool)
-        if "evaluator" in columns and mapping.people_evaluators:
+        if "evaluator" in columns and table.people_evaluators:
             who = rows[columns["evaluator"]].astype("str")
-            people = who.isin(mapping.people_evaluators).to_numpy()
+            people = who.isin(table.people_evaluators).to_numpy()
         return cls(table.name, rows, mapping, table.kind, columns, evaluators, annotators, people)
 
     @property
@@ -115,8 +111,8 @@ class _Table:
 
     @property
     def has_labels(self) -> bool:
-        """Whether it has a row for each labelled claim, which is identified by its number or id.
-        (Documents without claims are no such.)"""
+        """Whether it has a row for each labelled claim. (A table of documents without claims has
+        none.)"""
         names = {*self.columns}
         is_document = "doc" in names and "claim" not in names
         is_of_claims = self.has_verdicts or bool({"claim_id", "claim"} & names)
@@ -128,10 +124,10 @@ class _Table:
 
 
 def apply_mapping_to_tables(placed: Sequence[TableRoles], mapping: ColumnMapping) -> MappedTables:
-    """Make claims, verdicts and annotations of tables whose columns are placed, by a mapping.
+    """Make claims, verdicts and annotations of tables whose columns are placed.
 
-    Claims that have no label of their own get the majority's of their annotators. Raises
-    `InputError` naming table, row and column.
+    Claims without a label of their own get the label of most annotators. Raises `InputError` that
+    names table, row and column.
     """
     tables = [_Table.place(one, mapping) for one in placed]
     owners = _find_owners(tables)
@@ -189,9 +185,10 @@ def _describe_unmapped_columns(names: Sequence[str]) -> str:
 
 
 def _find_owners(tables: Sequence[_Table]) -> list[_Table]:
-    """The tables whose rows make the claims; of those that hold the same claims the largest."""
+    """The tables whose rows are the claims. If several tables hold the same claims, the largest of
+    them."""
     owners = [one for one in tables if "claim" in one.columns]
-    # Labels and verdicts are enough for rates.
+    # Rates need only labels and verdicts.
     if not owners and any(one.has_verdicts for one in tables):
         owners = [one for one in tables if one.has_labels]
     owners = [one for one in owners if not one.has_verdicts] or owners
@@ -209,7 +206,7 @@ def _find_owners(tables: Sequence[_Table]) -> list[_Table]:
 
 
 def _find_same_columns(largest: _Table, other: _Table) -> set[str] | None:
-    """The columns that say the same in both tables; None where the other one has other claims."""
+    """The columns that are equal in both tables; None if the other table has other claims."""
     keys = find_common_keys(largest.rows, largest.columns, other.rows, other.columns)
     if keys is None or keys.first.duplicated().any() or keys.second.duplicated().any():
         return None
@@ -221,8 +218,9 @@ def _find_same_columns(largest: _Table, other: _Table) -> set[str] | None:
 
 
 def _leave_out_same_columns(others: Sequence[_Table], same: Sequence[set[str]]) -> None:
-    """Leave out the verdicts that tables repeat, and their labels where all repeat them: a copy is
-    no second judgement. Where some labels differ, each file's are those of one annotator."""
+    """Leave out verdicts that several tables repeat, because a copy is no second judgement. The
+    same is done with labels if all tables repeat them. If some labels differ, those of each file
+    are taken for one annotator's."""
     told = [(one, names) for one, names in zip(others, same, strict=True) if one.has_labels]
     if all(one.columns["label"] in names for one, names in told):
         for one, _ in told:
@@ -233,11 +231,11 @@ def _leave_out_same_columns(others: Sequence[_Table], same: Sequence[set[str]]) 
 
 
 def _name_single_annotators(owners: Sequence[_Table], others: Sequence[_Table]) -> None:
-    """Take labels in tables beside the claims for those of one annotator each, who is called after
-    the column, or, of several, after the file; so are those of the claims where each file repeats
-    the claims.
+    """Take the labels of each table beside the claims for those of one annotator. The annotator is
+    named after the column, or after the file if there are several. If each file repeats the claims,
+    this includes the labels of the table that owns them.
 
-    Raises `InputError` where such a file is called after a model.
+    Raises `InputError` if such a file is named after a model.
     """
     labelled = [one for one in others if one.has_labels and not one.has_verdicts]
     repeated = [one for one in labelled if "claim" in one.columns]
@@ -260,13 +258,14 @@ def _name_single_annotators(owners: Sequence[_Table], others: Sequence[_Table]) 
 
 
 def _make_claims(owners: Sequence[_Table]) -> pd.DataFrame | None:
-    """The claims of the tables that own some; each of these tables gets the ids of its rows."""
+    """The claims of the tables that own some. Each of these tables gets the ids of the claims of
+    its rows."""
     distinct = [_find_distinct_claims(one) for one in owners]
     parts = [_read_claims(one, first) for one, (first, _) in zip(owners, distinct, strict=True)]
     nameless = [
         claims for one, claims in zip(owners, parts, strict=True) if "claim_id" not in one.columns
     ]
-    # Over all files together, so that equal rows of two files get two ids.
+    # Ids are made over all files together, so that equal rows in two files get different ids.
     if len(parts) > 1 and nameless:
         has_own_dataset = all("dataset" in one.columns for one in owners)
         ids = make_claim_ids(pd.concat(nameless, ignore_index=True), has_own_dataset)
@@ -279,21 +278,21 @@ def _make_claims(owners: Sequence[_Table]) -> pd.DataFrame | None:
 
 
 def _find_distinct_claims(table: _Table) -> tuple[np.ndarray, np.ndarray]:
-    """The row in which each claim stands first, and for each row which of these claims it is
-    about."""
+    """The row in which each claim stands first, int (claims,), and for each row the number of its
+    claim, int (n,)."""
     every = np.arange(len(table.rows))
     is_long = table.has_annotator_rows or (table.has_verdicts and not table.evaluators)
     is_long |= any(one.repeat is not None for one in table.evaluators.values())
     named = {"claim_id", "claim"} & {*table.columns}
     if not is_long or not named:
-        return every, every  # without text a row is a claim
+        return every, every  # without texts and ids, each row is a claim
     keys = ["claim_id"] if "claim_id" in named else list_key_columns(table.columns)
     of_row, _ = pd.factorize(join_key_cells(table.rows, [table.columns[key] for key in keys]))
     return np.unique(of_row, return_index=True)[1], of_row
 
 
 def _read_claims(one: _Table, rows: np.ndarray) -> pd.DataFrame:
-    """The claims that stand in some rows, validated; columns that are nobody's are kept."""
+    """The claims of some rows, validated. Columns without a role are kept."""
     table = one.rows.iloc[rows].reset_index(drop=True)
     made: dict[str, Any] = {
         ours: _read_claim_column(one, ours, table)
@@ -325,7 +324,7 @@ def _read_claims(one: _Table, rows: np.ndarray) -> pd.DataFrame:
 
 
 def _read_claim_column(one: _Table, ours: str, table: pd.DataFrame) -> pd.Series:
-    # A table of our verdicts may also hold columns of claims.
+    # A table with factaudit's columns of verdicts may also hold columns of claims.
     values = table[one.columns.get(ours, ours)]
     if ours == "label":
         return parse_label_cells(one.name, one.mapping, values, str(values.name))
@@ -337,8 +336,7 @@ def _read_claim_column(one: _Table, ours: str, table: pd.DataFrame) -> pd.Series
 
 
 def _find_claim_ids(one: _Table, claims: pd.DataFrame | None) -> pd.Series:
-    """For each row the id of the claim, in another table, that it is about. Raises
-    `InputError`."""
+    """The id of the claim that each row is about. Raises `InputError`."""
     if claims is None and "claim_id" in one.columns:
         return one.rows[one.columns["claim_id"]]
     keys = None
@@ -363,8 +361,8 @@ def _find_claim_ids(one: _Table, claims: pd.DataFrame | None) -> pd.Series:
 
 
 def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) -> pd.DataFrame:
-    """The claims with what a table of verdicts alone says of them. Raises `InputError` where its
-    rows of one claim differ, or where its labels differ from those of the claims' own table."""
+    """Add to the claims what a table of verdicts says about them. Raises `InputError` if its rows
+    disagree about a claim, or if its labels differ from those in the table of claims."""
     assert one.ids is not None
     for ours in CLAIM_COLUMNS[1:]:
         is_told = claims[ours].notna().any() and any(ours in owner.columns for owner in owners)
@@ -379,7 +377,7 @@ def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) 
             if n_differ := int((known.fillna(-1).to_numpy() != said.to_numpy()).sum()):
                 theirs = owners[0].columns["label"]
                 way = f"--ignore {theirs}, or --ignore {column}"
-                if theirs == column:  # which would ignore both
+                if theirs == column:  # the option would ignore both
                     way = "delete it from one of the files"
                 message = (
                     f"labels {n_differ:,} of {len(said):,} rows differently from {theirs!r} of"
@@ -404,8 +402,7 @@ def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) 
 
 
 def _make_verdicts(one: _Table) -> Iterator[pd.DataFrame]:
-    """The verdicts of the rows' claims: a table for each column of an evaluator's, or for each
-    scale."""
+    """The verdicts in a table: a frame for each column of an evaluator, or for each scale."""
     assert one.ids is not None
     for who, columns, places in _list_statements(one):
         rows = one.rows.iloc[places]
@@ -414,7 +411,7 @@ def _make_verdicts(one: _Table) -> Iterator[pd.DataFrame]:
             {"claim_id": one.ids.iloc[places].to_numpy(), "evaluator": said_by}, index=rows.index
         )
         made = made.assign(**_read_judgements(one, rows, columns))
-        if one.has_annotator_rows:  # a row for each of a claim's annotators
+        if one.has_annotator_rows:  # each claim has a row for each annotator
             made = made[[ours for ours in made if ours in VERDICT_COLUMNS]].drop_duplicates()
             if (differ := made.duplicated(["claim_id", "evaluator"])).any():
                 message = (
@@ -426,8 +423,8 @@ def _make_verdicts(one: _Table) -> Iterator[pd.DataFrame]:
 
 
 def _list_statements(one: _Table) -> Iterator[tuple[Any, EvaluatorColumnMapping, np.ndarray]]:
-    """Who says something, one name or one for each row of the table; in which columns; and of
-    which rows."""
+    """The evaluators that judge in a table: a name, or a name for each row; the columns that hold
+    the judgement; and the rows, as positions."""
     every = np.arange(len(one.rows))
     if one.evaluators:
         yield from ((name, columns, every) for name, columns in one.evaluators.items())
@@ -437,7 +434,7 @@ def _list_statements(one: _Table) -> Iterator[tuple[Any, EvaluatorColumnMapping,
     }
     status = columns["status"]
     if status is not None and not one.rows[status].dropna().isin(STATUSES).all():
-        columns["status"] = None  # it tells of something else
+        columns["status"] = None  # it holds something else
     own = EvaluatorColumnMapping.model_validate(columns)
     if "evaluator" not in one.columns:
         stem = name_table_stem(one.name)
@@ -459,8 +456,8 @@ def _list_statements(one: _Table) -> Iterator[tuple[Any, EvaluatorColumnMapping,
 def _add_scale(
     mapping: ColumnMapping, columns: EvaluatorColumnMapping, name: str
 ) -> EvaluatorColumnMapping:
-    """The columns of a long table with the scale and the threshold of one evaluator, or of the
-    column."""
+    """The columns of a long table with the scale and the threshold that the user gave for one
+    evaluator, or for the column."""
     found = {
         "scale": mapping.scale.get(name, mapping.scale.get(str(columns.score))),
         "threshold": mapping.threshold.get(name, mapping.threshold.get(str(columns.score))),
@@ -471,8 +468,8 @@ def _add_scale(
 def _read_judgements(
     one: _Table, rows: pd.DataFrame, columns: EvaluatorColumnMapping
 ) -> dict[str, Any]:
-    """The columns of verdicts that scores, predictions or both make; an empty cell is an unscored
-    claim."""
+    """The columns of verdicts that a score, a prediction or both make. An empty cell means that the
+    claim is unscored."""
     made: dict[str, Any] = {}
     score, prediction = columns.score, columns.prediction
     if score is not None and has_only_words(one.rows[score]):
@@ -500,7 +497,7 @@ def _read_judgements(
     if columns.status is not None:
         made["status"] = rows[columns.status].where(rows[columns.status].notna(), made["status"])
     if columns.repeat is not None:
-        # People count from 1; repeats count from 0.
+        # Files often count from 1; repeats count from 0.
         numbers = pd.to_numeric(one.rows[columns.repeat], errors="coerce")
         first = numbers.min()
         made["repeat"] = numbers[rows.index] - first if first > 0 else rows[columns.repeat]
@@ -511,8 +508,8 @@ def _read_judgements(
 
 
 def _find_unreadable_cells(one: _Table, column: str) -> pd.Series:
-    """The few cells of a column of scores that are no scores ("timeout"), which are told: no
-    verdicts. Raises `InputError` where they are more."""
+    """Whether each cell of a column of scores holds no number ("timeout"). Such claims are
+    unscored, and a note says how many there are. Raises `InputError` if there are too many."""
     values = one.rows[column]
     is_present = ~values.map(has_no_value).astype(bool)
     is_wrong = parse_judgement_numbers(values).isna() & is_present
@@ -532,11 +529,8 @@ def _find_unreadable_cells(one: _Table, column: str) -> pd.Series:
 def _scale_scores(
     one: _Table, cells: pd.Series, columns: EvaluatorColumnMapping
 ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
-    """Scores brought to [0, 1], whether each is beyond the threshold, and their grades, if any."""
+    """Scores on the scale from 0 to 1, predictions by the threshold, and grades, if any."""
     column, scale = str(columns.score), columns.scale or (0.0, 1.0)
-    if columns.scale is None and (words := one.mapping.words.get(column)):
-        said = {normalise_words(word): value for word, value in words.items()}
-        cells = cells.map(lambda cell: said.get(normalise_words(cell), cell))
     found = scale_judgement_numbers(parse_judgement_numbers(cells), scale, columns.threshold)
     low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
     expected = f"expected a number from {low:g} to {high:g} (or say --scale {column}=LOW:HIGH)"
@@ -549,7 +543,7 @@ def _scale_scores(
 
 
 def _make_annotations(one: _Table) -> pd.DataFrame:
-    """What each annotator said of the rows' claims; a cell that is empty says nothing."""
+    """The judgement of each annotator on the claims of the rows. An empty cell is no judgement."""
     assert one.ids is not None
     every = np.ones(len(one.rows), dtype=bool)
     said: list[tuple[Any, str, np.ndarray]] = [
@@ -569,6 +563,6 @@ def _make_annotations(one: _Table) -> pd.DataFrame:
         for ours in ("start", "end", "note", "seconds") if one.has_annotator_rows else ():
             if ours in one.rows:
                 made[ours] = one.rows[ours]
-        # A blank cell may be a label.
+        # A mapping may say that a blank cell is a label.
         parts.append(made[made["grade"].notna() | made["label"].notna()])
     return pd.concat(parts, ignore_index=True)

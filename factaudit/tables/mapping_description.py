@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
@@ -21,17 +21,19 @@ def list_placed_columns(mapping: ColumnMapping, own_names: Sequence[str] = ()) -
             "" if one.scale is None else f" ({_describe_scale(one.scale)})"
         )
         placed.append(f"evaluator {name}" + (f": {held}" if held != name else ""))
-    return placed + [f"annotator {column}" for column in mapping.annotators.values()]
+    return placed + [f"annotator {column}" for column in mapping.people]
 
 
-def describe_mapping(mapping: ColumnMapping, own_names: Sequence[str] = ()) -> list[str]:
+def describe_mapping(
+    mapping: ColumnMapping, own_names: Sequence[str], words: Mapping[str, int | None]
+) -> list[str]:
     """What was taken for what, and what words and numbers mean, in lines."""
     lines = []
     if placed := list_placed_columns(mapping, own_names):
         lines.append(f"columns   {', '.join(placed)}")
-    words = [item for one in (mapping.labels, *mapping.words.values()) for item in one.items()]
     meant = [
-        f"{word or 'blank'} = {'nothing' if value is None else value}" for word, value in words
+        f"{word or 'blank'} = {'nothing' if value is None else value}"
+        for word, value in words.items()
     ]
     meant += [f"{name} above {limit:g} = 1" for name, limit in mapping.threshold.items()]
     if meant:
@@ -42,11 +44,10 @@ def describe_mapping(mapping: ColumnMapping, own_names: Sequence[str] = ()) -> l
             "scales   "
             f" {', '.join(f'{name} ({_describe_scale(scale)})' for name, scale in alone.items())}"
         )
-    people = [*mapping.annotators, *mapping.people_evaluators]
-    if people or "annotator" in mapping.columns:
+    if mapping.people or "annotator" in mapping.columns:
         who = f"the column {mapping.columns.get('annotator')} says who"
-        who = f"{', '.join(people)} are people" if people else who
-        if mapping.annotators and "label" in mapping.columns:
+        who = f"{', '.join(mapping.people)} are people" if mapping.people else who
+        if mapping.people and "label" in mapping.columns:
             lines.append(
                 f"people    {who}; their labels stand beside the label (--label-rule majority uses"
                 " theirs)"
@@ -67,7 +68,7 @@ def describe_roles(mapping: ColumnMapping, columns: Sequence[str]) -> dict[str, 
         found |= dict.fromkeys([theirs] if isinstance(theirs, str) else theirs, ours)
     for name, one in mapping.evaluators.items():
         found |= dict.fromkeys(one.columns, f"evaluator {name}")
-    found |= dict.fromkeys(mapping.annotators.values(), "annotator")
+    found |= dict.fromkeys(mapping.people, "annotator")
     return {name: found.get(name, "ignored") for name in columns}
 
 

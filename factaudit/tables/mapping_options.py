@@ -1,4 +1,5 @@
-"""The command line's options of how files are read, as a mapping, and a mapping as such options."""
+"""Turns the command line's options for reading files into a mapping, and a mapping into such
+options."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def parse_column_mapping_options(
     ``scale=["geval=1:5"]``.
 
     columns: the path of a mapping (YAML), to which the other options are added, or ``OURS=THEIRS``
-    for columns of ours
-    that have no option of their own. named: the options of `CLAIM_OPTIONS`. Raises `UsageError`.
+    for columns that have no option of their own. named: the options of `CLAIM_OPTIONS`. Raises
+    `UsageError`.
     """
     given: dict[str, Any] = {"columns": {}}
     for text in columns:
@@ -93,7 +94,7 @@ def _parse_label_words(text: str) -> dict[str, int | None]:
 
 
 def _parse_scale(text: str) -> tuple[str, list[float] | str]:
-    """``geval=1:5``, ``nli=logit``, ``nli=-logit``, ``lm=log``."""
+    """The evaluator and its scale in ``geval=1:5``, ``nli=logit``, ``nli=-logit`` or ``lm=log``."""
     name, _, ends = text.rpartition("=")
     if ends in SCORE_TRANSFORM_NAMES and name:
         return name, ends
@@ -109,7 +110,7 @@ def _parse_scale(text: str) -> tuple[str, list[float] | str]:
 
 
 def format_mapping_options(mapping: Mapping[str, Any]) -> list[str]:
-    """A mapping as arguments of the command line, as `parse_column_mapping_options` reads them."""
+    """A mapping as arguments of the command line that `parse_column_mapping_options` can read."""
     options = {ours: option for option, ours in CLAIM_OPTIONS.items()}
     found: list[str] = []
     for ours, theirs in mapping.get("columns", {}).items():

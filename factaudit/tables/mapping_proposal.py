@@ -1,12 +1,11 @@
-"""The mapping that tables need: what their columns' names say for certain, and what only the user
-can answer."""
+"""Proposes how to read tables: what the names of their columns say for certain, and the questions
+that only the user can answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
 
 import pandas as pd
 
@@ -31,26 +30,31 @@ from factaudit.tables.roles import (
 from factaudit.tables.schema import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.vocabulary import normalise_words
 
-#: Words that mean the same in any mapping.
+#: Words that need no explanation.
 _PLAIN_WORDS = ("0", "1", "true", "false")
 
 
 @dataclass(frozen=True)
 class MappingProposal:
-    """The mapping of tables. ``placed``: of each table which column is what. ``questions``: what is
-    open, the mapping holds the rest. ``notes``: what the tables lack, and which columns are not
-    read. ``own_names``: columns of users' tables that have our names already."""
+    """How tables are read.
+
+    placed: the roles of the columns of each table. questions: what is open; the mapping holds the
+    rest. notes: what the tables lack, and which columns are ignored. own_names: columns in users'
+    tables that already have factaudit's names. words: what the words in labels and predictions
+    mean.
+    """
 
     mapping: ColumnMapping
     placed: list[TableRoles]
     questions: list[OpenQuestion] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     own_names: list[str] = field(default_factory=list)
+    words: dict[str, int | None] = field(default_factory=dict)
 
     @property
     def is_standard(self) -> bool:
-        """The tables have our columns already, and nothing is to be mapped."""
-        return self.mapping == ColumnMapping() and not self.questions
+        """Whether the tables can be read as they are."""
+        return self.mapping == ColumnMapping() and not self.questions and not self.words
 
 
 def propose_column_mapping(
@@ -58,10 +62,10 @@ def propose_column_mapping(
     own_kinds: Sequence[str | None] = (),
     given: ColumnMapping | None = None,
 ) -> MappingProposal:
-    """The mapping that tables (name, rows) need, around what the user gave.
+    """Propose a mapping for tables (name, rows) that includes what the user said (``given``).
 
-    own_kinds: of each table what `classify_standard_tables` says; in a table of ours further
-    columns have no role.
+    own_kinds: the result of `classify_standard_tables` for each table. In tables with factaudit's
+    columns, further columns have no role.
     """
     given = ColumnMapping() if given is None else given
     placed = _place_tables(tables, own_kinds, given)
@@ -86,6 +90,8 @@ def propose_column_mapping(
     for name, column in [*((one.name, one) for one in predicted), *numbers.items()]:
         scale, more = read_values(column, name, given)
         questions += more
+        if name in scored and column.low is None and is_column_reversed(column.name, given):
+            scale = (1.0, 0.0)  # 0 and 1 of an error
         scales |= {} if scale is None or name not in scored else {name: scale}
     questions = questions or ask_about_shared_words(labelled, [*predicted, *scored.values()], given)
     evaluators = dict(given.evaluators)
@@ -102,7 +108,6 @@ def propose_column_mapping(
                 for ours, one in columns.items()
                 if one != [ours]
             },
-            **_map_words([*labelled, *predicted], given),
             "evaluators": {
                 name: (
                     one.model_dump(exclude_defaults=True)
@@ -115,17 +120,11 @@ def propose_column_mapping(
                 )
                 for name, one in evaluators.items()
             },
-            "annotators": {
-                name: name
-                for one in placed
-                for name in one.people
-                if name not in given.annotators.values()
-            },
+            "people": [name for one in placed for name in (*one.people, *one.people_evaluators)],
             "scale": (
                 {name: scale for name, scale in scales.items() if name not in evaluators}
                 | given.scale
             ),
-            "people_evaluators": [name for one in placed for name in one.people_evaluators],
             "ignore": [
                 *_list_own_names_left_out(placed),
                 *(name for one in placed for name in one.left_out),
@@ -135,9 +134,9 @@ def propose_column_mapping(
     mapping = ColumnMapping.from_source({key: value for key, value in data.items() if value})
     of_users = {ours for one in placed if one.kind is None for ours in one.roles}
     own_names = [ours for ours, names in columns.items() if names == [ours] and ours in of_users]
-    return MappingProposal(
-        mapping, placed, questions, _describe_what_is_missing(placed, columns), own_names
-    )
+    notes = _describe_what_is_missing(placed, columns)
+    words = _list_meanings([*labelled, *predicted], given)
+    return MappingProposal(mapping, placed, questions, notes, own_names, words)
 
 
 def _place_tables(
@@ -145,8 +144,8 @@ def _place_tables(
     own_kinds: Sequence[str | None],
     given: ColumnMapping,
 ) -> list[TableRoles]:
-    """What each table is taken for, tables of ours first: whether they have labels matters for the
-    others."""
+    """The roles of the columns of each table. Tables with factaudit's columns come first, because
+    other tables are read differently if there are labels."""
     several = len(tables) > 1
     kinds = [kind for _, kind in zip_longest(tables, own_kinds)]
     has_labels = any(
@@ -172,7 +171,7 @@ def _place_tables(
 
 
 def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> dict[str, list[str]]:
-    """Column of ours to theirs, in any of the tables."""
+    """factaudit's name of each column to its names in the tables."""
     found: dict[str, list[str]] = {}
     for ours, name in [item for one in placed for item in one.roles.items()]:
         found.setdefault(ours, [])
@@ -185,10 +184,10 @@ def _list_role_columns(placed: Sequence[TableRoles], given: ColumnMapping) -> di
 def _list_judgement_columns(
     placed: Sequence[TableRoles], given: ColumnMapping
 ) -> tuple[list[ColumnProfile], dict[str, ColumnProfile]]:
-    """The columns of evaluators: those that hold words or 0 and 1, and by evaluator those of
-    scores.
+    """The columns in which evaluators judge: those that hold words, or 0 and 1; and those of
+    scores, by evaluator.
 
-    Scores whose scale is known, from a log or by a mapping, are left out.
+    Scores on a known scale, from a log or a mapping, are left out.
     """
     predicted: list[ColumnProfile] = []
     scored: dict[str, ColumnProfile] = {}
@@ -212,32 +211,25 @@ def _list_judgement_columns(
     return predicted, scored
 
 
-def _map_words(columns: Sequence[ColumnProfile], given: ColumnMapping) -> dict[str, Any]:
-    """What words mean in all columns (``labels``), and in those whose name or direction turns them
-    (``words``)."""
-    labels: dict[str, int | None] = {}
-    turned: dict[str, dict[str, int | None]] = {}
+def _list_meanings(columns: Sequence[ColumnProfile], given: ColumnMapping) -> dict[str, int | None]:
+    """What the words in columns of labels and predictions mean; 0, 1, true and false are listed
+    only where they mean the opposite."""
     said = {normalise_words(word) for word in given.labels}
+    found: dict[str, int | None] = {}
     for column in columns:
         is_scaled = given.scale.get(column.name, (0, 1)) not in ((0, 1), (1, 0))
-        if column.low is not None or column.kind == "empty" or is_scaled:
+        if column.low is not None or is_scaled:
             continue
         is_reversed = is_column_reversed(column.name, given)
-        words = map_label_words(column, is_reversed)
-        words = {word: value for word, value in words.items() if normalise_words(word) not in said}
-        if is_reversed:
-            turned[column.name] = words
-        else:
-            labels |= {
-                word: one
-                for word, one in words.items()
-                if normalise_words(word) not in _PLAIN_WORDS
-            }
-    return {"labels": {**labels, **given.labels}, "words": {**turned, **given.words}}
+        hidden = {*said} if is_reversed else {*said, *_PLAIN_WORDS}
+        meant = map_label_words(column.words, is_reversed)
+        found |= {word: one for word, one in meant.items() if normalise_words(word) not in hidden}
+    return {**found, **given.labels}
 
 
 def _list_own_names_left_out(placed: Sequence[TableRoles]) -> list[str]:
-    """Columns with a name of ours that no table reads: a mapping would read them by their names."""
+    """Columns with factaudit's names that no table reads. They are ignored explicitly, because a
+    mapping would read them by their names."""
     own = {*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator"}
     unread = [{*one.list_free_columns(), *one.ignored} for one in placed]
     read = {
@@ -256,7 +248,7 @@ def _list_own_names_left_out(placed: Sequence[TableRoles]) -> list[str]:
 def _describe_what_is_missing(
     placed: Sequence[TableRoles], columns: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Lines about roles that no column has, and columns that have none."""
+    """Lines about roles without a column, and about columns without a role."""
     notes = []
     has_people = any(one.people or one.people_evaluators for one in placed)
     if not has_people and not {"annotator", "label"} & {*columns} and "claim" in columns:

@@ -1,10 +1,10 @@
-"""What words and numbers of judgements mean: labels, thresholds, scales and directions, or the
-question which."""
+"""Finds what the values of judgements mean: which words are 1 and 0, on which scale numbers are,
+and whether a high value is an error. Asks where this is open."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from factaudit.tables.vocabulary import (
 )
 
 Scale = tuple[float, float] | ScoreTransform
-#: Scales that judgements are commonly on, the likelier first.
+#: Common scales of judgements, the likelier first.
 _COMMON_SCALES = (
     (0, 1),
     (1, 5),
@@ -45,28 +45,28 @@ _COMMON_SCALES = (
     (0, 20),
     (0, 100),
 )
-#: Of these, a column of whole numbers that has both ends is on no other.
+#: If whole numbers reach both ends of one of these scales, it is their scale.
 _SURE_SCALES = ((1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
-#: A column that goes so high, and no higher than 100, is on the scale to 100.
+#: A column with a higher number than this, and none above 100, is on the scale to 100.
 _SURELY_PERCENT = 50
-#: Of more codes, words or cuts the user says by hand which is which.
+#: No more codes, words or limits than this are offered as answers.
 _MAX_OFFERED = 4
 
 
 def is_column_reversed(column_name: str, mapping: ColumnMapping) -> bool:
-    """Whether 1 and yes in a column mean not supported: as the user says, else by its name."""
+    """Whether 1 and yes in a column mean not supported: as the user says, or else by its name."""
     chosen = mapping.scale.get(column_name)
     if chosen is not None and not isinstance(chosen, str):
         return bool(chosen[0] > chosen[1])
     return column_name in mapping.high_is_error or is_reversed_name(column_name)
 
 
-def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int | None]:
-    """Each word of a column as 1 or 0; words that say neither are left out."""
-    known = {word: normalise_label_word(word) for word in sorted(column.words)}
+def map_label_words(words: Iterable[str], is_reversed: bool) -> dict[str, int | None]:
+    """Each word as 1 or 0. Words that mean neither are left out."""
+    known = {word: normalise_label_word(word) for word in sorted(words)}
     values = {word: parse_label_word(word) for word in known}
-    # The "neutral" of a scale from agree to disagree is no verdict of NLI, and an "error" beside
-    # others for both may be a judge's that failed.
+    # "Neutral" on a scale from agree to disagree is no verdict of NLI. If other words mean 1 and 0,
+    # "error" may mean that the judge failed.
     no_verdicts = (
         {"neutral"} if any(text.endswith("agree") for text in known.values()) else set[str]()
     )
@@ -75,7 +75,7 @@ def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int |
     found: dict[str, int | None] = {}
     for word, value in values.items():
         if is_reversed and known[word] == "none":
-            found[word] = 1  # an error of the kind "none" is no error
+            found[word] = 1  # the error "none" is no error
         elif value is not None and known[word] not in no_verdicts:
             found[word] = 1 - value if is_reversed and known[word] in BARE_WORDS else value
     return found
@@ -84,12 +84,13 @@ def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int |
 def read_values(
     column: ColumnProfile, name: str, mapping: ColumnMapping, is_label: bool = False
 ) -> tuple[Scale | None, list[OpenQuestion]]:
-    """The scale of a column of judgements, None for words, and for [0, 1] with 1 = supported; and
-    what its values leave
-    open: what its words mean, on which scale its numbers are, or from which on a claim is
+    """The scale of a column of judgements, and the questions that its values leave open.
+
+    The scale is None for words, and for numbers from 0 to 1 where 1 means supported. Questions are
+    about the meaning of words, the scale of numbers, or the number above which a claim is
     supported.
 
-    name: what ``--scale`` calls it.
+    name: the name of the column in ``--scale``.
     """
     chosen = mapping.scale.get(name, mapping.scale.get(column.name))
     is_said = column.name in mapping.threshold or {*map(normalise_words, column.words)} <= {
@@ -121,25 +122,25 @@ def _list_said(mapping: ColumnMapping) -> dict[str, int | None]:
 def _ask_about_words(
     column: ColumnProfile, mapping: ColumnMapping, is_label: bool
 ) -> list[OpenQuestion]:
-    """Asks what words mean that say neither 1 nor 0, or that the column's name turns; and a blank
-    cell among labels that all say the same."""
+    """Ask what words mean that are neither 1 nor 0, or that the column's name may turn round; and
+    what a blank cell means beside labels that are all the same."""
     said = _list_said(mapping)
-    plain = map_label_words(column, False)
-    known = map_label_words(column, is_column_reversed(column.name, mapping))
+    plain = map_label_words(column.words, False)
+    known = map_label_words(column.words, is_column_reversed(column.name, mapping))
     meant = {word: said.get(normalise_words(word), known.get(word)) for word in column.words}
     unknown = [
         word for word in column.words if word not in known and normalise_words(word) not in said
     ]
     unknown = [word for word in unknown if find_verdict_in_reply(word) is None]
     meanings: list[dict[str, int | None]] = []
-    # All the same; first what the known ones are not, or nothing where a judge failed.
+    # All get the same meaning: the one that the known words lack, or none if a judge failed.
     if unknown and known:
         is_failure = all(
             {*re.findall(r"\w+", word.lower())[:1]} & FAILURE_WORDS for word in unknown
         )
         value = None if is_failure else int({*known.values()} == {0})
         meanings = [dict.fromkeys(unknown, one) for one in dict.fromkeys((value, None, 0, 1))]
-    elif len(unknown) > 1:  # one of them says supported
+    elif len(unknown) > 1:  # exactly one of them means supported
         meanings = [
             {word: int(word == one) for word in unknown}
             for one in sorted(unknown, key=len)[:_MAX_OFFERED]
@@ -172,14 +173,14 @@ def _ask_about_words(
 
 
 def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQuestion:
-    """Asks from which number on a claim is supported: above the middle of the scale, or above
+    """Ask from which number on a claim is supported: above the middle of the scale, or above
     another of its grades."""
     numbers = sorted(
         {float(text) for word in column.words if is_number_text(text := word.replace(",", "."))}
     )
     codes = [f"{number:g}" for number in numbers]
     answers: list[Mapping[str, Any]] = []
-    if len(codes) == 2:  # 1 and 2 of a form count its choices
+    if len(codes) == 2:  # 1 and 2 are often the first and second choice of a form
         zero, one = (
             codes[::-1]
             if (codes == ["1", "2"]) != is_column_reversed(column.name, mapping)
@@ -194,7 +195,7 @@ def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQues
             whole = map(float, range(round(low), round(high)))
             cuts = sorted(whole, key=lambda cut: abs(cut - middle + 0.25))[:_MAX_OFFERED]
         answers = [{"threshold": {column.name: cut}} for cut in cuts]
-        if {0, 1} < {*numbers}:  # other codes are no labels
+        if {0, 1} < {*numbers}:  # other codes may be no labels
             answers.append(
                 {
                     "labels": {
@@ -209,8 +210,8 @@ def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQues
 
 
 def _list_possible_scales(column: ColumnProfile) -> list[tuple[float, float]]:
-    """The scales that a column's numbers may be on, the likelier first: what its name says, else
-    common ones."""
+    """The scales that a column's numbers may be on, the likelier first: the one in its name, or
+    else common ones."""
     low, high = column.low or 0.0, column.high or 0.0
     if (stated := parse_stated_range(column.name)) is not None and stated != (0, 1):
         return [stated]
@@ -220,8 +221,8 @@ def _list_possible_scales(column: ColumnProfile) -> list[tuple[float, float]]:
 def _find_scale(
     column: ColumnProfile, name: str, mapping: ColumnMapping
 ) -> tuple[Scale | None, list[OpenQuestion]]:
-    """The scale of an evaluator's scores, and the question where it is open, or whether a high one
-    means an error."""
+    """The scale of an evaluator's scores, and a question if it is open, or if a high score may mean
+    an error."""
     low, high = column.low or 0.0, column.high or 0.0
     is_told = bool({name, column.name} & {*mapping.high_is_error})
     is_reversed = is_told or is_column_reversed(column.name, mapping)
@@ -261,22 +262,24 @@ def _ask_about_direction(
     mapping: ColumnMapping,
     ends: tuple[float, float] | None = None,
 ) -> list[OpenQuestion]:
-    """Asks of a column whose name may call an error what it says 1, yes, or a high score, of.
+    """Ask whether 1, yes or a high score means an error in a column whose name may say so.
 
-    ends: of its scale; by default the numbers that it holds.
+    ends: of the scale; by default the lowest and highest number in the column.
     """
     is_said = {name, column.name} & {*mapping.scale, *mapping.high_is_error}
     if is_said or find_direction_of_name(column.name) != "doubtful":
         return []
-    if column.low is None and map_label_words(column, True) == map_label_words(column, False):
-        return []  # its words say the same under any name
+    if column.low is None and map_label_words(column.words, True) == map_label_words(
+        column.words, False
+    ):
+        return []  # its words mean the same under any name
     return [_ask_which_is_error({name: column}, ends)]
 
 
 def _ask_which_is_error(
     columns: Mapping[str, ColumnProfile], ends: tuple[float, float] | None = None
 ) -> OpenQuestion:
-    """columns: by what ``--high-is-error`` calls each."""
+    """columns: by their names in ``--high-is-error``."""
     scales = {}
     for name, one in columns.items():
         held = (0.0, 1.0) if one.low is None or one.kind == "share" else (one.low, one.high or 0.0)
@@ -289,10 +292,9 @@ def _ask_which_is_error(
 def ask_about_shared_words(
     labelled: Sequence[ColumnProfile], judged: Sequence[ColumnProfile], mapping: ColumnMapping
 ) -> list[OpenQuestion]:
-    """Asks where the names of labels and of evaluators share a word that says what was judged, and
-    that nobody knows (``wobbly_human``, ``wobbly_gpt4``): both would be read upside down, and
-    agree. So would HaluEval's results.
-    """
+    """Ask if the names of labels and evaluators share an unknown word for what was judged
+    (``wobbly_human``, ``wobbly_gpt4``). If that word means an error, both would be read upside down
+    and still agree. The same holds for results of HaluEval."""
     columns = {one.name: one for one in (*labelled, *judged)}
     shared = find_unknown_words(*(one.name for one in labelled)) & find_unknown_words(
         *(one.name for one in judged)
@@ -311,12 +313,12 @@ def ask_about_shared_words(
 def scale_judgement_numbers(
     numbers: pd.Series, scale: tuple[float, float] | str, limit: float | None
 ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
-    """The support in [0, 1] that numbers of a scale stand for, whether each is beyond the limit,
-    and their grades.
+    """The support from 0 to 1 that numbers on a scale stand for, whether each is beyond the limit,
+    and the grades.
 
-    limit: by default the scale's middle; of logits and logarithms, where support is 1/2. Grades are
-    the numbers themselves, where the scale is not 0 to 1 and more is more support; else None.
-    Numbers outside of the scale have a support outside of [0, 1].
+    limit: by default the middle of the scale; for logits and logarithms the number with support
+    1/2. Grades are the numbers themselves if the scale is not 0 to 1 and a higher number means more
+    support; else None. Numbers outside the scale have a support outside 0 to 1.
 
     >>> support, beyond, grades = scale_judgement_numbers(pd.Series([1.0, 4.0]), (1, 5), None)
     >>> support.tolist(), beyond.tolist(), grades.tolist()

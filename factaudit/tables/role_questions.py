@@ -1,5 +1,4 @@
-"""The one question about columns: whose judgements those hold whose names do not say it for
-certain."""
+"""Asks whose judgements a column holds if its name does not say so for certain."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from factaudit.tables.vocabulary import (
     parse_label_word,
 )
 
-#: Names of a label that may say whether an evaluator was right.
+#: Names of a column that may say whether an evaluator was right.
 _NAMES_OF_BEING_RIGHT = {
     "correct",
     "is correct",
@@ -38,8 +37,8 @@ _NAMES_OF_BEING_RIGHT = {
     "wrong",
     "is wrong",
 }
-#: What an annotator says who accepts, or rejects, a label that was suggested; and what such a
-#: column is called.
+#: The words of an annotator who accepts or rejects a suggested label, and the names of such a
+#: column.
 _ACCEPTANCE_WORDS = {"accept", "accepted", "reject", "rejected", "agree", "disagree", "ignore"}
 _ACCEPTANCE_NAMES = {
     "accepted",
@@ -51,28 +50,27 @@ _ACCEPTANCE_NAMES = {
     "confirmed",
     "endorsed",
 }
-#: Names of fields in which the objects of a list may hold claims or judgements.
+#: Names of fields of objects that may hold claims or judgements.
 _TELLING_FIELDS = {
     name for role in ("claim", "label", "score", "prediction") for name in COLUMN_NAMES[role]
 }
-#: First words of the name of a property that a claim has or has not.
+#: First words in the name of a property that a claim may have.
 _PROPERTY_WORDS = ("is", "has", "contains", "needs", "was")
-#: Of more columns the user says by hand which is which.
+#: With more columns than this, the user must say which is which.
 _MAX_OFFERED = 3
 
 
 def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> None:
-    """Ask about the columns that are in doubt, and those that look judged where nobody says by
-    whom.
+    """Ask about columns that are in doubt, and about columns that look like judgements of nobody in
+    particular.
 
-    has_others: it is one of several tables. has_labels: another one has people's labels for
-    certain.
+    has_others: there are several tables. has_labels: another table certainly has labels by people.
     """
     given = table.given
     if "label" not in given.columns:
         _doubt_other_judgements(table)
     has = (table.is_labelled or has_labels, table.is_judged)
-    # Of further columns nothing is asked.
+    # Further columns raise no question.
     is_ours = {"dataset", "claim", "label"} <= {*table.columns}
     is_said = has[0] and (given.evaluator or given.evaluators)
     if not is_ours and not is_said and (not has_others or "claim" in table.roles):
@@ -100,8 +98,8 @@ def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> 
 
 
 def _doubt_other_judgements(table: TableRoles) -> None:
-    """Doubt columns that may say whether an evaluator was right, or whether somebody accepted what
-    another one says."""
+    """Doubt columns that may say whether an evaluator was right, or whether somebody agreed with
+    another column."""
     label = table.roles.get("label")
     if (
         label is not None
@@ -120,16 +118,16 @@ def _doubt_other_judgements(table: TableRoles) -> None:
 
 
 def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) -> bool:
-    """Whether a column that has no role may hold labels or what an evaluator said.
+    """Whether a column without a role may hold labels or the judgements of an evaluator.
 
-    Where both are there, it must look judged; where one is missing, few words of any kind may be
-    it, and so may a measure that can be one of support ("accuracy").
+    If the table has both already, the column must look like judgements. If one is missing, any
+    column with few words may be it, and so may a measure that can be one of support ("accuracy").
     """
     calls, name = column.calls, column.name
     if calls in ("time", "counter", "reason"):
         return False
     if calls == "judge" and not is_judged and column.kind == "text":
-        return True  # a judge's replies
+        return True  # the replies of a judge
     is_error = has_name_of_error(name)
     if calls in REASONS:
         if is_labelled and calls == "answer":
@@ -177,7 +175,7 @@ def _ask_whose_they_are(
     is_labelled: bool,
     is_judged: bool,
 ) -> None:
-    """Ask whose judgements some columns hold; each answer says what their values mean, too."""
+    """Ask whose judgements some columns hold. Each answer also says what their values mean."""
     names = [one.name for one in columns]
     has_claims = bool({"claim", "claim_id"} & {*table.roles, *table.given.columns})
     certain = [name for name, one in table.evaluators.items() if not {*one.columns} & {*names}]
@@ -191,7 +189,7 @@ def _ask_whose_they_are(
             "people": table.people,
         }
         rest = {key: own for key, own in rest.items() if own}
-        # Without texts and ids a row is a claim where it is labelled and judged.
+        # Without texts and ids, a row is a claim if it is labelled and judged.
         labels += (
             [{"columns": {"label": name}, **rest}] if has_claims or is_judged or others else []
         )
@@ -214,7 +212,7 @@ def _ask_whose_they_are(
 def _add_meanings(
     answer: Mapping[str, Any], columns: Sequence[ColumnProfile], given: ColumnMapping
 ) -> Mapping[str, Any]:
-    """An answer with the likeliest meanings of the values of the columns that it gives a role."""
+    """An answer, with the likeliest meaning of the values in the columns that it gives a role."""
     people = [answer.get("columns", {}).get("label"), *answer.get("people", ())]
     for column in columns:
         if column.name in people or column.name in answer.get("evaluator", ()):
@@ -242,13 +240,13 @@ def _ask_about_named_models(table: TableRoles) -> None:
 
 
 def _ask_about_repeated_claims(table: TableRoles) -> None:
-    """Ask where each claim stands in a row for each value of another column: systems, evaluators,
-    or annotators."""
+    """Ask if each claim stands in a row for each value of another column, which may be systems,
+    evaluators or annotators."""
     roles = table.roles
     if "claim" not in roles or {"annotator", "evaluator"} & {*roles} or table.people:
         return
     if "system" in roles and "model" not in normalise_words(roles["system"]):
-        return  # systems, by their name
+        return  # the name says that they are systems
     keys = [roles[ours] for ours in ("claim", "doc") if ours in roles]
     rows = table.rows.astype("str")
     if not rows.duplicated(keys, keep=False).all():
@@ -277,9 +275,10 @@ def _ask_about_repeated_claims(table: TableRoles) -> None:
 
 
 def refuse_lists_of_judgements(table: TableRoles) -> None:
-    """Raise `InputError` for a column whose lists may hold claims, labels or what evaluators said.
+    """Raise `InputError` for a column whose lists may hold claims, labels or judgements of
+    evaluators.
 
-    For a table without labels or without judgements: they may be in that list.
+    This is for tables without labels or without judgements, which may be in that list.
     """
     for name in table.list_free_columns():
         column = table.columns[name]
@@ -304,7 +303,7 @@ def refuse_lists_of_judgements(table: TableRoles) -> None:
 
 
 def _list_innermost_values(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """The values within lists and objects, each with the key that is nearest to it."""
+    """The values in nested lists and objects, each with the nearest key."""
     if isinstance(value, list):
         for one in value:
             yield from _list_innermost_values(one, key)

@@ -1,11 +1,10 @@
-"""What each column of a table is: names decide, values only validate, and what is not certain is
-asked.
+"""Decides the role of each column of a table by its name. Values only validate a role, and what is
+not certain is asked.
 
-Each column of ours has names under which users know it (`vocabulary.yaml`). Other columns are
-evaluators or annotators where their names say so (``gpt4_score``, ``annotator_2``). A column that
-is none of these and looks as if somebody had
-judged in it is unclear: `factaudit.tables.role_questions` asks whose it is, or whether it is to be
-ignored.
+Each of factaudit's columns has other names under which users know it (`vocabulary.yaml`). Other
+columns belong to an evaluator or an annotator if their names say so (``gpt4_score``,
+``annotator_2``). A column without a role that looks as if somebody judged in it is unclear:
+`factaudit.tables.role_questions` asks whose it is, or whether to ignore it.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ from factaudit.tables.vocabulary import (
     parse_label_word,
 )
 
-#: Columns of ours that hold judgements: whose they are, the whole table tells.
+#: Columns with judgements. Whose they are depends on the whole table.
 _JUDGEMENT_ROLES = ("label", "score", "prediction")
-#: Columns of ours that are read only beside an evaluator's name.
+#: Columns that are read only in tables that name the evaluator of each row.
 _LONG_FORM_ROLES = ("evaluator", "status", "raw", "chunk_scores", "repeat")
-#: Names of a text that is the document beside a claim.
+#: Names of a column of texts that are the documents if there are claims.
 _MERE_TEXTS = {"text", "texto", "texte", "testo", "tekst", "текст", "文本", "本文", "텍스트"}
-#: Names of texts that may be a model's answers, or the answers expected.
+#: Names of columns that may hold a model's answers or the expected answers.
 _ANSWERS = {
     "answer",
     "answers",
@@ -69,13 +68,13 @@ _NOT_NAMED = "not among the evaluators that you named"
 
 @dataclass
 class TableRoles:
-    """What one table is taken for, column by column; all columns are named as the table names them.
+    """The roles of the columns of one table. All columns have their names in the table.
 
-    ``roles``: column of ours to theirs. ``people``: columns of one annotator each.
-    ``people_evaluators``: the evaluators of the long form that are people; ``left_out``: those that
-    are not read. ``ignored``, ``unclear``: columns that are not read, or not certain, and why.
-    ``settled``: columns of which the user said what they are.
-    ``kind``: of a table with our own columns, what it is.
+    roles: factaudit's name of a column to its name in the table. people: columns with the
+    judgements of one annotator each. people_evaluators: evaluators of the long form that are
+    people. left_out: evaluators of the long form that are not read, and why. ignored, unclear:
+    columns that are not read, or not certain, and why. settled: columns whose role the user said.
+    kind: what a table with factaudit's columns is.
     """
 
     name: str
@@ -104,7 +103,7 @@ class TableRoles:
         )
 
     def list_free_columns(self, *kinds: str) -> list[str]:
-        """The columns of which nothing has been found out; those of which the names say so
+        """The columns without a role. kinds: only those whose name says one of these
         (`ColumnProfile.calls`)."""
         taken = {*self.roles.values(), *self.people, *self.ignored}
         taken |= {column for one in self.evaluators.values() for column in one.columns}
@@ -115,7 +114,8 @@ class TableRoles:
         ]
 
     def find_by_role(self, ours: str, fits: Callable[[ColumnProfile], bool]) -> list[str]:
-        """The free columns that have a name of a role and fit it, the likeliest name first."""
+        """The free columns that have a name of a role and whose values fit it. The likeliest name
+        comes first."""
         known = COLUMN_NAMES[ours]
         forms = {name: find_known_form(name, known) for name in self.list_free_columns()}
         named = [
@@ -124,12 +124,12 @@ class TableRoles:
         return sorted(named, key=lambda name: known.index(str(forms[name])))
 
     def list_values(self, column: str) -> list[str]:
-        """The different values of a column, as texts."""
+        """The distinct values of a column, as text."""
         return [*dict.fromkeys(str(one) for one in self.rows[column] if not is_missing_value(one))]
 
     def doubt(self, columns: Iterable[str], why: str) -> None:
-        """Note that it is unclear what columns are; the first doubt counts, and the user's word
-        before any."""
+        """Note that the role of columns is unclear. Only the first doubt about a column counts, and
+        none if the user said what it is."""
         for name in columns:
             if name not in self.settled:
                 self.unclear.setdefault(name, why)
@@ -138,11 +138,11 @@ class TableRoles:
 def place_standard_columns(
     name: str, rows: pd.DataFrame, kind: str, has_others: bool, given: ColumnMapping
 ) -> TableRoles:
-    """The columns of a table with our own names: these alone play a role, and those that stand for
-    one that it lacks.
+    """The roles in a table with factaudit's columns. Only these columns have a role, and those that
+    stand for one of them that is missing.
 
-    Beside others a table of verdicts may say what its claims do not: their labels, documents or
-    systems.
+    If there are other tables, a table of verdicts may hold labels, documents or systems that the
+    table of claims lacks.
     """
     own = (*OWN_COLUMNS[kind], *(WANTED_CLAIM_COLUMNS if kind == "verdicts" and has_others else ()))
     named = _find_named_columns(given, rows)
@@ -154,7 +154,7 @@ def place_standard_columns(
 
 
 def _find_named_columns(given: ColumnMapping, rows: pd.DataFrame) -> dict[str, str]:
-    """Column of ours to the table's, as the user says."""
+    """factaudit's name of a column to its name in the table, as the user says."""
     found: dict[str, str] = {}
     for ours, theirs in given.columns.items():
         present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in rows]
@@ -169,17 +169,16 @@ def place_columns(
     has_others: bool = False,
     has_labels: bool = False,
 ) -> TableRoles:
-    """The columns of a user's table. What the user said is not asked again.
+    """The roles of the columns of a user's table. Nothing that the user said is asked again.
 
-    has_others: it is one of several tables. has_labels: another table has people's labels for
-    certain.
+    has_others: there are several tables. has_labels: another table certainly has labels by people.
     """
     declared: dict[str, EvaluatorColumnMapping] = rows.attrs.get(EVALUATORS_KEY, {})
     hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)}
     names = [str(column) for column in rows.columns if column not in hidden]
     table = TableRoles(name, rows, {one: profile_column(one, rows[one]) for one in names}, given)
     _place_what_the_user_named(table, declared)
-    if EVALUATORS_KEY in rows.attrs:  # a log, whose claims have our names
+    if EVALUATORS_KEY in rows.attrs:  # the columns of a log's claims have factaudit's names
         free = table.list_free_columns()
         table.roles |= {
             ours: ours for ours in CLAIM_COLUMNS if ours in free and ours not in table.roles
@@ -203,10 +202,10 @@ def place_columns(
         }
         ids = table.roles.get("claim_id")
         is_wide = "annotator" not in table.roles and (table.evaluators or not has_others)
-        # What is called the claims' id, by its name or by the user, has to be one.
+        # A column that the user, or its own name, calls the claims' id must be one.
         is_certain = "claim_id" in given.columns or normalise_words(ids or "") == "claim id"
         if is_wide and ids is not None and not is_certain and rows[ids].duplicated().any():
-            del table.roles["claim_id"]  # each system has a claim on each document
+            del table.roles["claim_id"]  # the claims of several systems share a document
             table.roles.setdefault("doc_id", ids)
     return table
 
@@ -217,9 +216,8 @@ def _place_what_the_user_named(
     """Place the columns that the mapping names, and the evaluators of a log that the user wants."""
     given, names = table.given, [*table.columns]
     table.roles |= _find_named_columns(given, table.rows)
-    people = [*given.annotators.values(), *match_column_patterns(names, given.people)]
-    table.people = [one for one in dict.fromkeys(people) if one in names]
-    # `given` has them already.
+    table.people = match_column_patterns(names, given.people)
+    # The mapping has these already.
     own = [column for one in given.evaluators.values() for column in one.columns]
     table.ignored = dict.fromkeys(
         [*match_column_patterns(names, given.ignore), *own], "as you said"
@@ -247,7 +245,7 @@ def _place_what_the_user_named(
 
 
 def _place_texts_and_names(table: TableRoles) -> None:
-    """Find the claims, documents, ids and names, by the likeliest of their names."""
+    """Find the columns of claims, documents, ids and names, by the likeliest of their names."""
     for ours in COLUMN_NAMES:
         if ours in _JUDGEMENT_ROLES or ours in table.roles:
             continue
@@ -273,8 +271,8 @@ def _place_texts_and_names(table: TableRoles) -> None:
 
 
 def _may_be_either(ours: str, columns: Sequence[str]) -> bool:
-    """Whether two texts may each be the claim (a model's answer, or the one expected), or the
-    document."""
+    """Whether two columns of texts may each hold the claims (a model's answers, or the expected
+    ones), or the documents."""
     first, second = (list_name_forms(one)[-1] for one in columns[:2])
     return (
         {first, second} <= _ANSWERS
@@ -284,7 +282,8 @@ def _may_be_either(ours: str, columns: Sequence[str]) -> bool:
 
 
 def _has_word_of_role(table: TableRoles, ours: str, column: str) -> bool:
-    """Whether a text is called after a role among other words, or just a text beside the claims."""
+    """Whether a column of texts has the name of a role among other words, or is the only text
+    beside the claims."""
     name, held = normalise_words(column), table.columns[column]
     if (
         held.kind not in ("text", "list")
@@ -298,7 +297,7 @@ def _has_word_of_role(table: TableRoles, ours: str, column: str) -> bool:
 
 
 def _can_be(role: str, column: ColumnProfile) -> bool:
-    """Whether what a column holds fits a role that its name has."""
+    """Whether the values of a column fit a role that its name has."""
     name = normalise_words(column.name)
     if column.kind == "empty":
         return role == name.replace(" ", "_")
@@ -323,7 +322,7 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
         )
         return not (column.is_unique or column.has_both_verdicts or is_verdict)
     if role in ("system", "evaluator"):
-        # "judge.model" says who judged, and not whose the claim is.
+        # "judge.model" says who judged, not who wrote the claim.
         heading = column.name.rpartition(".")[0]
         is_of_judge = "model" not in heading and name_has_word("judges", heading)
         is_named = column.kind == "text" or (
@@ -334,19 +333,19 @@ def _can_be(role: str, column: ColumnProfile) -> bool:
         )
         return is_named and column.mean_length < 80
     if role == "dataset" and name == "data" and column.has_sentences:
-        return False  # doccano's text
+        return False  # "data" is the text in files of doccano
     return column.kind != "share" and column.mean_length < 80
 
 
 def _place_long_form(table: TableRoles, has_others: bool) -> None:
-    """Find what the evaluator, or the annotator, named in each row said of the row's claim."""
+    """Find the judgements of the evaluator or annotator that each row names."""
     roles, given = table.roles, table.given
     if (
         "system" in roles
         and not {"claim", "evaluator", *_JUDGEMENT_ROLES} & {*roles}
         and has_others
     ):
-        ids = roles.get("claim_id")  # a table of scores beside the claims: the model is who judged
+        ids = roles.get("claim_id")  # a table of scores beside the claims: the model judged
         if ids is not None and table.rows[ids].duplicated().any():
             roles["evaluator"] = roles.pop("system")
     if "evaluator" in roles and not given.evaluators:
@@ -377,8 +376,8 @@ def _place_long_form(table: TableRoles, has_others: bool) -> None:
 
 
 def _sort_named_evaluators(table: TableRoles) -> None:
-    """Of a table with a row for each evaluator: which of them are people, and which judge something
-    else."""
+    """In a table with a row for each evaluator, find those that are people, and those that judge
+    something other than support."""
     values = table.list_values(table.roles["evaluator"])
     people = match_column_patterns(values, table.given.people) or [
         one for one in values if is_name_of_person(one)
@@ -391,8 +390,8 @@ def _sort_named_evaluators(table: TableRoles) -> None:
 
 
 def leave_out_other_evaluators(table: TableRoles, names: Sequence[str]) -> None:
-    """Of a table with a row for each evaluator leave out those that the user did not name, if any
-    are named."""
+    """If the user names evaluators, leave out the others in a table with a row for each
+    evaluator."""
     if names and "evaluator" in table.roles:
         values = table.list_values(table.roles["evaluator"])
         others = {*values} - {*match_column_patterns(values, names), *table.people_evaluators}
@@ -400,8 +399,8 @@ def leave_out_other_evaluators(table: TableRoles, names: Sequence[str]) -> None:
 
 
 def _place_labels(table: TableRoles, has_labels: bool) -> None:
-    """Find the column of labels, or those of single annotators; where several may be the labels,
-    all are in doubt."""
+    """Find the column of labels, or the columns of single annotators. If several columns may be the
+    labels, all are in doubt."""
     possible = [one for one in table.list_free_columns() if table.columns[one].can_hold_labels]
     free = [one for one in possible if table.columns[one].looks_judged] or possible
     named = [
@@ -409,7 +408,7 @@ def _place_labels(table: TableRoles, has_labels: bool) -> None:
     ]
     exact = [one for one in named if normalise_words(one) == "label"]
     annotators = [one for one in possible if is_name_of_annotator(one)]
-    # One of them may always say the same.
+    # One of the annotators may always give the same label.
     annotators = annotators if {*annotators} & {*free} else []
     people = [one for one in free if table.columns[one].calls == "people" and one not in annotators]
     people = [one for one in people if not _may_say_who_judged(table.columns[one])]
@@ -426,8 +425,8 @@ def _place_labels(table: TableRoles, has_labels: bool) -> None:
 
 
 def _may_say_who_judged(column: ColumnProfile) -> bool:
-    """Whether a column of people's may say who judged (an "annotator" 1 or 0), or whether anybody
-    did ("reviewed")."""
+    """Whether a column with a name of people may say who judged (an "annotator" 1 or 0), or whether
+    anybody did ("reviewed")."""
     name = normalise_words(column.name)
     is_coded = {*column.words} <= {"0", "1"} and name in COLUMN_NAMES["annotator"]
     is_constant = column.n_different < 2 and not find_known_form(column.name, COLUMN_NAMES["label"])
@@ -435,7 +434,7 @@ def _may_say_who_judged(column: ColumnProfile) -> bool:
 
 
 def _place_evaluators(table: TableRoles, has_labels: bool) -> None:
-    """Find the evaluators of a wide table: a column each, or a score and a prediction."""
+    """Find the evaluators of a wide table: a column for each, or one score and one prediction."""
     if table.given.evaluator:
         table.ignored |= dict.fromkeys(table.list_free_columns("judge", "plain"), _NOT_NAMED)
         return
@@ -457,15 +456,15 @@ def _place_evaluators(table: TableRoles, has_labels: bool) -> None:
 
 
 def _may_be_plain_judgement(column: ColumnProfile, is_labelled: bool) -> bool:
-    """Whether a ``score`` of whomever is the evaluator's: beside labels, or as a decimal number."""
+    """Whether a mere ``score`` is an evaluator's: beside labels, or if it has decimals."""
     is_decimal = column.low is not None and not column.is_whole
     is_judgement = column.calls == "plain" and (column.low is not None or column.looks_judged)
     return column.n_different > 1 and is_judgement and (is_labelled or is_decimal)
 
 
 def _add_evaluators(table: TableRoles, names: Sequence[str]) -> None:
-    """Place columns of evaluators: a score and a prediction of one name together, others by their
-    own names."""
+    """Place columns of evaluators. A score and a prediction with the same name are one
+    evaluator."""
     by_name: dict[str, list[str]] = {}
     for one in names:
         by_name.setdefault(split_evaluator_name(one)[0], []).append(one)
@@ -477,7 +476,7 @@ def _add_evaluators(table: TableRoles, names: Sequence[str]) -> None:
         elif {*kinds} == {"prediction"} and (
             words := [one for one in own if split_evaluator_name(one)[1] != "score"]
         ):
-            # 0 and 1 beside the word for it.
+            # One column has 0 and 1, the other the words for them.
             table.evaluators[name] = EvaluatorColumnMapping(prediction=words[0])
             table.ignored |= {
                 one: "the same evaluator's word is read" for one in own if one != words[0]
@@ -489,7 +488,7 @@ def _add_evaluators(table: TableRoles, names: Sequence[str]) -> None:
 
 
 def check_named_evaluators(tables: Sequence[TableRoles], names: Sequence[str]) -> None:
-    """Raise `UsageError` for an evaluator that the user names and no table has."""
+    """Raise `UsageError` for an evaluator that the user names and that no table has."""
     columns = [*dict.fromkeys(column for table in tables for column in table.columns)]
     known = [*columns, *(split_evaluator_name(one)[0] for one in columns)]
     for table in tables:

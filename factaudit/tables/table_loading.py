@@ -1,5 +1,9 @@
-"""From files as they lie to claims and verdicts: as they are where the columns are ours, else by a
-mapping."""
+"""Reads the tables of one call, in any order, as claims, verdicts and annotations.
+
+Tables that have factaudit's own columns are read as they are. All other tables are read by the
+names of their columns (`factaudit.tables.mapping_proposal`), which raises a question where a name
+can mean more than one thing.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +41,9 @@ from factaudit.tables.table_files import load_pandas_frame, read_table
 from factaudit.tables.validation import REPEATED_ID_REMEDY
 from factaudit.tables.vocabulary import normalise_words
 
-#: Names of a text that may be a document as well as a claim.
+#: Names of a text that may be a claim or a document.
 _MERE_TEXTS = {"text", "texts", "content", "output", "node output", "title"}
-#: Columns whose values a mapping can change.
+#: Columns in which a mapping can change what values mean.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
 Report = Callable[[str], None]
 NamedTable = tuple[str, pd.DataFrame]
@@ -47,10 +51,11 @@ NamedTable = tuple[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """One table of a call: what messages call it, and its rows; those of a table that is not ours
-    are flat.
+    """One table of a call: its rows, and its name in messages. Objects in the cells of a table that
+    is not in factaudit's format have become columns.
 
-    is_log: of a tool's log, whose claims' columns have our names; renamed: their own names.
+    is_log: the table comes from the log of an evaluation tool, and the columns of its claims
+    already have factaudit's names. renamed: for each of these columns its name in the log.
     """
 
     name: str
@@ -60,7 +65,7 @@ class OpenedTable:
 
     @classmethod
     def open(cls, source: Any, number: int, mapping: ColumnMapping) -> OpenedTable:
-        """The table of a source; one that was opened before is itself."""
+        """Open a path or a data frame. A table that was opened before is returned as it is."""
         if isinstance(source, cls):
             return source
         if isinstance(source, str | Path):
@@ -78,26 +83,23 @@ class OpenedTable:
         return classify_standard_tables([self.columns]) != [None]
 
     def needs_mapping(self, kind: str, given: ColumnMapping) -> bool:
-        """Whether a table with our columns is read by names all the same: a log; one whose rows are
-        each what somebody said of a claim; one with annotators that are called after models; one of
-        which the user names judgements.
-        """
+        """Whether a table with factaudit's columns must be read by names all the same. This is so
+        for a log; for a table with a row for each judgement of a claim; for one in which annotators
+        have names of models; and for one in which the user names columns of judgements."""
         may_repeat = kind == "claims" and bool({"annotator", "evaluator"} & {*self.columns})
         people = [] if kind != "annotations" else map(str, self.rows["annotator"].dropna().unique())
         if self.is_log or any(map(is_name_of_model, people)):
             return True
         if may_repeat and has_repeated_claims(self.rows):
             return True
-        named = {name for one in given.evaluators.values() for name in one.columns} | {
-            *given.annotators.values()
-        }
+        named = {name for one in given.evaluators.values() for name in one.columns}
         named |= {str(given.columns[ours]) for ours in _VALUE_COLUMNS if ours in given.columns}
         further = [name for name in self.columns if name not in CLAIM_COLUMNS]
         return bool(match_column_patterns(further, [*named, *given.evaluator, *given.people]))
 
     def rename(self, names: Mapping[str, str]) -> OpenedTable:
-        """The table with a log's columns called as in the log's own table, where it has none of
-        that name."""
+        """The table with the columns of a log renamed as in the log's own table, unless it has
+        columns of that name."""
         known = {
             theirs: ours
             for theirs, ours in names.items()
@@ -106,7 +108,8 @@ class OpenedTable:
         return replace(self, rows=self.rows.rename(columns=known))
 
     def make_plain(self) -> NamedTable:
-        """The table as mappings read it."""
+        """The name and the rows of the table, flat and without blank cells, as mappings read
+        them."""
         rows = flatten_columns(self.rows) if self.is_ours else self.rows
         rows.attrs = self.rows.attrs
         return self.name, clear_blank_cells(rows)
@@ -114,8 +117,8 @@ class OpenedTable:
 
 @dataclass(frozen=True)
 class LoadedTables:
-    """Validated claims, verdicts and annotations (None where there are none), and the mapping that
-    made them (None: none needed)."""
+    """Validated claims, verdicts and annotations, each None where there are none, and the mapping
+    by which they were read (None where none was needed)."""
 
     claims: pd.DataFrame | None
     verdicts: pd.DataFrame | None
@@ -129,17 +132,17 @@ def load_tables(
     report_line: Report = lambda line: None,
     needs_verdicts: bool = False,
 ) -> LoadedTables:
-    """Read claims and verdicts from one source or several, in any order.
+    """Read claims, verdicts and annotations from one source or several, in any order.
 
     Args:
-        sources: paths; or data frames (pandas, polars, PyArrow), which messages call ``table 1``,
-        ``table 2``.
+        sources: paths or data frames (pandas, polars, PyArrow). Messages call frames ``table 1``,
+            ``table 2``.
         mapping: what the user says of the columns: a `ColumnMapping`, its path or plain data. Where
-        it says nothing,
-            sources whose columns are all ours are read as they are; all else is read by names.
-        report_line: is called with each line about how columns are read, before anything can fail.
-        needs_verdicts: claims of ours without verdicts are read as others are where further columns
-        may hold them.
+            it says nothing, tables with factaudit's columns are read as they are, and all others
+            by the names of their columns.
+        report_line: called with each line about how columns are read, before anything can fail.
+        needs_verdicts: claims without verdicts may have verdicts in further columns, so they are
+            read by names.
 
     Raises `InputError` and `UsageError`.
     """
@@ -147,7 +150,7 @@ def load_tables(
     inputs = [OpenedTable.open(source, at, given) for at, source in enumerate(sources, start=1)]
     kinds = classify_standard_tables([one.columns for one in inputs])
     if needs_verdicts and {*kinds} == {"claims"}:
-        # What the evaluators say stands beside the claims, if anywhere.
+        # If there are verdicts at all, they stand beside the claims.
         kinds = [None] * len(inputs)
     kinds = [
         kind if kind and not one.needs_mapping(kind, given) else None
@@ -157,8 +160,8 @@ def load_tables(
         try:
             return _load_standard_tables(inputs, kinds, report_line)
         except InputError as error:
-            # The columns are ours; what they hold (words for labels, other scales) may still be
-            # what a mapping is for.
+            # The columns are factaudit's, but a mapping may be needed for their values: words as
+            # labels, or other scales.
             is_of_values = {problem.column for problem in error.problems} <= _VALUE_COLUMNS
             tables = [one.make_plain() for one in inputs]
             if not is_of_values or propose_column_mapping(tables, kinds, given).is_standard:
@@ -169,8 +172,8 @@ def load_tables(
 
 
 def _refuse_tables_of_documents(placed: Sequence[TableRoles], given: ColumnMapping) -> None:
-    """Raise `InputError` for a table that only holds documents by their ids, which another table
-    names: its texts might be taken for claims."""
+    """Raise `InputError` for a table that only holds documents, to whose ids another table refers:
+    the texts of the documents might be taken for claims."""
     for one in placed:
         claim, doc = (one.roles.get(ours) for ours in ("claim", "doc"))
         key = one.roles.get("doc_id") or (None if claim else one.roles.get("claim_id"))
@@ -193,8 +196,8 @@ def _load_by_names(
     given: ColumnMapping,
     report_line: Report,
 ) -> LoadedTables:
-    """Read tables by what their columns' names say. Raises `AmbiguousReadingError` where something
-    is open."""
+    """Read tables by the names of their columns. Raises `AmbiguousReadingError` if something
+    remains open."""
     source = ", ".join(name for name, _ in tables)
     _check_mapped_columns(given, tables, source)
 
@@ -203,9 +206,13 @@ def _load_by_names(
     placed = list_placed_columns(proposal.mapping, proposal.own_names)
     if proposal.questions:
         raise AmbiguousReadingError(source, proposal.questions, placed)
-    # What was taken for what is said before anything can go wrong.
+    # Reported first, so that users see how columns were read even if a value is wrong.
     _report_all(
-        [*describe_mapping(proposal.mapping, proposal.own_names), *proposal.notes], report_line
+        [
+            *describe_mapping(proposal.mapping, proposal.own_names, proposal.words),
+            *proposal.notes,
+        ],
+        report_line,
     )
     mapped = apply_mapping_to_tables(proposal.placed, proposal.mapping)
     _report_all(mapped.notes, report_line)
@@ -225,7 +232,8 @@ def _report_all(lines: Sequence[str], report_line: Report) -> None:
 
 
 def _are_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[str | None]) -> bool:
-    """Whether all are ours, and no column that audits need has another name or is the verdicts'."""
+    """Whether all tables have factaudit's columns, none of the wanted columns has another name, and
+    all of them stand in the table of claims."""
     of_claims = {
         name
         for one, kind in zip(inputs, kinds, strict=True)
@@ -247,8 +255,8 @@ def _are_standard_tables(inputs: Sequence[OpenedTable], kinds: Sequence[str | No
 def _check_mapped_columns(
     mapping: ColumnMapping, tables: Sequence[NamedTable], source: str
 ) -> None:
-    """Raise `InputError` where a column that the mapping names is in none of the tables, or one has
-    two for a role."""
+    """Raise `InputError` if no table has a column that the mapping names, or if one table has two
+    columns for one role."""
     present = list(dict.fromkeys(str(column) for _, table in tables for column in table.columns))
     for ours, theirs in mapping.columns.items():
         names = [theirs] if isinstance(theirs, str) else theirs
@@ -268,8 +276,8 @@ def _check_mapped_columns(
 def _load_standard_tables(
     inputs: Sequence[OpenedTable], kinds: Sequence[str | None], report_line: Report
 ) -> LoadedTables:
-    """Read tables that have our columns; report columns whose names look like misspelt ones that
-    audits need, or that may hold judgements."""
+    """Read tables that have factaudit's columns. Reports columns whose names look like misspelt
+    ones, and columns that may hold judgements."""
     by_kind = {
         kind: [one for one, its in zip(inputs, kinds, strict=True) if its == kind]
         for kind in OWN_COLUMNS
