@@ -1,10 +1,10 @@
-"""The two tables that everything reads and writes: claims and verdicts.
+"""The tables that everything reads and writes: claims and verdicts.
 
-A *claim* is one statement to check against one document; a *verdict* is what one evaluator said of
-one claim. Both are pandas DataFrames with the columns of `factaudit.tables.schema`, kept as
-Parquet, JSONL or CSV (the last two also ``.gz``). Reading validates: all that is wrong with a file
-is reported together, by row and column. Tables as users have them, in any shape, are profiled and
-mapped to these two (`factaudit.tables.table_loading`).
+A *claim* is one statement to check against one document. A *verdict* is what one evaluator said
+about one claim. Both are pandas DataFrames with the columns of `factaudit.tables.schema`, stored as
+Parquet, JSONL or CSV (the last two also ``.gz``). Reading validates them and reports all that is
+wrong with a file at once, by row and column. Users' own tables are read by the names of their
+columns (`factaudit.tables.table_loading`).
 """
 
 from factaudit.tables.plain_values import list_plain_rows

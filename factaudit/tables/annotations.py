@@ -1,8 +1,9 @@
-"""The third table: what *people* said of claims, and the rules that make labels of it.
+"""The table of annotations: what *people* said about claims, and the rules by which it becomes
+labels.
 
-A row is one annotator's judgement of one claim; an annotator who marked several spans of a claim
-has a row for each, all with the same label. Grades (words or numbers of the source's own scale)
-become labels by a map.
+A row is the judgement of one annotator on one claim. An annotator who marked several spans of a
+claim has a row for each, all with the same label. Grades (words or numbers on the source's own
+scale) become labels by a map.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from factaudit.tables.table_files import read_table
 from factaudit.tables.validation import find_claim_positions
 
 ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end", "note", "seconds")
-#: How the labels of several annotators become one. A name of an annotator is a rule too.
+#: How the labels of several annotators become one. The name of an annotator is a rule, too.
 LABEL_RULES = ("majority", "any_unattributable", "all_attributable")
-#: A label that says that the annotator could not decide.
+#: The label of an annotator who could not decide.
 UNDECIDED_MARK = "?"
-#: The reason why a claim is undecided that has as many labels 1 as 0.
+#: Why a claim with as many labels 1 as 0 is undecided.
 DISAGREEMENT_REASON = "annotators disagree"
 
 
 def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Read and validate annotations from one or several files (concatenated in the order given).
+    """Read and validate annotations from one or several files, in the order given.
 
-    Of several files, one without a column ``annotator`` is of the annotator that the file is named
-    after. Raises `InputError` naming file, row and column; so does an annotator with two labels for
-    one claim.
+    If there are several files, one without a column ``annotator`` belongs to the annotator after
+    whom it is named. Raises `InputError` naming file, row and column, also if an annotator has two
+    labels for one claim.
     """
     stems = [name_table_stem(str(path)) for path in paths]
     tables = [read_table(path) for path in paths]
@@ -54,7 +55,7 @@ def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> 
 def combine_annotations(
     tables: Sequence[pd.DataFrame], sources: Sequence[str], claims: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Validate tables of annotations and put them under each other, see `read_annotations`."""
+    """Validate tables of annotations and put them under each other, as `read_annotations` does."""
     validated = [
         validate_annotations(table, claims, source, name_row_unit(source))
         for table, source in zip(tables, sources, strict=True)
@@ -63,8 +64,8 @@ def combine_annotations(
 
 
 def merge_annotation_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:
-    """Put validated annotations under each other; two labels of one annotator for one claim are an
-    `InputError` that names the ``sources``."""
+    """Put validated annotations under each other. Raises `InputError` that names the ``sources`` if
+    one annotator has two labels for one claim."""
     if len(tables) == 1:
         return tables[0]
     together = pd.concat(tables, ignore_index=True)
@@ -86,9 +87,9 @@ def validate_annotations(
     """Check a table of annotations and bring it into the standard form: a new DataFrame with
     `ANNOTATION_COLUMNS`.
 
-    A missing annotator is ``annotator``. The label ``?`` becomes null, with the note ``?`` where
-    there is no other (`find_undecided_claims`). With ``claims``, an annotation of an unknown claim
-    is an error.
+    A missing annotator is ``annotator``. The label ``?`` becomes null, with the note ``?`` if there
+    is no other (`find_undecided_claims`). With ``claims``, an annotation of an unknown claim is an
+    error.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = table.reset_index(drop=True)
@@ -150,11 +151,11 @@ def validate_annotations(
 def list_annotator_judgements(
     annotations: pd.DataFrame, grade_labels: Mapping[str, int | None] | None = None
 ) -> pd.DataFrame:
-    """One row per claim and annotator: claim_id, annotator, label (Int8: 1, 0 or null) and grade,
-    in the table's order.
+    """One row for each claim and annotator: claim_id, annotator, label (Int8: 1, 0 or null) and
+    grade, in the order of the table.
 
-    grade_labels: what each grade means; without it a grade leaves the label as it is. Raises
-    `UsageError` for a grade that the map lacks.
+    grade_labels: the label of each grade; without it grades do not change labels. Raises
+    `UsageError` for a grade that is not in the map.
     """
     label = annotations["label"]
     if grade_labels is not None:
@@ -178,11 +179,10 @@ def list_annotator_judgements(
 def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Series:
     """The label of each claim by a rule: a Series by claim_id, Int8 with nulls.
 
-    judgements: from `list_annotator_judgements`. ``majority``: what more annotators say, null where
-    as many say 1 as 0.
-    ``any_unattributable``: 0 as soon as one says 0. ``all_attributable``: 1 only where all say 1,
-    and none is undecided; 0 where one says 0. A name of an annotator: that one's labels. Raises
-    `UsageError` for an unknown rule.
+    judgements: from `list_annotator_judgements`. Rules: ``majority``: the label of most annotators,
+    null if both labels have as many. ``any_unattributable``: 0 if at least one annotator says 0.
+    ``all_attributable``: 1 only if all say 1 and nobody is undecided; 0 if one says 0. The name of
+    an annotator: the labels of that annotator. Raises `UsageError` for an unknown rule.
     """
     annotators = list(judgements["annotator"].unique())
     if rule not in LABEL_RULES and rule not in annotators:
@@ -208,20 +208,20 @@ def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Serie
 
 
 def fill_labels_by_majority(claims: pd.DataFrame, annotations: pd.DataFrame) -> pd.DataFrame:
-    """The claims, of which those without a label of their own get that of most annotators."""
+    """The claims. Those without a label of their own get the label of most annotators."""
     judged = list_annotator_judgements(annotations)
     majority = claims["claim_id"].map(label_claims_by_annotations("majority", judged))
     return claims.assign(label=claims["label"].fillna(majority.astype("Int8")))
 
 
 def has_double_labels(judgements: pd.DataFrame | None) -> bool:
-    """Whether some claim was labelled by two annotators or more (`list_annotator_judgements`)."""
+    """Whether two annotators or more labelled the same claim (`list_annotator_judgements`)."""
     known = None if judgements is None else judgements.dropna(subset="label")
     return known is not None and bool(known["claim_id"].duplicated().any())
 
 
 def find_disputed_claims(judgements: pd.DataFrame) -> pd.Index:
-    """The ids of the claims to which annotators gave both labels, in the order of the table.
+    """The ids of claims to which annotators gave both labels, in the order of the table.
 
     judgements: from `list_annotator_judgements`.
     """
@@ -230,14 +230,12 @@ def find_disputed_claims(judgements: pd.DataFrame) -> pd.Index:
 
 
 def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Series) -> pd.Series:
-    """The reason why people could not decide, of each claim that they looked at and that has no
-    label: by claim_id.
+    """Why people could not decide, by claim_id, for each claim that they looked at and that has no
+    label.
 
-    labels: what `label_claims_by_annotations` made by the rule. A row without a label counts where
-    it says anything
-    else: a note (of ``?`` the mark itself), a grade or the time taken. A wholly empty row is a
-    claim that nobody looked at yet. Claims with as many labels 1 as 0 are undecided because
-    annotators disagree.
+    labels: the result of `label_claims_by_annotations` for the rule. A row without a label counts
+    if it has a note (``?`` is one), a grade or a time. An empty row is a claim that nobody has
+    looked at yet. If annotators gave both labels equally often, the reason is that they disagree.
 
     >>> table = pd.DataFrame({"claim_id": ["a", "b", "c"], "label": ["?", None, "1"]})
     >>> table["note"] = ["unclear", None, None]
@@ -264,10 +262,10 @@ def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Serie
 def count_labels_by_grade(
     claims: pd.DataFrame, annotations: pd.DataFrame | None
 ) -> list[dict[str, Any]]:
-    """How grades became labels, a row for each data set whose claims people graded.
+    """How grades became labels: a row for each data set with grades.
 
-    ``words``: the label that each grade was read as. ``rule``: the label rule by which the claims
-    have the labels that they have, null where no rule gives them all.
+    ``words``: the label of each grade. ``rule``: the label rule that gives all claims their labels,
+    null if there is none.
     """
     if annotations is None or "grade" not in annotations or annotations["grade"].isna().all():
         return []
@@ -302,7 +300,7 @@ def count_labels_by_grade(
 def relabel_claims_by_annotations(
     claims: pd.DataFrame, judgements: pd.DataFrame, rule: str
 ) -> pd.DataFrame:
-    """The claims with labels by a rule; those that nobody annotated keep theirs."""
+    """The claims with labels by a rule. Claims without annotations keep their labels."""
     made = claims["claim_id"].map(label_claims_by_annotations(rule, judgements)).astype("Int8")
     annotated = claims["claim_id"].isin(judgements["claim_id"])
     return claims.assign(label=claims["label"].where(~annotated, made))
@@ -331,7 +329,7 @@ def _parse_annotation_numbers(
 
 
 def _report_contradictions(problems: TableProblemCollector, annotations: pd.DataFrame) -> None:
-    """Two different labels (or grades) of one annotator for one claim."""
+    """Report two different labels or grades of one annotator for one claim."""
     said = annotations["label"].astype("str").fillna("") + "|" + annotations["grade"].fillna("")
     keys = [annotations["claim_id"], annotations["annotator"]]
     different = said.groupby(keys).transform("nunique").to_numpy() > 1

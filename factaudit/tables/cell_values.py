@@ -1,5 +1,5 @@
-"""What people write into cells of judgements: numbers with a decimal comma, percent, fractions, and
-nothing."""
+"""Reads the cells of judgements as people and judges write them: numbers with a decimal comma,
+percentages, fractions, replies, and blanks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factaudit.tables.vocabulary import is_blank_cell, parse_label_word
 from factaudit.text.stated_verdicts import read_stated_verdict, strip_thoughts
 
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
-#: How far a mean is off, behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
+#: The error of a mean behind it: ``0.62 ± 0.05``, ``0.62 (0.05)``.
 _SPREAD = re.compile(r"\s*(±|\+/?-)\s*[\d.,]+%?$|\s*\([\d.,]+\)$")
 #: A verdict in a tag, in a box of LaTeX, in double brackets.
 _MARKED_WORDS = re.compile(
@@ -26,24 +26,23 @@ _MARKED_WORDS = re.compile(
 )
 #: Words in bold of Markdown.
 _BOLD_WORDS = re.compile(r"\*\*\s*([^*\n]{1,40}?)[\s.:]*\*\*")
-#: Of a longer reply its beginning and its end are looked at.
+#: Of a longer reply, only so many characters at its beginning and end are read.
 _MAX_REPLY_PART = 400
-#: Three words, or two of a script without blanks: what is shorter is a word of its own.
+#: At least three words, or two in a script without blanks. A shorter text is a word of its own.
 _SEVERAL_WORDS = re.compile(r"\w\W+\w+\W+\w|[。，、！：；]\s*\w|[<{\[*]\W*\w")
 _FAILED_CALL = re.compile(r"\W*error\b", re.IGNORECASE)
-#: A judge's reply that is a number with its name, or in brackets: ``Rating: [[8]]``; a number of
-#: stars. (Only what begins as a number: texts of any length are looked at, too.)
+#: A judge's reply that is a number after its name or in brackets: ``Rating: [[8]]``.
 _NAMED_NUMBER = re.compile(
     r"(?:[^\W\d]+(?: [^\W\d]+){0,2}\s*[:=]\s*)?\[{0,2}([^\[\]\w]*\d[^\[\]]{0,40}?)\]{0,2}\.?"
 )
-#: A reply's number out of another: ``Score: 4/5 – mostly right``, ``I would give 2/10``.
+#: A number out of another in a reply: ``Score: 4/5 – mostly right``, ``I would give 2/10``.
 _SCORE_OUT_OF = re.compile(
     r"(?:\W*(?:final |overall )?(?:score|rating|grade|note|bewertung|puntuación|评分|得分)\W{1,4}"
     r"(\d+(?:\.\d+)?\s*/\s*\d+)\b.*"
     r"|[^\d/]{0,60}?(\d+(?:\.\d+)?\s*/\s*\d+)\W*)",
     re.IGNORECASE | re.DOTALL,
 )
-#: A text as Python prints it, and a list of such texts as numpy prints it: with no comma between
+#: A text as Python prints it, and a list of such texts as NumPy prints it, without commas between
 #: them.
 _PYTHON_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _NUMPY_TEXTS = re.compile(
@@ -57,13 +56,13 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
 def has_no_value(cell: Any) -> bool:
-    """Whether a cell says nothing: missing, white space, ``n/a``, or an empty list."""
+    """Whether a cell says nothing: it is missing, white space, or ``n/a``."""
     return is_missing_value(cell) or is_blank_cell(cell)
 
 
 def parse_printed_value(text: str) -> Any:
-    r"""What a cell holds as JSON, as Python prints it, or a list of texts as numpy does; None where
-    it is none of them.
+    r"""The value of a cell that holds JSON, Python's print of a value, or NumPy's print of a list
+    of texts; None for any other text.
 
     >>> tuple(map(parse_printed_value, ('["a", 1]', "{'a': None}", "['a'\n 'b c']")))
     (['a', 1], {'a': None}, ['a', 'b c'])
@@ -85,9 +84,8 @@ def parse_printed_value(text: str) -> Any:
 
 
 def find_verdict_in_reply(text: Any) -> str | None:
-    """The words of a label that a judge's reply states as its verdict
-    (`factaudit.text.stated_verdicts`); None where it states none or contradicts itself, where the
-    text is a word of its own, or a call failed.
+    """The verdict in a judge's reply, in its own words (`factaudit.text.stated_verdicts`). None if
+    the reply states none or contradicts itself, if the text is a single word, or if a call failed.
 
     >>> find_verdict_in_reply("No, the year differs.")
     'No'
@@ -120,11 +118,11 @@ def is_number_text(text: Any) -> bool:
 
 
 def parse_judgement_numbers(values: pd.Series) -> pd.Series:
-    """The cells of a column as numbers (float64), NaN where a cell is none: ``95%`` is 0.95,
+    """The cells of a column as numbers (float64), NaN for cells without one: ``95%`` is 0.95,
     ``4/5`` is 0.8, ``<0.01`` is 0.01.
 
-    A comma is a decimal one, unless all could be thousands' (``1,234``). A few -1 beside scores
-    from 0 to 1 are of calls that failed, and none.
+    A comma is a decimal comma unless all commas may separate thousands (``1,234``). A few -1 beside
+    scores from 0 to 1 come from failed calls and are NaN.
     """
     numbers = _parse_all_numbers(values)
     failed = numbers == -1
@@ -178,6 +176,6 @@ def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
 
 
 def has_only_words(values: pd.Series) -> bool:
-    """Whether no cell of a column that says something is a number."""
+    """Whether a column has values and none of them is a number."""
     present = values[~values.map(has_no_value)]
     return bool(len(present)) and bool(parse_judgement_numbers(present).isna().all())

@@ -1,5 +1,5 @@
-"""Which rows of two tables are about the same claim: by ids, else by what the claims and their
-documents say."""
+"""Finds the rows of two tables that are about the same claim: by ids, or else by the texts of
+claims and documents."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pandas as pd
 
 from factaudit.tables.plain_values import is_missing_value
 
-#: What tells claims apart that have no ids.
+#: The columns that tell claims without ids apart.
 _KEY_COLUMNS = ("dataset", "system", "response_id", "doc", "claim")
 
 
 @dataclass(frozen=True)
 class CommonKeys:
-    """What tells claims apart in two tables: a key for each row of either, and of which columns of
-    ours it is.
+    """The key of each row in two tables.
 
-    note: that ids were matched by their numbers.
+    names: the columns (factaudit's names) of which the keys consist. note: says that ids were
+    matched by their numbers.
     """
 
     names: Sequence[str]
@@ -41,10 +41,11 @@ def find_common_keys(
     others: pd.DataFrame,
     other_columns: Mapping[str, str],
 ) -> CommonKeys | None:
-    """The keys of two tables by ids where one of them is in both, else by texts; None where neither
-    is there.
+    """The keys of the rows of two tables: ids if both have some in common, else texts; None if
+    there are neither.
 
-    columns, other_columns: column of ours to the table's. The keys of the first table may repeat.
+    columns, other_columns: factaudit's name of a column to its name in the table. The keys of the
+    first table may repeat.
     """
     common = columns.keys() & other_columns.keys()
     has_texts = "claim" in common
@@ -76,8 +77,7 @@ def find_common_keys(
 
 
 def join_key_cells(table: pd.DataFrame, key_columns: Sequence[str]) -> pd.Series:
-    """Several columns as one text a row. (Not with "\\0" between: pandas 2 reads a text up to the
-    first.)"""
+    """Several columns as one text for each row."""
     parts = [table[column].map(join_passages_into_document) for column in key_columns]
     joined = (
         "\x1f".join("" if is_missing_value(value) else str(value) for value in row)
@@ -99,5 +99,5 @@ def join_passages_into_document(passages: Any) -> Any:
 
 
 def name_table_stem(table_name: str) -> str:
-    """What a table's data set, or its evaluator, is called where no column says it."""
+    """The name of a table's data set, or of its evaluator, if no column says it."""
     return Path(table_name).name.split(".")[0]

@@ -1,7 +1,7 @@
-"""Single columns brought into their standard form; a value that has none becomes null, and its row
-is reported.
+"""Brings single columns into their standard form. A value without one becomes null, and its row is
+reported.
 
-Each takes the column as it was read, or None where the table lacks it.
+Each function takes the column as it was read, or None if the table has no such column.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import pyarrow as pa
 from factaudit.tables.plain_values import make_plain_value
 from factaudit.tables.problems import TableProblemCollector
 
-#: Text with NaN for null. Named, because pandas 2 takes ``"str"`` for Python's type, and makes text
-#: of a null: "None".
+#: Text with NaN for null. With the name ``"str"``, pandas 2 would turn null into the text "None".
 TEXT_DTYPE = pd.StringDtype(na_value=np.nan)
 _BOOLEAN_WORDS = {"True": 1, "False": 0, "true": 1, "false": 0}
 
 
 def parse_text_column(values: pd.Series, column: str, problems: TableProblemCollector) -> pd.Series:
-    """Text as it is; whole numbers (a doc_id of 15596) as their digits; anything else is a
+    """Text as it is, and whole numbers (a doc_id of 15596) as their digits. Anything else is a
     problem."""
     if isinstance(values.dtype, pd.StringDtype):
         return values.astype(TEXT_DTYPE)
@@ -36,7 +35,7 @@ def parse_text_column(values: pd.Series, column: str, problems: TableProblemColl
 
 
 def infer_column_type(values: pd.Series) -> pd.Series:
-    """An extra column as it is; one of objects, as the type that all its values have."""
+    """An extra column as it is; a column of objects with the type that all its values have."""
     if values.dtype != object:
         return values
     return (
@@ -47,7 +46,7 @@ def infer_column_type(values: pd.Series) -> pd.Series:
 
 
 def make_empty_text_column(index: pd.Index) -> pd.Series:
-    """A column of text that holds none."""
+    """A column of text without values."""
     return pd.Series(None, index=index, dtype=TEXT_DTYPE)
 
 
@@ -58,8 +57,8 @@ def _format_whole_number(value: Any) -> str | None:
         value, int | float | Decimal | np.number
     ):
         return None
-    # A float has the digits of a whole number only up to 2**53: 15596.0 is what a missing value
-    # elsewhere in the column made of 15596.
+    # A missing value elsewhere in the column turns 15596 into 15596.0. Floats are exact only up to
+    # 2**53.
     number: Any = value
     exact = isinstance(number, int | np.integer) or (abs(number) <= 2**53 and number == int(number))
     return str(int(number)) if exact else None
@@ -72,8 +71,8 @@ def parse_binary_column(
     expected: str,
     problems: TableProblemCollector,
 ) -> pd.Series:
-    """1, 0 or null as Int8; CSV's "1", "1.0" and "True", booleans and 1.0 are understood, "yes" is
-    not."""
+    """1, 0 or null as Int8. Accepts 1.0, booleans, and "1", "1.0" and "True" in CSV files, but not
+    "yes"."""
     if values is None:
         return pd.Series(pd.NA, index=index, dtype="Int8")
     if not pd.api.types.is_numeric_dtype(values.dtype):
@@ -89,7 +88,7 @@ def parse_binary_column(
 def parse_repeat_column(
     values: pd.Series | None, index: pd.Index, problems: TableProblemCollector
 ) -> pd.Series:
-    """Whole numbers from 0 on as int64; 0 where there is none."""
+    """Whole numbers from 0 on as int64, 0 for missing values."""
     if values is None:
         return pd.Series(0, index=index, dtype="int64")
     found = parse_number_column(values)
@@ -101,7 +100,7 @@ def parse_repeat_column(
 def parse_score_column(
     values: pd.Series | None, index: pd.Index, problems: TableProblemCollector
 ) -> pd.Series:
-    """Numbers from 0 to 1 as float64, NaN where there is none."""
+    """Numbers from 0 to 1 as float64, NaN for missing values."""
     if values is None:
         return pd.Series(np.nan, index=index, dtype="float64")
     found = parse_number_column(values)
@@ -111,7 +110,7 @@ def parse_score_column(
 
 
 def parse_grade_column(values: pd.Series, problems: TableProblemCollector) -> pd.Series:
-    """Finite numbers of any scale as float64, NaN where there is none."""
+    """Finite numbers on any scale as float64, NaN for missing values."""
     found = parse_number_column(values)
     good = values.isna() | np.isfinite(found)
     problems.add_where(
@@ -121,15 +120,15 @@ def parse_grade_column(values: pd.Series, problems: TableProblemCollector) -> pd
 
 
 def parse_number_column(values: pd.Series) -> pd.Series:
-    """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among
-    them."""
+    """Numbers as float64, NaN for anything else, including times, which pandas would turn into
+    nanoseconds."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values.astype("float64")
     return values.astype(object).map(_parse_number).astype("float64")
 
 
 def _parse_number(value: Any) -> float:
-    # Python reads every digit of a text, which not every version of pandas does.
+    # Python reads the digits of all scripts, which some versions of pandas do not.
     if isinstance(value, str) and "_" in value:
         return np.nan
     try:
@@ -143,7 +142,7 @@ def _parse_number(value: Any) -> float:
 def parse_chunk_scores_column(
     values: pd.Series | None, index: pd.Index, problems: TableProblemCollector
 ) -> pd.Series:
-    """One list of numbers or nulls per row; CSV holds them as JSON."""
+    """A list of numbers or nulls for each row; CSV files hold them as JSON."""
     if values is None:
         return pd.Series(None, index=index, dtype="object")
     lists = values.astype(object).map(_parse_score_list, na_action="ignore")

@@ -1,13 +1,13 @@
-"""The counts table: published error rates of systems as numbers of claims, where claims and
-verdicts are not at hand.
+"""The counts table: published error rates of systems as numbers of claims, for papers that do not
+publish claims and verdicts.
 
-A row per dataset, level, system and evaluator: ``n`` claims (or responses) that are labelled and
-scored, of these ``labelled_errors`` and ``predicted_errors`` (label or prediction 0), or in their
-place the shares ``labelled_error_rate`` and ``predicted_error_rate``. ``errors_found``, where it is
-known, is how many of the labelled
-errors are predicted errors: with it the whole 2 x 2 table is known. ``n_known`` is 0 where the
-numbers of claims are not published, but chosen to fit rounded rates: rates, orders and corrections
-of systems can then be computed, but not what rests on the numbers themselves, such as an interval.
+A row for each dataset, level, system and evaluator: ``n`` claims (or responses) that are labelled
+and scored; of these, ``labelled_errors`` and ``predicted_errors`` with label or prediction 0, or
+instead the shares ``labelled_error_rate`` and ``predicted_error_rate``. ``errors_found``, if known,
+is the number of labelled errors that are predicted errors; with it the whole 2 x 2 table is known.
+``n_known`` is 0 if the numbers of claims are not published, but were chosen to fit rounded rates.
+Rates, orders and corrections of systems can then be computed, but not what depends on the numbers,
+such as an interval.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COUNT_COLUMNS = (
     "errors_found",
     "n_known",
 )
-#: What tells rows apart, and what shares its claims (and so their labels).
+#: The key of a row, and the key of the claims (and so of the labels) that rows share.
 _KEY_COLUMNS = ["dataset", "level", "system", "evaluator"]
 _CLAIM_SET_COLUMNS = _KEY_COLUMNS[:3]
 _RATE_COLUMNS = {
@@ -49,12 +49,12 @@ _LEVELS = ("claim", "response")
 
 
 def is_counts_table(table: pd.DataFrame) -> bool:
-    """Whether a table that was read is of counts, by its columns."""
+    """Whether a table has the columns of a counts table."""
     return {"dataset", "evaluator", "n"} <= set(table.columns) and "claim" not in table
 
 
 def read_counts(path: str | Path) -> pd.DataFrame:
-    """Read and validate a counts table (Parquet, JSONL or CSV); raises `InputError` naming file,
+    """Read and validate a counts table (Parquet, JSONL or CSV). Raises `InputError` naming file,
     row and column."""
     return validate_counts(read_table(path), source=str(path), unit=name_row_unit(path))
 
@@ -62,10 +62,9 @@ def read_counts(path: str | Path) -> pd.DataFrame:
 def validate_counts(table: pd.DataFrame, source: str = "counts", unit: str = "row") -> pd.DataFrame:
     """Check a table of counts and bring it into the standard form (`COUNT_COLUMNS`, index 0..n-1).
 
-    ``level`` is ``claim`` and ``system`` null where they are not given. Rates become the nearest
-    number of claims. ``errors_found`` is null where it is not known, ``n_known`` 1 where it is not
-    given. All rows of one dataset, level
-    and system are of the same claims: n and labelled_errors must be the same.
+    A missing ``level`` is ``claim``, a missing ``system`` null, a missing ``errors_found`` null,
+    and a missing ``n_known`` 1. Rates become the nearest number of claims. All rows of one dataset,
+    level and system are about the same claims, so their n and labelled_errors must be equal.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = table.reset_index(drop=True)
@@ -152,7 +151,7 @@ def _parse_counts_table_errors(
     n: pd.Series,
     problems: TableProblemCollector,
 ) -> pd.Series:
-    """Numbers of errors: the given ones, else the whole numbers nearest to the rates."""
+    """Numbers of errors: as given, or else the whole numbers nearest to the rates."""
     given = (
         parse_number_column(table[count_column])
         if count_column in table
@@ -184,8 +183,8 @@ def _parse_counts_table_errors(
 
 
 def _report_inconsistent_counts(counts: pd.DataFrame, problems: TableProblemCollector) -> None:
-    """No row twice, the same claims for all evaluators, and none counted with and without a
-    system."""
+    """Report repeated rows, evaluators with different claims, and data sets with and without
+    systems."""
     again = counts.duplicated(_KEY_COLUMNS).to_numpy()
     problems.add_where(
         again, "evaluator", "expected one row for each dataset, level, system and evaluator"

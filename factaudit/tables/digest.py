@@ -1,4 +1,4 @@
-"""A hash of a table's content, by which a run tells whether it has changed."""
+"""Hashes the content of a table, so that a run can tell whether it has changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from factaudit.tables.plain_values import make_plain_value
 
 
 def compute_table_digest(table: pd.DataFrame) -> str:
-    """A hash of a table's content, rows in order."""
+    """A hash of the content of a table, including the order of its rows."""
     plain = pd.DataFrame({column: _make_hashable(table[column]) for column in table.columns})
     rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
     return hashlib.sha256("\0".join(map(str, table.columns)).encode() + rows.tobytes()).hexdigest()[
@@ -21,7 +21,7 @@ def compute_table_digest(table: pd.DataFrame) -> str:
 
 
 def _make_hashable(values: pd.Series) -> pd.Series:
-    """A column as pandas can hash it; one without values is the same whatever its type."""
+    """A column as pandas can hash it. Columns without values are equal whatever their type."""
     if values.isna().all():
         return values.isna().map({True: float("nan")}).astype("float64")
     if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) != "string":

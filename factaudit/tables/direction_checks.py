@@ -1,5 +1,5 @@
-"""The net below the names: do an evaluator's scores point the way that the labels, or its own
-predictions, do?"""
+"""A safety net under the names: checks that an evaluator's scores point in the same direction as
+the labels, and as its own predictions."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.validation import find_claim_positions
 from factaudit.tables.vocabulary import name_has_word
 
-#: A direction contradicts the labels where chance would do so less often than this.
+#: An evaluator contradicts the labels if chance would do so less often than this.
 _LEVEL = 0.025
-#: An evaluator with a larger AUC is a bad one, not one that was read the wrong way round.
+#: An evaluator with a larger AUC is bad, but was not read the wrong way round.
 _LARGEST_REVERSED_AUC = 0.4
-#: Scores of which a threshold gives so many of an evaluator's own predictions are those that it
-#: predicts by.
+#: If a threshold on scores separates an evaluator's own predictions with this AUC, its predictions
+#: come from these scores.
 _CLOSE_AUC = 0.9
-#: With fewer labels of either kind a pattern in scores may be chance.
+#: With fewer labels of either kind, a pattern in scores may be chance.
 _MIN_OF_EITHER = 3
 
 
 def ask_about_directions(
     claims: pd.DataFrame, verdicts: pd.DataFrame, mapping: ColumnMapping, chosen: ColumnMapping
 ) -> tuple[list[OpenQuestion], list[str]]:
-    """Questions about evaluators that say the opposite of the labels, or whose words the labels may
-    be; and lines about what is no question.
+    """Ask about evaluators that contradict the labels, and about words that may be labels or an
+    evaluator's verdicts.
 
-    chosen: what the user said, which is not asked again. Where no evaluator agrees with the labels,
-    these may say the opposite.
+    Returns the questions, and lines about evaluators that need no question. chosen: what the user
+    said, which is not asked again. If all evaluators contradict the labels, the labels may be
+    upside down.
     """
     labels = claims["label"].astype("float64").to_numpy()
     names = [*map(str, verdicts["evaluator"].unique())]
@@ -78,7 +79,7 @@ def ask_about_directions(
 def _find_scale_option(
     name: str, mapping: ColumnMapping, names: Sequence[str], has_scores: bool
 ) -> tuple[str | None, Scale, list[str]]:
-    """What ``--scale`` calls an evaluator (None where unknown), its scale, and its columns."""
+    """The name of an evaluator in ``--scale`` (None if unknown), its scale, and its columns."""
     upright: Scale = (0.0, 1.0)
     if (own := mapping.evaluators.get(name)) is not None:
         if own.score is not None:
@@ -98,12 +99,12 @@ def _find_scale_option(
 
 
 def _keep(key: str, scale: Scale) -> dict[str, Any]:
-    """The part of a mapping that says that scores are read the right way round."""
+    """The part of a mapping that says that scores are the right way round."""
     return {"scale": {key: [*scale] if isinstance(scale, tuple) else scale}}
 
 
 def _turn(key: str, scale: Scale) -> dict[str, Any]:
-    """The part of a mapping that reads scores the other way round."""
+    """The part of a mapping that turns scores round."""
     if isinstance(scale, str):
         opposite = scale.removeprefix("-") if scale.startswith("-") else f"-{scale}"
         return {"scale": {key: opposite}} if "logit" in scale else {"ignore": [key]}
@@ -111,8 +112,8 @@ def _turn(key: str, scale: Scale) -> dict[str, Any]:
 
 
 def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float, float]:
-    """The AUC of an evaluator, and the probability of one so small by chance; 1 for one that is not
-    below one half."""
+    """The AUC of an evaluator, and the probability of so small an AUC by chance (1 if it is not
+    below one half)."""
     has_scores = bool(rows["score"].notna().any())
     values: Any = rows["score" if has_scores else "prediction"].astype("float64").to_numpy()
     known = np.isfinite(values) & np.isfinite(truth)
@@ -131,15 +132,15 @@ def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float, 
 
 
 def compute_auc(ones: np.ndarray, zeros: np.ndarray) -> float:
-    """The share of pairs of a 1 and a 0 in which the 1 has the higher score, ties counting one
+    """The share of pairs of a 1 and a 0 in which the 1 has the higher score; ties count one
     half."""
     ranks = pd.Series(np.concatenate([ones, zeros])).rank().to_numpy()[: len(ones)]
     return float((ranks.sum() - len(ones) * (len(ones) + 1) / 2) / (len(ones) * len(zeros)))
 
 
 def _scores_follow_predictions(rows: pd.DataFrame) -> bool:
-    """Whether a threshold on an evaluator's scores gives nearly all of its predictions: else the
-    scores may say how sure it is, or run the other way."""
+    """Whether a threshold on an evaluator's scores gives nearly all of its predictions. Otherwise
+    the scores may be confidences, or point the other way."""
     scores = rows["score"].astype("float64")
     ones, zeros = (scores[rows["prediction"] == value].dropna().to_numpy() for value in (1, 0))
     return not len(ones) or not len(zeros) or compute_auc(ones, zeros) > _CLOSE_AUC
@@ -148,8 +149,8 @@ def _scores_follow_predictions(rows: pd.DataFrame) -> bool:
 def _ask_whether_label_is_of_judge(
     rows: pd.DataFrame, truth: np.ndarray, mapping: ColumnMapping, chosen: ColumnMapping
 ) -> list[OpenQuestion]:
-    """Asks where ``label`` and ``score`` may be one classifier's word and how sure it is: a score
-    above 0.5 beside either word, or one that a threshold turns into the label."""
+    """Ask if ``label`` and ``score`` may be the verdict and the confidence of one classifier: the
+    score is above 0.5 beside both labels, or a threshold turns it into the label."""
     label, score = (mapping.columns.get(ours, ours) for ours in ("label", "score"))
     scores: Any = rows["score"].astype("float64").to_numpy()
     is_said = {"label", "score", "prediction", "evaluator"} & {

@@ -1,4 +1,5 @@
-"""Cells of labels and predictions as 1, 0 or null, by what a mapping says of words and grades."""
+"""Reads cells of labels and predictions as 1, 0 or null, by the words and thresholds of a
+mapping."""
 
 from __future__ import annotations
 
@@ -26,10 +27,10 @@ from factaudit.tables.vocabulary import (
 def parse_label_cells(
     table_name: str, mapping: ColumnMapping, values: pd.Series, column: str
 ) -> pd.Series:
-    """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words. Raises
+    """Labels as 1, 0 or null: grades by the mapping's threshold, words by their meaning. Raises
     `InputError`.
 
-    Grades above the threshold are supported; those below it where a high grade means an error.
+    A grade above the threshold means supported, or below it if a high grade means an error.
     """
     limit = mapping.threshold.get(column)
     if limit is None:
@@ -45,10 +46,10 @@ def parse_label_cells(
 def parse_label_words(
     table_name: str, mapping: ColumnMapping, values: pd.Series, column: str
 ) -> pd.Series:
-    """Words as 1, 0 or null: the mapping's, however they are written; 1, 0, true and false are
-    themselves. Raises `InputError`.
+    """Words as 1, 0 or null, by the mapping or else by the vocabulary. Raises `InputError`.
 
-    A judge's reply is what it begins or ends with; a few replies without a verdict are null.
+    The verdict in a judge's reply stands at its beginning or end. A few replies without a verdict
+    are null.
     """
     said = {normalise_words(word): value for word, value in mapping.labels.items()}
     is_reversed = is_column_reversed(column, mapping)
@@ -85,8 +86,8 @@ def parse_label_words(
 def check_cells(
     table_name: str, column: str, values: pd.Series, is_wrong: pd.Series, expected: str
 ) -> None:
-    """Raise `InputError` where some cells of a column are wrong: the first of them, and how many
-    there are."""
+    """Raise `InputError` if some cells of a column are wrong. It names the first of them and their
+    number."""
     n_wrong = int(is_wrong.sum())
     if n_wrong:
         found = values[is_wrong].iloc[0]

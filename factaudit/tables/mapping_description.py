@@ -1,4 +1,4 @@
-"""A mapping in words: what was taken for what."""
+"""Describes a mapping in words."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
 
 
 def list_placed_columns(mapping: ColumnMapping, own_names: Sequence[str] = ()) -> list[str]:
-    """What the columns were taken for: ``doc: context``, ``evaluator gpt4: gpt4_score``.
+    """The role of each column: ``doc: context``, ``evaluator gpt4: gpt4_score``.
 
-    own_names: columns that have our names already.
+    own_names: columns that already have factaudit's names.
     """
     placed = [*own_names]
     for ours, theirs in mapping.columns.items():
@@ -27,7 +27,7 @@ def list_placed_columns(mapping: ColumnMapping, own_names: Sequence[str] = ()) -
 def describe_mapping(
     mapping: ColumnMapping, own_names: Sequence[str], words: Mapping[str, int | None]
 ) -> list[str]:
-    """What was taken for what, and what words and numbers mean, in lines."""
+    """Lines about the roles of columns, and about the meaning of words and numbers."""
     lines = []
     if placed := list_placed_columns(mapping, own_names):
         lines.append(f"columns   {', '.join(placed)}")
@@ -61,7 +61,7 @@ def describe_mapping(
 
 
 def describe_roles(mapping: ColumnMapping, columns: Sequence[str]) -> dict[str, str]:
-    """For each of a table's columns what it was taken for; ``ignored`` where for nothing."""
+    """The role of each column of a table; ``ignored`` if it has none."""
     own = (*CLAIM_COLUMNS, *VERDICT_COLUMNS, GRADE_COLUMN, "annotator")
     found = {name: name for name in columns if name in own and name not in mapping.ignore}
     for ours, theirs in mapping.columns.items():

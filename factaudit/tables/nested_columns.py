@@ -1,10 +1,8 @@
-"""Objects and lists in the cells of a table: objects become columns of their own
-(``output.score``), and lists stay.
+"""Turns objects in the cells of a table into columns of their own (``output.score``). Lists stay.
 
-Cells may hold them as values (JSON, Parquet, frames) or as text (CSV): as JSON, or as Python or
-NumPy print them. A list of passages is a document. What people or evaluators said in a list is not
-read: a table whose labels or judgements may be in one is refused
-(`factaudit.tables.role_questions`).
+Cells may hold objects and lists as values (JSON, Parquet, frames) or as text (CSV): as JSON, or as
+Python or NumPy print them. A list of passages is a document. Lists of judgements are not read: a
+table whose labels or verdicts may be in a list is refused (`factaudit.tables.role_questions`).
 """
 
 from __future__ import annotations
@@ -19,18 +17,17 @@ import pandas as pd
 from factaudit.tables.cell_values import parse_printed_value
 from factaudit.tables.plain_values import is_missing_value
 
-#: Columns of ours whose cells are text though it is JSON.
+#: Columns whose cells stay text although it is JSON.
 _AS_TEXT = ("raw", "chunk_scores")
-#: Around the JSON of a model's reply.
+#: The marks around the JSON in a model's reply.
 _CODE_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 _NESTED_TEXT = re.compile(r"\{.*\}|\[.*\]|(np\.|numpy\.)?(array|list)\(\[.*", re.DOTALL)
-#: How deep objects are taken apart.
+#: The number of levels that become columns.
 _MAX_DEPTH = 6
 
 
 def flatten_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with a column for each field of the objects in its cells, one level after the
-    other."""
+    """The table with a column for each field of the objects in its cells, level by level."""
     if table.columns.duplicated().any():
         return table
     found: dict[str, Any] = {}
@@ -59,14 +56,14 @@ def _flatten_column(name: str, values: pd.Series, found: dict[str, Any], depth: 
 
 
 def _join_levels(name: str) -> str:
-    """``('judge', 'gpt4')``, as pandas writes columns of several levels, as ``judge.gpt4``."""
+    """Names of several levels, as pandas writes them (``('judge', 'gpt4')``), as ``judge.gpt4``."""
     levels = ast.literal_eval(name) if re.fullmatch(r"\(('[^']*', )+'[^']*'\)", name) else (name,)
     return ".".join(level for level in levels if level)
 
 
 def _list_arrays(value: Any) -> Any:
-    """A cell with lists and objects where Arrow's and Parquet's have become arrays and pairs, at
-    any depth."""
+    """A cell with lists and objects in place of the arrays and pairs of Arrow and Parquet, at any
+    depth."""
     if isinstance(value, np.ndarray | list):
         if len(value) and all(isinstance(one, tuple) and len(one) == 2 for one in value):
             return {str(key): _list_arrays(one) for key, one in value}
@@ -77,8 +74,8 @@ def _list_arrays(value: Any) -> Any:
 
 
 def _parse_texts(name: str, cells: list[Any]) -> list[Any]:
-    """Cells as the objects, or the lists of texts or decimals, that all of them are as text; else
-    as they are."""
+    """Cells as the objects, or the lists of texts or decimals, that all of them hold as text; else
+    unchanged."""
     present = [cell for cell in cells if not is_missing_value(cell)]
     text = (
         _CODE_FENCE.sub("", present[0].strip()) if present and isinstance(present[0], str) else ""

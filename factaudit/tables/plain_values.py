@@ -1,4 +1,4 @@
-"""Values of a table as plain Python: what JSON takes."""
+"""Turns the values of a table into plain Python values, as JSON needs them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pandas as pd
 
 
 def list_plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as plain dictionaries for JSON: missing values are None, numbers are Python's
-    own."""
+    """The rows as dictionaries for JSON: missing values are None, numbers are Python's own."""
     columns = {
         name: [make_plain_value(value) for value in table[name].tolist()] for name in table.columns
     }
@@ -19,7 +18,7 @@ def list_plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def make_plain_value(value: Any) -> Any:
-    """The value with None for what is missing, and lists and numbers that are Python's own."""
+    """The value with None in place of missing values, and with Python's own lists and numbers."""
     if is_missing_value(value):
         return None
     if isinstance(value, np.ndarray):
@@ -32,7 +31,7 @@ def make_plain_value(value: Any) -> Any:
 
 
 def is_missing_value(value: Any) -> bool:
-    """None, NaN, or one of pandas' two."""
+    """Whether a value is None, NaN, or one of the two null values of pandas."""
     return (
         value is None
         or value is pd.NA
@@ -42,7 +41,7 @@ def is_missing_value(value: Any) -> bool:
 
 
 def dump_json_line(value: Any) -> str:
-    """One line of JSON; what JSON has no form for (times, decimals) is text in it."""
+    """One line of JSON. Values that JSON does not know (times, decimals) become text."""
     return json.dumps(make_plain_value(value), ensure_ascii=False, default=_encode_foreign_value)
 
 
@@ -51,8 +50,7 @@ def _encode_foreign_value(value: Any) -> Any:
 
 
 def clear_blank_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with null for text that is nothing but white space, so that a blank label is no
-    label."""
+    """The table with null in place of text that is only white space: a blank label is no label."""
     table = table.copy(deep=False)
     for column in table.columns[~table.columns.duplicated(keep=False)]:
         if table[column].dtype == object or isinstance(table[column].dtype, pd.StringDtype):

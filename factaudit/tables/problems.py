@@ -1,4 +1,4 @@
-"""What is wrong with a table, collected by row and column and said at once."""
+"""Collects what is wrong with a table, by row and column, to report it all at once."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ class TableProblemCollector:
         parts: Sequence[tuple[str, int]] = (),
         n_kept: int = MAX_PROBLEMS,
     ) -> None:
-        """``positions``: the line of each row, where they are not 1, 2, ...; ``parts``: names and
-        sizes of what the rows were put together from; ``n_kept``: so many problems are kept in
-        full."""
+        """positions: the line of each row, if they are not 1, 2, ... parts: names and sizes of the
+        tables of which the rows consist. n_kept: the number of problems that are kept in full."""
         self.source, self.unit, self.positions, self.parts, self.n_kept = (
             source,
             unit,
@@ -53,8 +52,8 @@ class TableProblemCollector:
     def add_where(
         self, is_wrong: Any, column: str, message: str, values: pd.Series | None = None
     ) -> None:
-        """Every row where ``is_wrong`` is true is a problem; with ``values`` the message quotes
-        what was found."""
+        """Report each row in which ``is_wrong`` is true. With ``values`` the message quotes the
+        value."""
 
         def said(row: int) -> str:
             return (
@@ -66,7 +65,7 @@ class TableProblemCollector:
         self.add_rows(np.flatnonzero(np.asarray(is_wrong, dtype=bool)), column, said)
 
     def add_rows(self, rows: np.ndarray, column: str, message: Callable[[int], str]) -> None:
-        """Each of the rows (their numbers, from 0) is a problem, with a message of its own."""
+        """Report rows (numbers from 0), each with a message of its own."""
         for row in map(int, rows[:MAX_PROBLEMS]):
             unit, number = self._name_row(row)
             self.add(message(row), number, column, unit)
@@ -104,7 +103,7 @@ class TableProblemCollector:
         self.add_rows(np.flatnonzero(again), column, said)
 
     def _name_row(self, row: int) -> tuple[str, int]:
-        """What a message calls the row: its unit (with the part's name) and number."""
+        """The unit of the row (with the name of its table, if there are several) and its number."""
         if self.parts:
             ends = list(accumulate(size for _, size in self.parts))
             part = bisect_right(ends, row)
@@ -120,7 +119,7 @@ class TableProblemCollector:
 def list_table_parts(
     tables: Sequence[pd.DataFrame], sources: Sequence[str]
 ) -> list[tuple[str, int]]:
-    """What `TableProblemCollector` calls the rows of tables that were put under each other."""
+    """The names and sizes of tables that were put under each other, for `TableProblemCollector`."""
     return (
         [(source, len(table)) for source, table in zip(sources, tables, strict=True)]
         if sources

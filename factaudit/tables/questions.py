@@ -1,5 +1,5 @@
-"""What tables leave open, said once: what was placed, what is unclear, and the commands that settle
-it."""
+"""The questions that tables leave open: what was placed, what is unclear, and the commands that
+settle it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from factaudit.tables.mapping_options import format_mapping_options
 
 @dataclass(frozen=True)
 class PossibleReading:
-    """One way to read what is open, as the part of a mapping that says so."""
+    """One answer to the open questions, as part of a mapping."""
 
     mapping: Mapping[str, Any]
 
     @property
     def options(self) -> list[str]:
-        """The reading as arguments of the command line."""
+        """The answer as arguments of the command line."""
         return format_mapping_options(self.mapping)
 
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """What the tables alone do not tell, and its answers as parts of a mapping, the likeliest
+    """A question that the tables leave open, and its answers as parts of a mapping, the likeliest
     first."""
 
     text: str
@@ -51,8 +51,8 @@ class AmbiguousReadingError(UsageError):
 
     @property
     def readings(self) -> list[PossibleReading]:
-        """The likeliest answer to every question, then each other answer with the likeliest ones to
-        the rest."""
+        """First the likeliest answer to every question; then each other answer, with the likeliest
+        ones to the remaining questions."""
         likeliest = [one.answers[0] for one in self.questions]
         found = [_join_answers(likeliest)]
         for at, question in enumerate(self.questions):
@@ -69,7 +69,7 @@ class AmbiguousReadingError(UsageError):
         return "\n".join([*lines, *(f"unclear   {question.text}" for question in self.questions)])
 
     def format_message(self, format_reading: Callable[[PossibleReading], str]) -> str:
-        """The questions, and what to say for each reading."""
+        """The questions, and a line for each reading."""
         said = [format_reading(reading) for reading in self.readings]
         lines = [f"{'or' if at else 'try':<8}  {line}" for at, line in enumerate(said)]
         return "\n".join([self.format_questions(), *lines])
@@ -83,7 +83,7 @@ def _join_answers(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def merge_mapping_data(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Two parts of a mapping as one: of what both say once, the second counts."""
+    """Two parts of a mapping as one. If both set the same key, the second counts."""
     merged = dict(first)
     for key, value in second.items():
         before = merged.get(key)

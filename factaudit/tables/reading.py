@@ -1,4 +1,4 @@
-"""Claims and verdicts read from files and validated."""
+"""Reads claims and verdicts with factaudit's columns from files and validates them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from factaudit.tables.validation import (
 
 
 def read_claims(*paths: str | Path) -> pd.DataFrame:
-    """Read and validate claims from one or several files (concatenated in the order given).
+    """Read and validate claims from one or several files, in the order given.
 
     Returns a DataFrame with all of `CLAIM_COLUMNS` (missing optional ones null), then any extra
     columns. Raises `InputError` naming file, row and column.
@@ -34,7 +34,7 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
 def combine_claims(
     tables: Sequence[pd.DataFrame], sources: Sequence[str], remedy: str = ""
 ) -> pd.DataFrame:
-    """Validate tables of claims and put them under each other, see `read_claims`."""
+    """Validate tables of claims and put them under each other, as `read_claims` does."""
     validated = [
         validate_claims(table, source=source, unit=name_row_unit(source), remedy=remedy)
         for table, source in zip(tables, sources, strict=True)
@@ -43,7 +43,7 @@ def combine_claims(
         claims for table, claims in zip(tables, validated, strict=True) if "claim_id" not in table
     ]
     if len(tables) > 1 and new:
-        # Made over all the files together, so that equal rows of two files get two ids.
+        # Ids are made over all files together, so that equal rows in two files get different ids.
         ids = iter(make_claim_ids(pd.concat(new, ignore_index=True)))
         for claims in new:
             claims["claim_id"] = pd.Series(list(islice(ids, len(claims))), dtype=TEXT_DTYPE)
@@ -51,7 +51,7 @@ def combine_claims(
 
 
 def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Read and validate verdicts from one or several files; against ``claims`` where given.
+    """Read and validate verdicts from one or several files, and against ``claims`` if given.
 
     Returns a DataFrame with `VERDICT_COLUMNS`. Raises `InputError` naming file, row and column.
     """
@@ -63,7 +63,7 @@ def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.
 def combine_verdicts(
     tables: Sequence[pd.DataFrame], sources: Sequence[str], claims: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Validate tables of verdicts and put them under each other, see `read_verdicts`."""
+    """Validate tables of verdicts and put them under each other, as `read_verdicts` does."""
     validated = [
         validate_verdicts(table, claims=claims, source=source, unit=name_row_unit(source))
         for table, source in zip(tables, sources, strict=True)
@@ -72,8 +72,9 @@ def combine_verdicts(
 
 
 def read_run_tables(run_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The claims and verdicts of a run folder (no verdicts where only people judged the claims).
-    Raises `InputError` where it holds none (a table of counts, say)."""
+    """The claims and verdicts of a run folder. If only people judged the claims, there are no
+    verdicts. Raises `InputError` if the folder has no claims, for example because it holds a run of
+    a counts table."""
     claims_file, verdicts_file = run_dir / "claims.parquet", run_dir / "verdicts.parquet"
     has_people = (run_dir / "annotations.parquet").is_file()
     for path, is_needed in ((claims_file, True), (verdicts_file, not has_people)):

@@ -1,4 +1,4 @@
-"""The columns of the tables, and the file formats that hold them."""
+"""The columns of the tables, and the formats of the files that hold them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from factaudit.errors import InputError, Problem
 
 #: Columns of the claims table, in order. All but `label` and `abstained` hold text; extra columns
-#: are kept as they are. `abstained` is set (1, or 0 where the response answered) on a row that
-#: stands for a response without any claim: such a row has no claim, no label and no verdict, and
-#: only what counts responses reads it.
+#: are kept as they are. `abstained` is set on a row that stands for a response without claims: 1,
+#: or 0 if the response did answer. Such a row has no claim, no label and no verdict, and is only
+#: used where responses are counted.
 CLAIM_COLUMNS = (
     "claim_id",
     "dataset",
@@ -28,13 +28,13 @@ CLAIM_COLUMNS = (
     "label",
     "abstained",
 )
-#: Of a claim that was made of another one by changing one thing: the claim_id of that one, what was
-#: changed, and what
-#: its verdict should be: the ``same``, or ``changed`` to unattributable.
+#: Columns of a claim that was made from another one by changing one thing: the claim_id of that
+#: one, what was changed, and whether its verdict should be the ``same`` or ``changed`` to
+#: unattributable.
 VARIANT_COLUMNS = ("variant_of", "kind", "expected")
-#: Optional, in claims (what people gave) and in verdicts (what the evaluator gave): a grade on the
-#: source's own scale, the higher the more support. Verdicts have numbers; claims and annotations
-#: may have words. No label is made of it.
+#: An optional grade on the source's own scale, by people (in claims) or by the evaluator (in
+#: verdicts). A higher grade means more support. Verdicts have numbers; claims and annotations may
+#: have words. Grades do not change labels.
 GRADE_COLUMN = "grade"
 #: Columns of the verdicts table, in order.
 VERDICT_COLUMNS = (
@@ -47,32 +47,29 @@ VERDICT_COLUMNS = (
     "raw",
     "chunk_scores",
 )
-#: What tells verdicts apart. `repeat` counts from 0 how often the same evaluator was asked before;
-#: most audits read 0.
+#: The key of a verdict. `repeat` counts from 0 how often the same evaluator was asked before; most
+#: audits only use 0.
 VERDICT_KEY = ("claim_id", "evaluator", "repeat")
-#: What became of a verdict. Without a prediction, anything but "ok".
+#: The outcome of a verdict. Without a prediction it is not "ok".
 STATUSES = ("ok", "unparsed", "refused", "error", "skipped")
-#: A score above this (strictly) is prediction 1, where no prediction is given.
+#: A score strictly above this is prediction 1, unless a prediction is given.
 DEFAULT_THRESHOLD = 0.5
-#: What results call sums over data sets, systems and calibrations; in data they would be taken for
-#: these.
+#: Names of totals over data sets, systems and calibrations in results. Data must not use them.
 RESERVED_NAMES = ("__macro__", "__all__", "__cv__")
-#: The columns whose values become names in results.
+#: Columns whose values become names in results.
 NAME_COLUMNS = ("dataset", "task", "system", "group", "evaluator")
 TABLE_SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
-#: In the ``attrs`` of a table that was read: the line of each row, where blank lines stand between
-#: them.
+#: Key in the ``attrs`` of a table that was read: the line of each row, if there are blank lines.
 POSITIONS_KEY = "positions"
-#: Where a table of a tool's log says which columns are evaluators': their `EvaluatorColumnMapping`
-#: by name.
+#: Key in the ``attrs`` of a log's table: the `EvaluatorColumnMapping` of each evaluator, by name.
 EVALUATORS_KEY = "evaluators"
 
 
 def parse_table_suffix(path: str | Path) -> str:
-    """The format that a table's file name says: one of .parquet, .jsonl, .jsonl.gz, .csv, .csv.gz,
-    else `InputError`.
+    """The format in a file's name: .parquet, .jsonl, .jsonl.gz, .csv or .csv.gz. Raises
+    `InputError` for others.
 
-    Writers can ask before there is anything to write.
+    Writers can check a name before there is anything to write.
     """
     name = Path(path).name.lower()
     for known in TABLE_SUFFIXES:
@@ -84,12 +81,12 @@ def parse_table_suffix(path: str | Path) -> str:
 
 
 def make_text_placeholder(dataset: str, row_number: int) -> str:
-    """Stands for a claim whose text the source does not have; ``row_number`` counts from 1."""
+    """The text of a claim that has none in the source. ``row_number`` counts from 1."""
     return f"(no text: row {row_number} of {dataset})"
 
 
 def is_text_placeholder(text: str) -> bool:
-    """Whether a claim's text only stands for one that the source does not have.
+    """Whether the text of a claim only stands for a missing one.
 
     >>> is_text_placeholder(make_text_placeholder("mine", 3)), is_text_placeholder("(no text)")
     (True, False)
@@ -98,10 +95,10 @@ def is_text_placeholder(text: str) -> bool:
 
 
 def strip_dataset(text: str | None) -> str | None:
-    """A placeholder without the data set that it names; another text as it is."""
+    """A placeholder without its data set; other texts unchanged."""
     return text.partition(" of ")[0] if text is not None and is_text_placeholder(text) else text
 
 
 def name_row_unit(path: str | Path) -> str:
-    """What a message calls a row of the file: ``line`` or ``row``."""
+    """The word for a row of the file in messages: ``line`` or ``row``."""
     return "line" if ".jsonl" in Path(path).name.lower() else "row"

@@ -1,5 +1,5 @@
-"""Tables that have our own columns: told from others by what is needed alone, whatever further
-columns they hold."""
+"""Recognises tables with factaudit's own columns. Only the required columns decide, whatever
+further columns a table has."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from factaudit.tables.annotations import ANNOTATION_COLUMNS
 from factaudit.tables.schema import GRADE_COLUMN
 from factaudit.tables.vocabulary import COLUMN_NAMES, normalise_words
 
-#: The columns that a table of ours may have, by what it is.
+#: The columns of each kind of table.
 OWN_COLUMNS = {
     "claims": (*CLAIM_COLUMNS, GRADE_COLUMN),
     "verdicts": (*VERDICT_COLUMNS, GRADE_COLUMN),
     "annotations": ANNOTATION_COLUMNS,
 }
-#: Columns without which whole audits are left out: another name for one is looked for where it is
-#: missing.
+#: Columns that whole audits need. If one is missing, a column with another of its names is used.
 WANTED_CLAIM_COLUMNS = ("label", "doc", "system")
 
 
 def classify_standard_tables(column_lists: Sequence[Collection[str]]) -> list[str | None]:
-    """What each table of one call is: ``claims``, ``verdicts`` or ``annotations`` of ours; None
-    where it is not ours.
+    """What each table of one call is: ``claims``, ``verdicts`` or ``annotations``; None for a table
+    without factaudit's columns.
 
-    A table with all columns of claims and of verdicts is whichever the other tables are not; alone
-    it is neither (the long form, whose claims repeat).
+    A table with all columns of claims and of verdicts is whatever the other tables are not. Alone
+    it is neither, but a table in the long form, whose claims repeat.
 
     >>> tables = [["dataset", "claim", "label", "batch"], ["claim_id", "evaluator", "score"]]
     >>> classify_standard_tables(tables)
@@ -63,7 +62,8 @@ def _list_possible_standard_kinds(columns: Collection[str]) -> list[str]:
 
 
 def find_other_names(kind: str, columns: Collection[str], has_other_tables: bool) -> dict[str, str]:
-    """Column of ours that a table of ours lacks, to the column that has one of its other names."""
+    """factaudit's name of each wanted column that a table lacks, to the column that has one of its
+    other names."""
     if kind != "claims":
         return {}
     wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
@@ -74,8 +74,8 @@ def find_other_names(kind: str, columns: Collection[str], has_other_tables: bool
 
 
 def has_repeated_claims(table: pd.DataFrame) -> bool:
-    """Whether rows of a table of claims have the same id, or the same text of the same response on
-    the same document: then each row is what somebody said of a claim."""
+    """Whether rows in a table of claims repeat an id, or the text of a claim of the same response
+    and document. Each row is then a judgement of a claim."""
     if "claim_id" in table:
         return bool(table["claim_id"].duplicated().any())
     keys = [name for name in ("dataset", "system", "response_id", "doc", "claim") if name in table]
@@ -83,8 +83,7 @@ def has_repeated_claims(table: pd.DataFrame) -> bool:
 
 
 def find_misspelt_columns(columns: Collection[str]) -> dict[str, str]:
-    """Columns of a table of claims whose names look like misspelt ones of ours that it lacks and
-    audits need."""
+    """Columns whose names look like misspelt names of wanted columns that the table lacks."""
     wanted = [ours for ours in WANTED_CLAIM_COLUMNS if ours not in columns]
     found = {
         name: get_close_matches(normalise_words(name), wanted, n=1, cutoff=0.75) for name in columns

@@ -1,9 +1,9 @@
-"""The rows of one file or data frame, as they lie: CSV with any separator, lines of JSON, JSON,
-Parquet, Excel, gzip.
+"""Reads the rows of one file or data frame: CSV with any separator, lines of JSON, JSON, Parquet,
+Excel, each also with gzip.
 
-Cells of text files are text, null where empty; nothing is checked but that it is a table, and that
-one row names its columns. What a file says above or below its table is not read: such a file is
-refused, with what to delete.
+Cells of text files are text, null if they are empty. It is only checked that the file is a table
+whose first row names the columns. A file with text above or below its table is refused, with what
+to delete.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from factaudit.tables.schema import POSITIONS_KEY
 from factaudit.tables.unreadable_rows import leave_out_broken_table_rows
 from factaudit.text.spreadsheet_cells import ESCAPED_CELL_START, unescape_spreadsheet_cell
 
-#: What a name may end in; ``.gz`` may follow the text formats.
+#: Possible ends of a file's name. ``.gz`` may follow those of text.
 FILE_SUFFIXES = (
     ".csv",
     ".tsv",
@@ -64,27 +64,26 @@ FILE_SUFFIXES = (
     ".xls",
 )
 _WORKBOOK_SUFFIXES = (".xlsx", ".xls")
-#: So many rows that are left out have their reasons kept.
+#: The reasons of so many rows that are left out are kept.
 _MAX_LEFT_OUT = 10_000
-#: Rows of a text file that become columns at a time; characters of its head, which tells the
-#: separator.
+#: The rows of a text file that become columns at a time; the characters at its start in which the
+#: separator is looked for.
 _BLOCK_ROWS, _HEAD_CHARACTERS = 5000, 1 << 16
-#: How deep in a JSON document its rows are looked for.
+#: The levels of a JSON document in which rows are looked for.
 _MAX_DEPTH = 6
-#: A workbook's XML takes several times as much memory as objects.
+#: The XML of a workbook needs several times its size in memory.
 _WORKBOOK_SHARE = 0.25
-#: Where a Parquet file's columns are this many times its size, what they unpack to is bounded as
-#: that of archives is; a cell takes so many bytes at the least, were it null.
+#: If the columns of a Parquet file are so many times its size, their unpacked size is limited like
+#: that of archives. A cell takes at least so many bytes.
 _MAX_PARQUET_PACKING, _CELL_BYTES = 50, 8
-#: What text in the languages of Western Europe has beyond ASCII.
+#: Characters beyond ASCII in texts in the languages of Western Europe.
 _WESTERN_CHARACTERS = {
     *"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"
 }
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-#: What a row beside a table may say: a comment, or what codes mean.
+#: A row beside a table may be a comment, or say what codes mean.
 _REMARK = re.compile(r"\s*#|.*(?<![\w.])-?\d+\s*[=:]|.*=\s*-?\d", re.DOTALL)
-#: A second row that names the columns, or says what their cells are to be, as survey tools write
-#: it.
+#: A cell in a second row of names, or of descriptions of cells, as survey tools write it.
 _HEADER_CELL = re.compile(r'\{"ImportId"|(\(.*\)|\[.*\]|(open[- ]ended )?response)$', re.IGNORECASE)
 _TOTAL_WORDS = {
     "total",
@@ -98,9 +97,9 @@ _TOTAL_WORDS = {
     "mittelwert",
     "moyenne",
 }
-#: Shorter cells are no texts.
+#: Shorter cells are not taken for texts.
 _TEXT_LENGTH = 15
-#: Names under which JSON documents say what codes mean.
+#: Keys under which JSON documents say what codes mean.
 _CODE_BOOK = re.compile(
     r"label.?(map|mapping|names|classes)|labels.?map|id2label|label2id|class(es|.?names)|code.?book"
     r"|features"
@@ -110,13 +109,13 @@ _CODE_BOOK = re.compile(
 def read_table(
     path: str | Path, is_counted: bool = False, sheet: str | None = None
 ) -> pd.DataFrame:
-    """The rows of a file, unchecked; `InputError` where it is no whole, readable table. sheet: of a
-    workbook.
+    """The rows of a file, unchecked. Raises `InputError` if it is no complete, readable table.
+    sheet: of a workbook.
 
-    A JSON file is a list of objects, an object of columns, or an object that holds such a list
-    (``{"results": [...]}``). Rows that are none are left out where somebody collects them
-    (`factaudit.tables.unreadable_rows`), but not where other files count them (``is_counted``);
-    ``attrs["positions"]`` has the number of each row then.
+    A JSON file is a list of objects, an object of columns, or an object that contains such a list
+    (``{"results": [...]}``). Broken rows are left out if the caller collects them
+    (`factaudit.tables.unreadable_rows`), but not if other files count rows (``is_counted``);
+    ``attrs["positions"]`` then has the number of each row.
     """
     path = Path(path)
     check_is_table_file(path)
@@ -147,7 +146,7 @@ def read_table(
 
 @contextmanager
 def _name_unreadable_file(path: Path) -> Iterator[None]:
-    """Raise `InputError` where a file is empty, no whole gzip file, or cannot be read."""
+    """Raise `InputError` if a file is empty, an incomplete gzip file, or unreadable."""
     try:
         if path.stat().st_size == 0:
             raise InputError(str(path), [Problem("the file is empty")])
@@ -162,7 +161,7 @@ def _name_unreadable_file(path: Path) -> Iterator[None]:
 
 
 def _check_is_what_its_name_says(path: Path, start: bytes) -> None:
-    """Raise `InputError` for a web page, or an archive or a workbook under another name."""
+    """Raise `InputError` for a web page, and for an archive or a workbook under another name."""
     message = None
     if re.match(rb"\s*(<!doctype html|<html|<table|<div|<\?xml)", start, re.IGNORECASE):
         message = (
@@ -218,8 +217,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def check_parquet_unpacked_size(path: Path, file: pq.ParquetFile) -> None:
-    """Raise `InputError` where the columns take more memory than a compressed file may unpack
-    to."""
+    """Raise `InputError` if the columns need more memory than a compressed file may unpack to."""
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
     cells = _CELL_BYTES * file.metadata.num_rows * file.metadata.num_columns
     unpacked = max(cells, sum(group.total_byte_size for group in groups))
@@ -228,10 +226,10 @@ def check_parquet_unpacked_size(path: Path, file: pq.ParquetFile) -> None:
 
 
 def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
-    """A data frame of pandas, polars, PyArrow, DuckDB or `datasets` as pandas'. Raises
+    """A data frame of pandas, polars, PyArrow, DuckDB or `datasets` as a pandas frame. Raises
     `UsageError`.
 
-    An index that has a name is a column; columns of several levels are called by all of them
+    An index with a name becomes a column. Columns of several levels are named by all of them
     (``judge.gpt4``).
     """
     features = getattr(data_frame, "features", None)
@@ -258,7 +256,7 @@ def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
 
 
 def _list_features(schema: pa.Schema) -> Any:
-    """What the metadata that `datasets` writes says of the columns."""
+    """What the metadata written by `datasets` says about the columns."""
     try:
         return json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
     except (KeyError, TypeError, ValueError):
@@ -266,10 +264,10 @@ def _list_features(schema: pa.Schema) -> Any:
 
 
 def _name_classes(table: pd.DataFrame, features: Any) -> pd.DataFrame:
-    """The table with the names of classes where its columns hold their codes: 0 may be "faithful"
-    as well as "hallucinated". -1 is no class.
+    """The table with the names of classes in place of their codes: 0 may mean "faithful" as well as
+    "hallucinated". -1 is no class.
 
-    features: what `datasets` says of the columns, as plain data or as its own objects.
+    features: the columns as `datasets` describes them, as plain data or as its own objects.
     """
     found: dict[str, pd.Series] = {}
     for column, feature in features.items() if isinstance(features, Mapping) else ():
@@ -282,7 +280,7 @@ def _name_classes(table: pd.DataFrame, features: Any) -> pd.DataFrame:
         if name not in table or not isinstance(names, list) or not names:
             continue
         codes = pd.to_numeric(table[name], errors="coerce")
-        # Where they are not codes, they are names already.
+        # If the values are no codes, they are names already.
         if codes[~table[name].map(is_missing_value)].isin(range(-1, len(names))).all():
             words = dict(enumerate(map(str, names)))
             found[name] = pd.Series(
@@ -296,7 +294,7 @@ def _name_classes(table: pd.DataFrame, features: Any) -> pd.DataFrame:
 
 
 def _read_text(path: Path) -> str:
-    """A file's text, in UTF-8, or in UTF-16 or Windows-1252 as Excel saves it. Raises
+    """The text of a file in UTF-8, or in UTF-16 or Windows-1252 as Excel saves it. Raises
     `InputError`."""
     with open_input_file(path) as file:
         content = file.read()
@@ -326,14 +324,14 @@ def _read_text(path: Path) -> str:
 
 def _read_separated(path: Path, is_counted: bool) -> pd.DataFrame:
     file = io.StringIO(_read_text(path), newline="")
-    said = re.match(r"sep=(.)\r?\n", file.read(8))  # Excel's first line
+    said = re.match(r"sep=(.)\r?\n", file.read(8))  # the first line that Excel writes
     file.seek(said.end() if said else 0)
     separator = said[1] if said else _detect_separator(file.getvalue()[:_HEAD_CHARACTERS])
     rows = csv.reader(file, delimiter=separator, strict=True)
     cells: Iterator[list[Any]] = filter(None, rows)
-    if separator == "|":  # blanks beside bars are layout
+    if separator == "|":  # blanks beside bars are only layout
         cells = ([cell.strip() for cell in row] for row in cells)
-    # Documents are longer than 131,072 characters; not without end.
+    # Documents may be longer than Python's limit of 131,072 characters.
     before = csv.field_size_limit(100_000_000)
     try:
         return _build_table_of_cells(path, cells, is_counted, is_text=True)
@@ -347,8 +345,8 @@ def _read_separated(path: Path, is_counted: bool) -> pd.DataFrame:
 
 
 def _detect_separator(head: str) -> str:
-    """Of the separators that cut most rows of a file into as many cells, the one that cuts into
-    most."""
+    """The separator that divides most rows of a file into equally many cells; if several do, the
+    one that gives most cells."""
     best, separator = (0.0, False, 0), ","
     for each in ",;\t|":
         try:
@@ -360,7 +358,7 @@ def _detect_separator(head: str) -> str:
         sizes = sizes[:-1] if len(head) == _HEAD_CHARACTERS and len(sizes) > 1 else sizes
         usual = max(set(sizes), key=lambda size: (sizes.count(size), size), default=0)
         share = round(sizes.count(usual) / len(sizes), 1) if usual > 1 else 0.0
-        # The votes yes|no|yes cut no header.
+        # Votes such as yes|no|yes do not divide the header.
         if (score := (share, bool(share) and sizes[0] > 1, usual)) > best:
             best, separator = score, each
     return separator
@@ -369,10 +367,10 @@ def _detect_separator(head: str) -> str:
 def _build_table_of_cells(
     path: Path, rows: Iterator[list[Any]], is_counted: bool, is_text: bool = False
 ) -> pd.DataFrame:
-    """A table of rows of cells, of which the first names the columns. Raises `InputError` where it
-    does not, or where other rows say something beside the table.
+    """A table of rows of cells. The first row names the columns. Raises `InputError` if it does
+    not, or if other rows are no rows of the table.
 
-    is_text: the cells are CSV's texts; else values, None where empty.
+    is_text: the cells are texts of a CSV file; else they are values, None if empty.
     """
     source = str(path)
     header = next(rows, None)
@@ -408,7 +406,7 @@ def _build_table_of_cells(
     table = (
         pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=range(len(names)))
     )
-    # pandas writes its index, and spreadsheets their empty columns, without a name.
+    # Columns without a name are the index that pandas writes, and empty columns of spreadsheets.
     kept = [at for at, name in enumerate(names) if name or table[at].notna().any()]
     _check_column_names(path, [name for name in names if name])
     table = table[kept].set_axis([names[at] or f"Unnamed: {at}" for at in kept], axis=1)
@@ -418,7 +416,7 @@ def _build_table_of_cells(
 
 
 def _make_block(rows: Sequence[Sequence[Any]], is_text: bool) -> pd.DataFrame:
-    """Rows as columns, by their places; texts that stand for nothing are null."""
+    """Rows as columns, by their position. Empty texts are null."""
     columns = dict(enumerate(zip(*rows, strict=True)))
     if not is_text:
         return pd.DataFrame({at: pd.Series(cells, dtype="object") for at, cells in columns.items()})
@@ -444,8 +442,7 @@ def _check_column_names(path: Path, column_names: Sequence[str]) -> None:
 
 
 def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Raise `InputError` where the first row is not surely the one, and the only one, that names
-    the columns."""
+    """Raise `InputError` unless the first row, and only the first, certainly names the columns."""
     usual, n_usual = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     filled = [at for at in range(usual) if any(len(row) > at and row[at] for row in rows)]
     nameless = [at for at in filled if at >= len(names) or not names[at]]
@@ -469,14 +466,14 @@ def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any
 
 
 def _is_second_header(row: Sequence[Any]) -> bool:
-    """Whether a row only has cells such as ``{"ImportId": ...}``, ``Response`` or ``(1-5)``."""
+    """Whether all cells of a row are like ``{"ImportId": ...}``, ``Response`` or ``(1-5)``."""
     cells = [str(cell).strip() for cell in row if cell]
     return len(cells) > 1 and all(map(_HEADER_CELL.match, cells))
 
 
 def _check_is_no_remark(source: str, row: Sequence[Any], number: int) -> None:
-    """Raise `InputError` where a row that is none of the table may say what its codes mean: they
-    might be read upside down."""
+    """Raise `InputError` if a row that is not part of the table may say what codes mean, because
+    they might be read upside down."""
     text = ", ".join(str(cell) for cell in row if cell)
     if _REMARK.match(text):
         said = "which may say what codes mean: delete it, and say --labels 1=0,0=1 or 1=1,0=0"
@@ -490,9 +487,10 @@ def _check_last_row(
     first: Sequence[Sequence[Any]],
     number: int,
 ) -> None:
-    """Raise `InputError` where the last row sums up the others (``Accuracy,,,0.75``): where the
-    cells above are long texts it has short ones or none, and none in a column that is never empty
-    above; or it is called a total.
+    """Raise `InputError` if the last row sums up the others (``Accuracy,,,0.75``).
+
+    This is assumed of a row called a total; and of a row that has short cells, or none, under long
+    texts, and an empty cell under a column without any.
     """
     filled = [cell for cell in row if cell not in (None, "")]
     above = [one for one in first[: number // 2] if len(one) == len(names)]
@@ -516,8 +514,7 @@ def _check_last_row(
 
 
 def _read_workbook(path: Path) -> dict[str, list[list[Any]]]:
-    """The cells of each sheet of a workbook that holds a table. Raises `InputError` where none
-    does."""
+    """The cells of each sheet that holds a table. Raises `InputError` if there is none."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -548,8 +545,8 @@ def _read_workbook(path: Path) -> dict[str, list[list[Any]]]:
 
 
 def _read_sheet(path: Path, sheet: str | None) -> list[list[Any]]:
-    """The cells of a workbook's sheet, of several the one that holds a table. Raises
-    `AmbiguousReadingError`."""
+    """The cells of one sheet of a workbook. Raises `AmbiguousReadingError` if several hold tables
+    and none is named."""
     tables = _read_workbook(path)
     if sheet is not None and sheet not in tables:
         raise UsageError(
@@ -570,7 +567,8 @@ def _read_sheet(path: Path, sheet: str | None) -> list[list[Any]]:
 
 
 def read_json_lines(path: Path, is_counted: bool = False) -> pd.DataFrame:
-    """The objects of a file with one in each line, whatever it is called; else as `read_table`."""
+    """The objects of a file with one in each line, whatever its name; otherwise like
+    `read_table`."""
     problems = TableProblemCollector(str(path), "line", n_kept=_MAX_LEFT_OUT)
     blocks: list[pd.DataFrame] = []
     positions: list[int] = []
@@ -589,7 +587,7 @@ def read_json_lines(path: Path, is_counted: bool = False) -> pd.DataFrame:
 def _parse_lines(
     lines: Iterable[bytes], problems: TableProblemCollector
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of lines and their numbers; what is none is a problem."""
+    """The objects in lines, with their numbers. Other lines are problems."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -621,7 +619,7 @@ def _parse_lines(
 
 
 def _make_block_of_objects(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Objects as columns: as Python's objects, all together take several times the file's size.
+    """Objects as columns, which need a fraction of the memory of Python's objects. The type
     `object` keeps "007" a text beside numbers."""
     found = {}
     for name in dict.fromkeys(name for row in rows for name in row):
@@ -643,9 +641,10 @@ _JSON_DECODER = json.JSONDecoder(object_pairs_hook=_parse_json_object)
 
 
 def read_json_document(path: Path) -> Any:
-    """A JSON file's value, parsed once however often it is asked for: nothing may change it.
+    """The value of a JSON file, parsed only once however often it is asked for. It must not be
+    changed.
 
-    Raises `json.JSONDecodeError`, and `InputError` where the file is no text.
+    Raises `json.JSONDecodeError`, and `InputError` if the file is no text.
     """
     state = path.stat()
     return _parse_json_document(path, state.st_size, state.st_mtime_ns)
@@ -662,7 +661,7 @@ def _read_json_table(path: Path) -> pd.DataFrame:
         document = read_json_document(path)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
-            return read_json_lines(path)  # under another name
+            return read_json_lines(path)  # lines of JSON under another name
         raise InputError(
             str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]
         ) from None
@@ -685,8 +684,8 @@ def _read_json_table(path: Path) -> pd.DataFrame:
 
 
 def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] | None:
-    """The longest list of objects in a JSON document. Raises `InputError` where another list is as
-    much of a table."""
+    """The longest list of objects in a JSON document. Raises `InputError` if another list may be
+    the table just as well."""
     if isinstance(document, list):
         return document if document and all(isinstance(row, dict) for row in document) else None
     if not isinstance(document, dict) or not document or depth == 0:
@@ -694,7 +693,7 @@ def _find_rows(document: Any, depth: int, source: str) -> list[dict[str, Any]] |
     columns = [*document.values()]
     if len(columns) > 1 and all(
         isinstance(one, dict) and [*one] == [*map(str, range(len(columns[0])))] for one in columns
-    ):  # by the number of the row, as pandas writes it
+    ):  # pandas writes columns as objects whose keys are row numbers
         columns = [[*one.values()] for one in columns]
     if columns[0] and all(isinstance(one, list) for one in columns):
         is_table = len({len(one) for one in columns}) == 1

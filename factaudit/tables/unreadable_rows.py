@@ -1,5 +1,5 @@
-"""Rows of a source that cannot be read: left out where somebody collects them, counted, each with
-its reason."""
+"""Leaves out rows that cannot be read, if the caller collects them, and counts them with their
+reasons."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from factaudit.errors import InputError, Problem
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.text.display_text import format_count
 
-#: A file of which more than this share cannot be read is refused.
+#: A file is refused if more than this share of its rows cannot be read.
 MAX_UNREADABLE_SHARE = 0.2
-#: How many reasons of a conversion its notes show.
+#: The number of reasons in the notes of a conversion.
 MAX_SHOWN_REASONS = 5
 
 
 @dataclass
 class UnreadableRows:
-    """What a conversion left out: rows with their file and reason.
+    """The rows that a conversion left out, with file and reason.
 
     n_rows: all rows by file.
     """
@@ -42,7 +42,7 @@ class UnreadableRows:
         return Counter(path for path, _ in {(path, problem.row) for path, problem in self.rows})
 
     def list_notes(self) -> list[str]:
-        """How many rows of which file were left out, then the first reasons."""
+        """How many rows of which file were left out, and the first reasons."""
         notes = [
             f"{path.name}: {number:,} of {format_count(self.n_rows[path], 'row')} left out, which"
             " cannot be read"
@@ -59,14 +59,14 @@ _COLLECTED: ContextVar[UnreadableRows | None] = ContextVar("unreadable_rows", de
 
 @contextmanager
 def collect_unreadable_rows() -> Iterator[UnreadableRows]:
-    """Within it, readers of tables and converters leave out what cannot be read; without it, they
-    raise. Raises `InputError` at its end."""
+    """Inside this context, readers and converters leave out what they cannot read; outside, they
+    raise. Raises `InputError` at its end if a file has too many such rows."""
     collected = UnreadableRows()
     token = _COLLECTED.set(collected)
     try:
         yield collected
     except InputError:
-        # The cause of what a converter could not do with the rows that are left.
+        # Too many unreadable rows are the likelier cause.
         collected.check_shares()
         raise
     else:
@@ -76,7 +76,7 @@ def collect_unreadable_rows() -> Iterator[UnreadableRows]:
 
 
 def leave_out_unreadable_row(path: Path, problem: Problem) -> None:
-    """Note that a row is left out, and why; raise `InputError` where nobody collects such rows."""
+    """Note that a row is left out, and why. Raises `InputError` if nobody collects such rows."""
     collected = _COLLECTED.get()
     if collected is None:
         raise InputError(str(path), [problem])
@@ -84,8 +84,8 @@ def leave_out_unreadable_row(path: Path, problem: Problem) -> None:
 
 
 def leave_out_unreadable_rows(path: Path, problems: list[Problem], n_rows: int) -> None:
-    """Note a file's rows that are left out, of ``n_rows`` in all; raise `InputError` where they are
-    too many."""
+    """Note the rows of a file that are left out, of ``n_rows`` in all. Raises `InputError` if they
+    are too many."""
     collected = _COLLECTED.get()
     if problems and collected is None:
         raise InputError(str(path), problems)
@@ -100,8 +100,8 @@ def leave_out_unreadable_rows(path: Path, problems: list[Problem], n_rows: int) 
 def leave_out_broken_table_rows(
     path: Path, problems: TableProblemCollector, n_rows: int, is_counted: bool = False
 ) -> None:
-    """Note the rows of a table that are none (a broken line of JSON, a row of CSV with too many
-    cells); raise `InputError` where nobody collects such rows, other files count them, or they are
+    """Note the broken rows of a table (a broken line of JSON, a row of CSV with too many cells).
+    Raises `InputError` if nobody collects such rows, if other files count the rows, or if they are
     too many."""
     if _COLLECTED.get() is None or is_counted or problems.total > MAX_UNREADABLE_SHARE * n_rows:
         problems.raise_if_any()

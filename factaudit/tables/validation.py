@@ -1,5 +1,5 @@
-"""Tables brought into the standard form, put together, and matched: what is wrong with one is an
-`InputError`."""
+"""Brings tables into the standard form, puts them together and matches them. Raises `InputError`
+with all that is wrong."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from factaudit.tables.schema import (
 )
 
 _REQUIRED_CLAIM_COLUMNS = ("dataset", "claim")
-#: What the owner of a table can do about ids that repeat.
+#: What the owner of a table can do about repeated ids.
 REPEATED_ID_REMEDY = (
     ": if they are ids of documents, say --columns doc_id=COLUMN; to leave them out, say --ignore"
     " COLUMN"
@@ -66,9 +66,9 @@ def validate_claims(
 ) -> pd.DataFrame:
     """Check a table of claims and bring it into the standard form (a new DataFrame, index 0..n-1).
 
-    Where ``claim_id`` is missing, ids are made by `make_claim_ids`; a data set that is
-    only called by its file (not ``has_own_dataset``) is no part of them. LLM-AggreFact's own
-    columns load as they are. remedy: what to do where ids repeat.
+    If ``claim_id`` is missing, `make_claim_ids` makes ids. A data set that is only named after its
+    file (not ``has_own_dataset``) is no part of them. LLM-AggreFact's own columns are read as they
+    are. remedy: what to do about ids that repeat.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = _reset_table_row_index(table)
@@ -108,7 +108,7 @@ def validate_claims(
     for column in table.columns:
         if column not in claims:
             claims[column] = infer_column_type(table[column])
-    if GRADE_COLUMN in claims:  # numbers in a CSV are text; words stay what they are
+    if GRADE_COLUMN in claims:  # numbers in CSV files are text; words stay words
         numbers = parse_number_column(claims[GRADE_COLUMN])
         if (np.isfinite(numbers) | claims[GRADE_COLUMN].isna()).all():
             claims[GRADE_COLUMN] = numbers
@@ -123,7 +123,7 @@ def validate_claims(
 
 
 def _parse_document_column(values: pd.Series, problems: TableProblemCollector) -> pd.Series:
-    """Documents as texts, equal ones as one object; several passages are one document."""
+    """Documents as texts, with one object for equal texts. Several passages are one document."""
     if pd.api.types.infer_dtype(values, skipna=True) != "string":
         passages = values.map(join_passages_into_document, na_action=None)
         values = parse_text_column(passages, "doc", problems)
@@ -131,7 +131,7 @@ def _parse_document_column(values: pd.Series, problems: TableProblemCollector) -
 
 
 def make_empty_verdicts() -> pd.DataFrame:
-    """A table of verdicts without a row, for claims that no evaluator judged."""
+    """A table of verdicts without rows, for claims that no evaluator judged."""
     one = pd.DataFrame({"claim_id": ["c"], "evaluator": ["e"], "prediction": [1]})
     return validate_verdicts(one).iloc[:0]
 
@@ -145,10 +145,10 @@ def validate_verdicts(
     """Check a table of verdicts and bring it into the standard form (a new DataFrame, index
     0..n-1).
 
-    A missing prediction is ``score > 0.5`` where there is a score and the status is ok; a missing
-    repeat is 0. With ``claims``, a verdict of an unknown claim, or of a row that stands for a
-    response without claims, is an error; a claim without a verdict is not (it is *unscored* in
-    every audit).
+    A missing prediction is ``score > 0.5`` if there is a score and the status is ok. A missing
+    repeat is 0. With ``claims``, it is an error if a verdict is about an unknown claim, or about a
+    row that stands for a response without claims. A claim without a verdict is no error: it is
+    *unscored* in every audit.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = _reset_table_row_index(table)
@@ -210,7 +210,7 @@ def validate_verdicts(
     )
     if GRADE_COLUMN in table:
         verdicts[GRADE_COLUMN] = parse_grade_column(table[GRADE_COLUMN], problems)
-    # Of millions of rows, two copies are too many.
+    # Two copies of millions of rows are too many.
     del table, score, prediction, status, evaluators, repeat
     positions = None if claims is None else find_claim_positions(claims, ids)
     _report_duplicate_verdicts(problems, verdicts, positions)
@@ -232,8 +232,8 @@ def validate_verdicts(
 
 
 def merge_claim_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
-    """Put validated claims tables under each other; the same id twice is an `InputError` that names
-    its ``sources``."""
+    """Put validated claims under each other. Raises `InputError` that names the ``sources`` if an
+    id repeats."""
     if len(tables) == 1:
         return tables[0]
     claims = pd.concat(tables, ignore_index=True)
@@ -248,13 +248,13 @@ def merge_claim_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str] = 
 def merge_verdict_tables(
     tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Put validated verdicts tables under each other; the same `VERDICT_KEY` twice is an
-    `InputError`."""
+    """Put validated verdicts under each other. Raises `InputError` if a `VERDICT_KEY` repeats."""
     if len(tables) == 1:
         return tables[0]
     verdicts = pd.concat(tables, ignore_index=True)
     names = [set(table["evaluator"].unique()) for table in tables]
-    if len(set().union(*names)) < sum(map(len, names)):  # else no two tables can have the same pair
+    # otherwise no two tables can have the same key
+    if len(set().union(*names)) < sum(map(len, names)):
         problems = TableProblemCollector("verdicts", parts=list_table_parts(tables, sources))
         _report_duplicate_verdicts(problems, verdicts)
         problems.raise_if_any()
@@ -262,11 +262,11 @@ def merge_verdict_tables(
 
 
 def find_claim_positions(claims: pd.DataFrame, claim_ids: pd.Series) -> np.ndarray:
-    """The row number in ``claims`` of each id, -1 where there is none (int64 array of len(ids))."""
+    """The row number in ``claims`` of each id, -1 if there is none (int64 array of len(ids))."""
     wanted, known = make_arrow_text(claim_ids), make_arrow_text(claims["claim_id"])
     size = len(known)
-    # Verdicts mostly come in the order of the claims, one evaluator after the other: comparing
-    # beats looking up.
+    # Verdicts are mostly in the order of the claims, one evaluator after the other; comparing is
+    # then faster than looking up.
     if (
         size
         and len(wanted) % size == 0
@@ -278,7 +278,7 @@ def find_claim_positions(claims: pd.DataFrame, claim_ids: pd.Series) -> np.ndarr
 
 
 def find_claim_variants(claims: pd.DataFrame) -> np.ndarray:
-    """bool (n,): which claims were made of another one that is in ``claims``, and is no variant
+    """bool (n,): the claims that were made of another one in ``claims`` that is no variant
     itself."""
     column = VARIANT_COLUMNS[0]
     if column not in claims or not claims[column].notna().any():
@@ -291,14 +291,14 @@ def make_claim_ids(claims: pd.DataFrame, has_own_dataset: bool = True) -> pd.Ser
     """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16
     hex digits.
 
-    has_own_dataset: else the data set is called by its file's name, which identifies no claim: the
-    same claims of another file have the same ids.
+    has_own_dataset: if False, the data set is named after its file and identifies no claim, so that
+    the same claims in another file have the same ids.
     """
     columns = ["dataset", "system", "response_id", "claim"]
     rows = zip(
         *(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True
     )
-    # A document is long and shared by many claims: it is hashed once.
+    # Documents are long and shared by many claims, so each is hashed once.
     numbers, documents = encode_distinct_documents(claims["doc"])
     hashed = [*(hash_texts(text, length=64) for text in documents), None]
     seen: dict[str, int] = {}
@@ -319,8 +319,8 @@ def _report_duplicate_verdicts(
     verdicts: pd.DataFrame,
     claim_codes: np.ndarray | None = None,
 ) -> None:
-    """Report verdicts of the same key. claim_codes: what tells the claims apart, where it is known
-    already (rows)."""
+    """Report verdicts with the same key. claim_codes: the number of the claim of each row, if it is
+    known."""
     if claim_codes is None or (claim_codes < 0).any():
         claim_codes = pc.dictionary_encode(make_arrow_text(verdicts["claim_id"])).indices.to_numpy(
             zero_copy_only=False
@@ -331,7 +331,7 @@ def _report_duplicate_verdicts(
     key += names.indices.to_numpy(zero_copy_only=False)
     repeat = verdicts["repeat"].to_numpy()
     most = int(key.max(initial=0))
-    # Mostly there is none, which a table of all keys shows at once.
+    # Mostly there are none, which a table of all keys shows at once.
     if not repeat.any() and most < 4 * len(key):
         seen = np.zeros(most + 1, dtype=bool)
         seen[key] = True
@@ -367,7 +367,8 @@ def _report_reserved_name_values(
 
 
 def _reset_table_row_index(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows as 0..n-1; an index that has the name of a column of ours is that column."""
+    """The rows as 0..n-1. An index that is named like one of factaudit's columns becomes that
+    column."""
     named = [
         name
         for name in table.index.names
@@ -375,5 +376,5 @@ def _reset_table_row_index(table: pd.DataFrame) -> pd.DataFrame:
     ]
     table = table.reset_index(level=named) if named else table
     table = table.reset_index(drop=True)
-    table.attrs = {}  # pandas copies them with every column
+    table.attrs = {}  # pandas copies attrs with every column
     return table

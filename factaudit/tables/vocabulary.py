@@ -1,5 +1,5 @@
-"""Names that users give to columns, and words that they write in cells; the lists are data, in
-vocabulary.yaml."""
+"""Knows the names that users give to columns and the words that they write into cells. The lists
+are data in vocabulary.yaml."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from factaudit.settings.yaml_file import read_shipped_yaml
 
 _LISTS = read_shipped_yaml("factaudit.tables", "vocabulary.yaml")
 _PATTERNS = {name: re.compile(text, re.IGNORECASE) for name, text in _LISTS.pop("patterns").items()}
-#: Column of ours -> names that users give it, the likelier first, after
-#: `normalise_words`.
+#: factaudit's name of a column -> names that users give it, the likelier first, as
+#: `normalise_words` writes them.
 COLUMN_NAMES: dict[str, list[str]] = _LISTS.pop("columns")
-#: What cells say: attributable, unattributable, something between, nothing; and what a judge that
-#: failed leaves.
+#: Words in cells: attributable, unattributable, in between, blank; and the words that a failed
+#: judge leaves.
 ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS, FAILURE_WORDS = (
     frozenset(_LISTS[name])
     for name in ("attributable", "unattributable", "between", "blank", "failures")
 )
-#: How the name of an evaluator's column says what it holds.
+#: Parts of the name of an evaluator's column that say what it holds.
 EVALUATOR_AFFIXES: list[str] = _LISTS["affixes"]
-#: Words that say 1 or 0 of whatever the column's name says: yes, true, 1.
+#: Words whose meaning depends on the column's name: yes, true, 1.
 BARE_WORDS = frozenset(_LISTS["bare"])
-#: Words of names that leave open no question of what 1 means.
+#: Words in names after which it is clear what 1 means.
 _KNOWN_WORDS = frozenset(
     word
     for kind, phrases in [*COLUMN_NAMES.items(), *_LISTS.items()]
@@ -33,7 +33,8 @@ _KNOWN_WORDS = frozenset(
     for phrase in phrases
     for word in str(phrase).split()
 )
-#: Words of names that say nothing of what 1 means: whose judgement it is, in which form, of what.
+#: Words in names that do not say what 1 means, but whose judgement it is, of what, and in which
+#: form.
 _NEUTRAL_WORDS = frozenset(
     word
     for kind in ("people", "judges", "neutral")
@@ -43,29 +44,29 @@ _NEUTRAL_WORDS = frozenset(
 _DENIALS = sorted(_LISTS["denials"], key=len, reverse=True)
 _ANY_DENIAL = "|".join(_DENIALS)
 _GLUED_DENIAL = "|".join(word for word in _DENIALS if not word.isascii())
-#: What is denied, by a word before or behind it, or by how it begins: "not ok", "stöds inte",
-#: "不一致", "untruthful".
+#: A denial before or behind a word, or in its first letters: "not ok", "stöds inte", "不一致",
+#: "untruthful".
 _DENIED_PATTERN = re.compile(
     rf"(?:{_ANY_DENIAL}) (.+)|(.+)"
     rf" (?:{_ANY_DENIAL})|(?:{_GLUED_DENIAL})(.+)|(.+)(?:{_GLUED_DENIAL})"
     r"|(?:un|in|im|il|ir|mis|dis|nie|ne)(\w{4,})"
 )
-#: Parts of a name that smell of an error: what 1 means beside them is asked, unless the name is
-#: known to turn scores.
+#: Parts of a name that may mean an error. What 1 means is then asked, unless the name is known to
+#: turn scores round.
 _SMELL_PATTERN = re.compile("|".join(_LISTS["error_smells"]))
-#: What an error means with the word beside it: that it is there, or not.
+#: What an error means with the word beside it: there is one, or none.
 _ERROR_BESIDE = {"": 0, **dict.fromkeys(_LISTS["presences"], 0), **dict.fromkeys(_DENIALS, 1)}
-#: A longer text is no word and its denial.
+#: A longer text is no word with a denial.
 _MAX_WORD_LENGTH = 60
-#: Letters that have no accent to take off.
+#: Letters whose accents cannot be removed by Unicode.
 _PLAIN_LETTERS = str.maketrans("łıøđ", "liod")
 
 Direction = Literal["upright", "reversed", "doubtful"]
 
 
 def normalise_words(text: object) -> str:
-    """A name or word in lower case, without accents, with single blanks for ``_``, ``-``, dots and
-    the humps of camelCase.
+    """A name or word in lower case, without accents, with single blanks in place of ``_``, ``-``,
+    dots and the humps of camelCase.
 
     >>> [normalise_words(one) for one in ("modelName", "Not_Supported", 1.0, "Énoncé")]
     ['model name', 'not supported', '1', 'enonce']
@@ -84,7 +85,8 @@ def normalise_words(text: object) -> str:
 
 
 def normalise_label_word(word: object) -> str:
-    """A cell's word in the vocabulary's form, without the letter or number of an option before it.
+    """The word in a cell as the vocabulary writes it, without the letter or number of an option
+    before it.
 
     >>> normalise_label_word("A) Supported"), normalise_label_word("2. No")
     ('supported', 'no')
@@ -93,7 +95,7 @@ def normalise_label_word(word: object) -> str:
 
 
 def parse_label_word(word: object) -> int | None:
-    """1 or 0 where a word says so; None where it says neither, or something between."""
+    """1 or 0 if a word says so; None if it says neither, or something in between."""
     known = normalise_label_word(word)
     if known in ATTRIBUTABLE_WORDS or known in UNATTRIBUTABLE_WORDS:
         return int(known in ATTRIBUTABLE_WORDS)
@@ -110,7 +112,7 @@ def parse_label_word(word: object) -> int | None:
 
 
 def find_denied_word(text: str) -> str | None:
-    """What a phrase in the vocabulary's form denies; None where it denies nothing.
+    """The word that a phrase denies, both as the vocabulary writes them; None if it denies nothing.
 
     >>> tuple(map(find_denied_word, ("not in source", "ungrounded", "stods inte")))
     ('in source', 'grounded', 'stods')
@@ -125,7 +127,7 @@ def is_blank_cell(value: object) -> bool:
 
 
 def strip_values_hint(column_name: str) -> str:
-    """A column's name without what it says of its values in brackets.
+    """A column's name without what it says in brackets about its values.
 
     >>> strip_values_hint("Supported? (Y/N)"), strip_values_hint("score (human)")
     ('Supported?', 'score (human)')
@@ -134,8 +136,8 @@ def strip_values_hint(column_name: str) -> str:
 
 
 def parse_stated_range(column_name: str) -> tuple[float, float] | None:
-    """The lowest and the highest number that a name says that its column may hold; None where it
-    says none.
+    """The lowest and highest number that a column may hold according to its name; None if the name
+    does not say.
 
     >>> tuple(map(parse_stated_range, ("human (0-2)", "gpt4_score_0_100", "gpt (2024-05)")))
     ((0.0, 2.0), (0.0, 100.0), None)
@@ -148,9 +150,9 @@ def parse_stated_range(column_name: str) -> tuple[float, float] | None:
 
 @lru_cache(maxsize=4096)
 def find_direction_of_name(column_name: str) -> Direction:
-    """What a high score, 1 or yes says in a column of this name: ``upright`` (support),
-    ``reversed`` (an error), or ``doubtful``, where a word smells of an error and neither the closed
-    list nor the name itself tells which.
+    """What a high score, 1 or yes means in a column of this name: ``upright`` (support),
+    ``reversed`` (an error), or ``doubtful`` if a word may mean an error and neither the closed list
+    nor the name tells.
 
     >>> names = ["Hallucination?", "gpt4_factual_inconsistency", "noncontradiction", "mismatch"]
     >>> names.append("risk (low is good)")
@@ -178,8 +180,8 @@ def find_direction_of_name(column_name: str) -> Direction:
 
 
 def _find_telling_part(name: str) -> str:
-    """A normalised name without words that say nothing of what 1 means, and without versions of
-    models."""
+    """A normalised name without versions of models, and without words that do not say what 1
+    means."""
     words = [
         word for word in _split_into_words(strip_values_hint(name)) if word not in _NEUTRAL_WORDS
     ]
@@ -187,18 +189,18 @@ def _find_telling_part(name: str) -> str:
 
 
 def is_reversed_name(column_name: str) -> bool:
-    """Whether a column of this name surely says 1, or a high score, of what is *not* supported."""
+    """Whether 1, or a high score, certainly means *not* supported in a column of this name."""
     return find_direction_of_name(column_name) == "reversed"
 
 
 def has_name_of_error(column_name: str) -> bool:
-    """Whether a name has a word that smells of an error, and is not known to deny it."""
+    """Whether a name has a word that may mean an error, and is not known to deny it."""
     is_upright = find_direction_of_name(column_name) == "upright"
     return not is_upright and bool(_SMELL_PATTERN.search(normalise_words(column_name)))
 
 
 def find_unknown_words(*column_names: str) -> frozenset[str]:
-    """Words of columns' names that no list has; none of names that say of what a column says 1.
+    """Words in columns' names that are on no list. Names that say what 1 means have none.
 
     >>> tuple(map(find_unknown_words, ("gpt4_wobbly", "human_wrong", "Is the claim so?")))
     (frozenset({'wobbly'}), frozenset(), frozenset())
@@ -216,8 +218,8 @@ def find_unknown_words(*column_names: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def find_words_in_name(kind: str, column_name: str) -> frozenset[str]:
-    """The words of a list of the vocabulary (``people``, ``judges``, ``measures`` ...) that a
-    column's name has.
+    """The words of a list of the vocabulary (``people``, ``judges``, ``measures`` ...) in a
+    column's name.
 
     >>> find_words_in_name("judges", "MiniCheck score")
     frozenset({'minicheck'})
@@ -259,8 +261,8 @@ def name_has_word(kind: str, column_name: str) -> bool:
 
 
 def is_name_of_annotator(column_name: str) -> bool:
-    """Whether a name is one of several people's: ``annotator_1``, ``human b``, ``Is it supported?
-    (Worker 2)``.
+    """Whether a name is that of one of several people: ``annotator_1``, ``human b``, ``Is it
+    supported? (Worker 2)``.
 
     >>> names = ("rater_b_label", "Supported? (Worker 2)", "human_label")
     >>> [is_name_of_annotator(name) for name in names]
@@ -273,13 +275,13 @@ def is_name_of_annotator(column_name: str) -> bool:
 
 
 def _split_into_words(text: str) -> list[str]:
-    """The words of a text; the vowel signs of Hindi, which `re` takes for no part of one, belong to
-    them."""
+    """The words of a text. The vowel signs of Hindi, which `re` does not take for parts of words,
+    belong to them."""
     return "".join(
         one if unicodedata.category(one)[0] in "LMN" or one == "_" else " " for one in text
     ).split()
 
 
 def has_no_blanks(word: str) -> bool:
-    """Whether a word is of a script that writes no blanks (Chinese, Japanese)."""
+    """Whether a word is in a script without blanks (Chinese, Japanese)."""
     return any("\u3040" <= one <= "\u9fff" for one in word)

@@ -1,7 +1,6 @@
-"""Tables written to Parquet, JSONL and CSV.
+"""Writes tables as Parquet, JSONL and CSV.
 
-In Parquet and CSV an extra column of objects, or of values of several types, is written as JSON
-text.
+In Parquet and CSV, an extra column of objects, or of values of several types, becomes JSON text.
 """
 
 from __future__ import annotations
@@ -36,10 +35,9 @@ _ALWAYS_WRITTEN_COLUMNS = (
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
-    """Write claims or verdicts (or any table) atomically; the format is that of the suffix.
+    """Write claims, verdicts or any other table atomically, in the format of the suffix.
 
-    Columns of the standard that hold nothing are left out of JSONL and CSV files, to keep them
-    readable.
+    JSONL and CSV files leave out standard columns without values, to stay readable.
     """
     target = Path(path)
     kind = parse_table_suffix(target)
@@ -56,8 +54,8 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             ]
         )
         if kind.startswith(".csv"):
-            # A lone carriage return ends a row for most readers, and pandas quotes it only where it
-            # quotes everything.
+            # Most readers end a row at a lone carriage return, and pandas quotes it only if it
+            # quotes all texts.
             texts = [
                 column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)
             ]
@@ -71,15 +69,16 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             )
         else:
             text = "".join(dump_json_line(row) + "\n" for row in list_plain_rows(full))
-        # No name and no time stamp in the gzip header: the same table gives the same bytes.
+        # The gzip header has no name and no time stamp, so that the same table gives the same
+        # bytes.
         temporary.write_bytes(
             gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode()
         )
 
 
 def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table so that readers find text, as in every column, and each document once in a row
-    group: neither PyArrow nor they need more memory than the distinct documents."""
+    """Write a table so that readers find text in all columns and each document once in a row group.
+    Neither PyArrow nor readers then need more memory than the distinct documents do."""
     if "doc" not in table or table["doc"].dtype != object:
         frame = pa.Table.from_pandas(table, preserve_index=False)
         pq.write_table(frame, path, compression="zstd")
@@ -102,8 +101,7 @@ def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def _can_write_parquet_type(arrow_type: pa.DataType) -> bool:
-    """Whether Parquet has a form for values of the type: it has none for empty objects, as in
-    ``[{}]``."""
+    """Whether Parquet can hold values of the type. It cannot hold empty objects, as in ``[{}]``."""
     if pa.types.is_struct(arrow_type) and arrow_type.num_fields == 0:
         return False
     return all(
@@ -112,12 +110,12 @@ def _can_write_parquet_type(arrow_type: pa.DataType) -> bool:
 
 
 def _is_uninformative_column(values: pd.Series) -> bool:
-    """Nothing but what a reader takes a missing column for."""
+    """Whether a reader would assume all values of the column if it were missing."""
     return bool((values == 0).all() if values.name == "repeat" else values.isna().all())
 
 
 def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """No text, not even a column's name, that a spreadsheet would run as a formula."""
+    """The table with texts and column names that no spreadsheet runs as formulas."""
     for column in table.columns:
         if not pd.api.types.is_numeric_dtype(table[column].dtype):
             table[column] = table[column].map(
@@ -127,7 +125,7 @@ def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _serialise_objects(table: pd.DataFrame, serialise_lists: bool) -> pd.DataFrame:
-    """The table with JSON text for the columns that the format can't hold: objects, mixed types and
+    """The table with JSON text in columns that the format cannot hold: objects, mixed types and
     (CSV) lists."""
     flat = table.copy(deep=False)
     for column in flat.columns:
