@@ -1,2 +1,1 @@
-"""Published data by name: which files there are, at which commit, under which licence, and how they
-are fetched."""
+"""Published data by name: the files, their commits and licences, and how they are fetched."""

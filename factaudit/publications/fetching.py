@@ -1,8 +1,7 @@
-"""Published files on this machine: found where the user has them, else fetched once into a folder
-of their own.
+"""Finds published files on this machine, or fetches them once into a cache folder.
 
-A file stands under its final name only after its size and hash were checked, so several processes
-may fetch the same file, and a break leaves nothing behind that looks whole.
+A file gets its final name only after its size and hash were checked. So several processes may fetch
+the same file, and an interrupted download leaves nothing that looks complete.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from factaudit.publications.register import (
 )
 from factaudit.text.display_text import format_count
 
-#: The folder of published data: files are looked for there, and fetched into it.
+#: The environment variable with the user's folder of published data.
 FOLDER_VARIABLE = "FACTAUDIT_DATA"
-#: Where files are fetched from: ``ADDRESS/REPOSITORY/COMMIT/PATH``.
+#: The address of files: ``ADDRESS/REPOSITORY/COMMIT/PATH``.
 ADDRESS_VARIABLE = "FACTAUDIT_DATA_URL"
 DEFAULT_ADDRESS = "https://raw.githubusercontent.com"
-#: Nothing is fetched where this is set to anything but 0.
+#: Nothing is fetched if this is set to anything but 0.
 OFFLINE_VARIABLE = "FACTAUDIT_OFFLINE"
 #: The number of further attempts if a server fails, and the longest silence in seconds.
 _RETRIES = 2
@@ -41,23 +40,23 @@ _MAX_SILENCE = 60.0
 
 
 def is_offline() -> bool:
-    """Whether nothing may be fetched: ``FACTAUDIT_OFFLINE`` is set to anything but 0."""
+    """Whether nothing may be fetched, because ``FACTAUDIT_OFFLINE`` is set to anything but 0."""
     return os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0")
 
 
 def publication_folder() -> Path:
-    """Where fetched files are kept: the user's cache folder. Nothing is written into a folder of
-    the user's data."""
+    """The user's cache folder for fetched files. Nothing is written into a folder of the user's own
+    data."""
     return Path(user_cache_dir("factaudit")).expanduser().resolve() / "published"
 
 
 def locate_published_reference(reference: str, own_folder: str | Path | None = None) -> Path:
-    """The file or folder that a reference (``published:NAME/PATH``) stands for, there or yet to be
+    """The file or folder of a reference (``published:NAME/PATH``), whether or not it has been
     fetched.
 
-    A folder or clone of the user's (``own_folder``, ``FACTAUDIT_DATA``) is read in place where it
-    has the files under their published names; files that it has under other names, recognised by
-    size and hash, are copied to the cache.
+    The user's own folder or clone (``own_folder``, ``FACTAUDIT_DATA``) is read in place if it has
+    the files under their published names. Files that it has under other names are recognised by
+    size and hash and copied to the cache.
     """
     wanted = find_published_files(reference)
     inner = reference.partition("/")[2].strip("/")
@@ -77,8 +76,8 @@ def locate_published_reference(reference: str, own_folder: str | Path | None = N
 
 
 def resolve_published_data_paths(value: Any) -> Any:
-    """A path, or a list of paths, with the place of each reference (``published:NAME/PATH``) in its
-    stead."""
+    """A path, or a list of paths, with each reference (``published:NAME/PATH``) replaced by its
+    file or folder."""
     if isinstance(value, list | tuple):
         return [resolve_published_data_paths(one) for one in value]
     return (
@@ -89,8 +88,8 @@ def resolve_published_data_paths(value: Any) -> Any:
 
 
 def list_missing_published_files(paths: Iterable[str | Path]) -> list[PublishedFile]:
-    """The published files at or inside some paths of `publication_folder` that are not there
-    yet."""
+    """The published files at or inside some paths of `publication_folder` that have not been
+    fetched."""
     folder = publication_folder()
     inside = [
         path.relative_to(folder)
@@ -108,11 +107,10 @@ def list_missing_published_files(paths: Iterable[str | Path]) -> list[PublishedF
 def fetch_missing_published_files(
     paths: Iterable[str | Path], say: Callable[[str], None] = lambda text: None
 ) -> None:
-    """Fetch what `list_missing_published_files` finds, after saying what, from where, how large and
-    under which licence.
+    """Fetch the files that `list_missing_published_files` finds, after saying which, from where,
+    how large and under which licence.
 
-    Raises `FactauditError`, naming file and
-    address, where a file cannot be had.
+    Raises `FactauditError` that names file and address if a file cannot be fetched.
     """
     missing = list_missing_published_files(paths)
     if not missing:
@@ -167,8 +165,7 @@ def _base_address() -> str:
 
 
 def _fetch_published_copy_by_hash(wanted: list[PublishedFile], folder: Path) -> None:
-    """Copy from a folder what it has of some files under other names: of equal size (or name) and
-    hash."""
+    """Copy files that a folder has under other names, recognised by size (or name) and hash."""
     if not wanted or not folder.is_dir():
         return
     sizes = {file.bytes for file in wanted}
@@ -187,12 +184,11 @@ def _fetch_published_copy_by_hash(wanted: list[PublishedFile], folder: Path) -> 
 
 
 def find_published_file_difference(path: Path, file: PublishedFile) -> str | None:
-    """How a file on disk differs from the published one, by size and hash; None where it does
-    not."""
+    """How a file on disk differs from the published one in size or hash; None if it does not."""
     size = path.stat().st_size
     if file.bytes is not None and size != file.bytes:
         return f"{size:,} bytes, expected {file.bytes:,}"
-    # Git's name of a file is the hash of a header and the content.
+    # Git names a file by the hash of a header and its content.
     digest = (
         hashlib.sha256()
         if file.sha256
@@ -207,7 +203,7 @@ def find_published_file_difference(path: Path, file: PublishedFile) -> str | Non
 
 
 def _fetch_published_file(file: PublishedFile) -> None:
-    """Fetch one file; under its final name stands only what was checked."""
+    """Fetch one file. It gets its final name only after it was checked."""
     import pooch
     import requests
 
@@ -218,7 +214,7 @@ def _fetch_published_file(file: PublishedFile) -> None:
         pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_MAX_SILENCE)(
             url, temporary, owner
         )
-        # Pooch knows neither sizes nor git's hashes.
+        # Pooch checks neither sizes nor the hashes of git.
         difference = find_published_file_difference(Path(temporary), file)
         if difference is not None:
             raise ValueError(f"not what was published: {difference}; nothing was kept")
@@ -233,7 +229,7 @@ def _fetch_published_file(file: PublishedFile) -> None:
     )
     try:
         if path.is_file() and not _is_published_file(path, file):
-            path.unlink()  # damaged; a whole one is another process's, which may be reading it
+            path.unlink()  # it is damaged; a complete file may be in use by another process
         folder.fetch(name, downloader=download)
     except requests.RequestException as error:
         answer = error.response

@@ -1,1 +1,1 @@
-"""How do users name things? YAML with its lines, the paths in it, and ``NAME[:key=value,...]``."""
+"""How do users write settings? As YAML, with paths in it, and as ``NAME[:key=value,...]``."""

@@ -1,4 +1,5 @@
-"""Errors of the Python API: they name arguments where those of the command line name options."""
+"""Rewords errors for users of Python: messages name arguments in place of the command line's
+options."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from factaudit.errors import FactauditError, InputError
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
-#: In a click context's ``meta``: the command line is ours.
+#: Key in the ``meta`` of a click context: this is factaudit's command line.
 COMMAND_LINE_KEY = "factaudit.command_line"
 
 
 def translate_error_text_to_python(text: str) -> str:
-    """A message that names options of the command line, as it names arguments; within a command it
-    stays.
+    """A message with arguments in place of the command line's options. Inside a command it stays as
+    it is.
 
     >>> translate_error_text_to_python(
     ...     "no claims in it: say --claim COLUMN, or name the file that has them"
@@ -31,7 +32,7 @@ def translate_error_text_to_python(text: str) -> str:
     context = None if click is None else click.get_current_context(silent=True)
     if context is not None and context.find_root().meta.get(COMMAND_LINE_KEY):
         return text
-    parts = re.split(r"(`factaudit [^`]*`)", text)  # a whole command stays one
+    parts = re.split(r"(`factaudit [^`]*`)", text)  # a whole command stays as it is
     for at in range(0, len(parts), 2):
         part = re.sub(r"--evaluator COLUMN", 'evaluators=["COLUMN"]', parts[at])
         part = re.sub(r"--option (\w+)=([^\s,;)]+)", r'\1="\2"', part)
@@ -54,7 +55,7 @@ def _format_argument(option: re.Match[str]) -> str:
 
 def _format_mapping(option: re.Match[str]) -> str:
     """``--labels good=1,bad=0`` as ``mapping={"labels": {"good": 1, "bad": 0}}``; a scale ``1:5``
-    is ``[1, 5]``."""
+    as ``[1, 5]``."""
     pairs = []
     for pair in option[2].split(","):
         name, _, value = pair.partition("=")
@@ -67,8 +68,8 @@ def _format_mapping(option: re.Match[str]) -> str:
 
 
 def raise_python_errors(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Let errors of a function of the Python API say what Python users can do:
-    `translate_error_text_to_python`."""
+    """Decorate a function of the Python API, so that its errors say what Python users can do
+    (`translate_error_text_to_python`)."""
 
     @functools.wraps(function)
     def with_python_errors(*positional: Arguments.args, **named: Arguments.kwargs) -> Returned:

@@ -1,4 +1,4 @@
-"""YAML that remembers its lines, so that every complaint about a file names the line to look at."""
+"""Reads YAML and remembers its lines, so that each error names the line to look at."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from factaudit.errors import (
 from factaudit.files import check_no_pipe, resolve_path
 
 YamlPlace = tuple[str | int, ...]
-#: More than any experiment needs; of more, few lines could stand for millions of values.
+#: More than any experiment needs. With more aliases, a few lines could stand for millions of
+#: values.
 _MAX_ALIASES = 20
 ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
 class _Loader(yaml.SafeLoader):
-    """`yaml.SafeLoader` that refuses text whose aliases could stand for very much."""
+    """`yaml.SafeLoader` that refuses text whose aliases could stand for millions of values."""
 
     n_aliases = 0
 
@@ -40,8 +41,8 @@ class _Loader(yaml.SafeLoader):
 
 
 class YamlFile:
-    """A parsed YAML file: ``data`` (plain values, `yaml.safe_load`'s) and the line of each key and
-    item."""
+    """A parsed YAML file: ``data`` (plain values, as by `yaml.safe_load`) and the line of each key
+    and item."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -68,12 +69,12 @@ class YamlFile:
                 str(path), [Problem(f"not YAML: {error.problem}", line, unit="line")]
             ) from None
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            # A control character; a date like 2024-13-01; brackets without end.
+            # A control character, a date like 2024-13-01, or brackets that never close.
             raise self.error(f"not YAML: {format_error_first_line(error)}") from None
 
     def _record_lines(self, node: yaml.Node, place: YamlPlace, walked: set[int]) -> None:
         self.lines.setdefault(place, node.start_mark.line + 1)
-        # An alias: it may hold itself, or more of its kind than there are lines.
+        # An alias may contain itself, or stand for more values than there are lines.
         if id(node) in walked:
             return
         walked.add(id(node))
@@ -97,10 +98,10 @@ class YamlFile:
     def override(self, settings: Mapping[str, Any]) -> None:
         """Set keys from outside: ``{"seed": 1, "factscore.k": 3, "evaluators.0.random.seed": 2}``.
 
-        Mappings that are missing on the way are made. Problems with a value are then said of
-        ``--set``, not of a line. The file's own paths are relative to its folder; ``data``,
-        ``claims`` and ``verdicts`` given from outside, to where the user stands. Raises
-        `UsageError` where there is no place for a key.
+        Missing mappings on the way are made. Problems with such a value name ``--set`` instead of a
+        line. The file's own paths are relative to its folder; ``data``, ``claims`` and ``verdicts``
+        from outside are relative to the working directory. Raises `UsageError` if a key has no
+        place.
         """
         for key, value in settings.items():
             self._override_key(
@@ -125,15 +126,14 @@ class YamlFile:
 
     @staticmethod
     def wrap_in_lists(block: Any, *keys: str) -> None:
-        """Put what stands alone under ``keys`` of ``block`` into a list of one: a path, or a
-        ``{NAME: {options}}``."""
+        """Put single values under ``keys`` of ``block`` into lists: a path, or ``{NAME:
+        {options}}``."""
         for key in keys if isinstance(block, dict) else ():
             if isinstance(block.get(key), str | dict):
                 block[key] = [block[key]]
 
     def problem(self, message: str, place: YamlPlace = ()) -> Problem:
-        """A problem at the line of ``place``, or of the nearest thing around it that the file
-        has."""
+        """A problem at the line of ``place``, or of the nearest key around it that the file has."""
         for given in self._overridden:
             if place[: len(given)] == given:
                 name = f"{'.'.join(map(str, given))}: "
@@ -143,7 +143,7 @@ class YamlFile:
         return Problem(message, self.lines.get(place), unit="line")
 
     def error(self, message: str, place: YamlPlace = ()) -> InputError:
-        """An `InputError` of one problem."""
+        """An `InputError` with one problem."""
         return InputError(str(self.path), [self.problem(message, place)])
 
 
@@ -156,14 +156,14 @@ def _resolve_yaml_value_from_folder(value: Any) -> Any:
 
 
 def parse_plain_yaml(text: str) -> Any:
-    """`yaml.safe_load` that refuses text with many aliases: `yaml.YAMLError` says so."""
+    """`yaml.safe_load` that refuses text with many aliases (`yaml.YAMLError`)."""
     return yaml.load(text, _Loader)
 
 
 def read_shipped_yaml(package: str, name: str) -> Any:
     """The content of a YAML file that comes with factaudit."""
     text = files(package).joinpath(name).read_text(encoding="utf-8")
-    # The loader in C, where it is built in, is five times as fast.
+    # The loader in C, if there is one, is five times as fast.
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
@@ -202,8 +202,8 @@ def parse_option_of_varied_settings(pairs: Iterable[str]) -> dict[str, list[Any]
 def check_yaml_settings(
     model: type[ModelType], data: Any, file: YamlFile | None = None
 ) -> ModelType:
-    """Validate ``data`` as ``model``: all problems together, with the file's lines, and hints for
-    misspelt keys.
+    """Validate ``data`` as ``model``. All problems are raised together, with the lines of the file
+    and hints for misspelt keys.
 
     Raises `InputError` (with a file) or `UsageError`.
     """
@@ -227,8 +227,8 @@ def _list_yaml_validation_problems(
     found = error.errors()
     places = [_locate_validation_error_in_yaml(item, data) for item in found]
     for item, place in zip(found, places, strict=True):
-        # Where text or an object may stand and there is an object, only what is wrong with the
-        # object counts.
+        # If a value may be a text or an object and is an object, only the errors of the object
+        # count.
         rivals = [other for other in places if other[: len(place)] == place]
         if item["type"] == "string_type" and isinstance(item["input"], dict) and len(rivals) > 1:
             continue
@@ -236,8 +236,8 @@ def _list_yaml_validation_problems(
 
 
 def _locate_validation_error_in_yaml(found: Any, data: Any) -> YamlPlace:
-    """The keys of the file among a location's parts: pydantic also names the branch of a union that
-    it tried."""
+    """The keys of the file in the location of an error. Pydantic also names the branch of a union
+    that it tried."""
     place: list[str | int] = []
     for part in found["loc"]:
         if (isinstance(data, dict) and part in data) or (
@@ -255,7 +255,7 @@ def _format_yaml_problem(model: type[BaseModel], found: Any, place: YamlPlace) -
     if found["type"] == "extra_forbidden":
         for part in found["loc"][:-1]:
             field = model.model_fields.get(part)
-            if field is None:  # a branch of a union, by its name
+            if field is None:  # the name of a branch of a union
                 model = next(
                     (one for one in _find_nested_yaml_models(model) if one.__name__ == part), model
                 )
@@ -272,7 +272,7 @@ def _format_yaml_problem(model: type[BaseModel], found: Any, place: YamlPlace) -
 
 
 def _find_nested_yaml_models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models inside a model's fields, or inside an annotation (``list[str | Source]``)."""
+    """The models inside the fields of a model, or inside an annotation (``list[str | Source]``)."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for field in annotation.model_fields.values():
             yield from _find_nested_yaml_models(field.annotation)

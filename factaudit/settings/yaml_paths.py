@@ -1,5 +1,5 @@
-"""Which options hold paths, by the types that they are declared with, and where a YAML's paths
-lead."""
+"""Finds the options that hold paths, by their declared types, and resolves the paths in a YAML
+file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from factaudit.publications.fetching import locate_published_reference
 from factaudit.publications.register import REFERENCE_PREFIX, is_reference
 from factaudit.settings.yaml_file import YamlFile, YamlPlace
 
-#: An absolute path needs nothing done, and servers have models by such names.
+#: Absolute paths stay as they are; names of models on servers may look like them.
 _PATH_PREFIXES = ("./", "../", "~/", "${data}", REFERENCE_PREFIX)
-#: What makes a pattern of a text.
+#: The characters that make a text a pattern.
 _WILDCARDS = frozenset("*?[")
 
 
 class YamlPathKind(Enum):
-    """What an option's declared type says of the paths in its values."""
+    """What an option's declared type says about the paths in its values."""
 
     PATH = "a path"
     NAME_OR_PATH = "a name, or a path: what begins with ./, ../, ~/ or ${data}"
@@ -30,13 +30,13 @@ class YamlPathKind(Enum):
     EVALUATORS = "evaluators, whose own options say what is a path"
 
 
-#: The type of an option that takes a name or a path (a model on the hub or in a folder). One that
-#: takes a path alone is declared as `Path`; any other text is left as it is.
+#: The type of an option that takes a name or a path (a model on the hub or in a folder). An option
+#: that only takes a path is declared as `Path`. Any other text stays as it is.
 NameOrPath = Annotated[str, YamlPathKind.NAME_OR_PATH]
 
 
 def find_yaml_path_options(option_class: Callable[..., Any]) -> dict[str, YamlPathKind]:
-    """The options of a dataclass or function whose values hold paths, and how; none where its types
+    """The options of a dataclass or function whose values hold paths. There are none if its types
     cannot be read."""
     try:
         hints = get_type_hints(option_class, include_extras=True)
@@ -60,8 +60,8 @@ def _find_yaml_path_kind(type_hint: Any) -> YamlPathKind | None:
 
 
 class YamlPaths:
-    """The paths that a YAML file names: relative to its folder, with ``${data}`` for its ``data``;
-    all that is wrong with them is collected, and raised together by `check`."""
+    """The paths in a YAML file. They are relative to its folder, with ``${data}`` for its ``data``.
+    All problems are collected and raised together by `check_problems`."""
 
     def __init__(self, file: YamlFile, data: str | None) -> None:
         self.file = file
@@ -70,8 +70,8 @@ class YamlPaths:
         self.problems: list[Problem] = []
 
     def resolve_path(self, text: str, place: YamlPlace) -> str:
-        """The absolute path; one that does not exist is a problem, unless it is published data yet
-        to be fetched."""
+        """The absolute path. It is a problem if it does not exist, unless it is published data that
+        can be fetched."""
         if is_reference(text):
             try:
                 return str(locate_published_reference(text, self.data))
@@ -92,7 +92,7 @@ class YamlPaths:
         return str(full)
 
     def resolve_file(self, text: str, place: YamlPlace) -> str:
-        """As `resolve_path`, of a path that is no folder."""
+        """Like `resolve_path`, but a folder is a problem, too."""
         full = self.resolve_path(text, place)
         if Path(full).is_dir():
             message = f"{full} is a folder, expected a file (or a format and source)"
@@ -100,7 +100,7 @@ class YamlPaths:
         return full
 
     def resolve_files(self, texts: Sequence[str], *place: str | int) -> list[str]:
-        """The absolute paths of a key's files, patterns expanded."""
+        """The absolute paths of a key's files, with patterns expanded."""
         return [
             self.resolve_file(text, where) for text, where in self.expand_patterns(texts, *place)
         ]
@@ -108,9 +108,9 @@ class YamlPaths:
     def expand_patterns(
         self, texts: Sequence[str], *place: str | int
     ) -> Iterator[tuple[str, YamlPlace]]:
-        """A key's paths with their places; a pattern (``verdicts/*.parquet``) gives all that it
-        matches, by name. One that matches nothing, and a path that exists, stay as they are.
-        """
+        """The paths of a key with their places. A pattern (``verdicts/*.parquet``) stands for the
+        files that match it, by name. Patterns without a match, and paths that exist, stay as they
+        are."""
         for at, text in enumerate(texts):
             matching: list[str] = []
             if (
@@ -127,8 +127,8 @@ class YamlPaths:
         return resolve_path(self.base / Path(text.replace("${data}", self.data or "")).expanduser())
 
     def resolve_option(self, path_kind: YamlPathKind | None, value: Any, place: YamlPlace) -> Any:
-        """An option's value, or list of values, of a declared kind: the paths in it absolute,
-        missing ones problems."""
+        """An option's value, or list of values, of a declared kind. Paths in it become absolute;
+        missing ones are problems."""
         if isinstance(value, list):
             return [
                 self.resolve_option(path_kind, one, (*place, at)) for at, one in enumerate(value)
@@ -147,8 +147,8 @@ class YamlPaths:
     def collect_problem(
         self, checker: Callable[[Any], object], spec: Any, *place: str | int
     ) -> bool:
-        """Call ``checker`` with a value; where it is refused, that is a problem at its line.
-        Whether it was taken."""
+        """Call ``checker`` with a value. If it refuses the value, note a problem at its line.
+        Returns whether the value was accepted."""
         try:
             checker(spec)
         except UsageError as error:
@@ -157,6 +157,6 @@ class YamlPaths:
         return True
 
     def check_problems(self) -> None:
-        """Raise the `InputError` of all problems, where there are some."""
+        """Raise an `InputError` with all problems, if there are any."""
         if self.problems:
             raise InputError(str(self.file.path), self.problems)

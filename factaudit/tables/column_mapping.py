@@ -42,8 +42,7 @@ class EvaluatorColumnMapping(BaseModel):
     scale: the values of the score for *not supported at all* and for *fully supported*, for example
     ``[1, 5]``, or ``[1, 0]`` if the column scores hallucination; or one of `SCORE_TRANSFORM_NAMES`.
     threshold: on that scale; the prediction is 1 if the support is strictly beyond it. By default
-    it is the middle of the scale. raw, status, repeat: columns of verdicts, as in
-    `factaudit.tables.VERDICT_COLUMNS`; a row without a status is ``ok`` if it has a value.
+    it is the middle of the scale.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -52,9 +51,6 @@ class EvaluatorColumnMapping(BaseModel):
     prediction: str | None = None
     scale: tuple[float, float] | ScoreTransform | None = None
     threshold: float | None = None
-    raw: str | None = None
-    status: str | None = None
-    repeat: str | None = None
 
     @property
     def judgements(self) -> dict[str, str]:

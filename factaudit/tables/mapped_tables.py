@@ -99,6 +99,12 @@ class _Table:
         if "evaluator" in columns and table.people_evaluators:
             who = rows[columns["evaluator"]].astype("str")
             people = who.isin(table.people_evaluators).to_numpy()
+        if "status" in columns and not rows[columns["status"]].dropna().isin(STATUSES).all():
+            del columns["status"]  # it holds something else
+        if "repeat" in columns:  # files often count from 1; repeats count from 0
+            numbers = pd.to_numeric(rows[columns["repeat"]], errors="coerce")
+            if (first := numbers.min()) > 0:
+                rows = rows.assign(**{columns["repeat"]: numbers - first})
         return cls(table.name, rows, mapping, table.kind, columns, evaluators, annotators, people)
 
     @property
@@ -282,7 +288,6 @@ def _find_distinct_claims(table: _Table) -> tuple[np.ndarray, np.ndarray]:
     claim, int (n,)."""
     every = np.arange(len(table.rows))
     is_long = table.has_annotator_rows or (table.has_verdicts and not table.evaluators)
-    is_long |= any(one.repeat is not None for one in table.evaluators.values())
     named = {"claim_id", "claim"} & {*table.columns}
     if not is_long or not named:
         return every, every  # without texts and ids, each row is a claim
@@ -313,7 +318,7 @@ def _read_claims(one: _Table, rows: np.ndarray) -> pd.DataFrame:
     read = {*CLAIM_COLUMNS, *one.columns.values(), *made, *one.annotators.values()}
     read |= {*ANNOTATION_COLUMNS} if one.has_annotator_rows else set()
     for own in one.evaluators.values():
-        read |= {*own.columns, own.raw or "", own.status or "", own.repeat or ""}
+        read |= {*own.columns}
     made |= {str(column): table[column] for column in table if column not in read}
     return validate_claims(
         pd.DataFrame(made),
@@ -429,13 +434,9 @@ def _list_statements(one: _Table) -> Iterator[tuple[Any, EvaluatorColumnMapping,
     if one.evaluators:
         yield from ((name, columns, every) for name, columns in one.evaluators.items())
         return
-    columns = {
-        ours: one.columns.get(ours) for ours in ("score", "prediction", "raw", "status", "repeat")
-    }
-    status = columns["status"]
-    if status is not None and not one.rows[status].dropna().isin(STATUSES).all():
-        columns["status"] = None  # it holds something else
-    own = EvaluatorColumnMapping.model_validate(columns)
+    own = EvaluatorColumnMapping(
+        score=one.columns.get("score"), prediction=one.columns.get("prediction")
+    )
     if "evaluator" not in one.columns:
         stem = name_table_stem(one.name)
         yield stem, _add_scale(one.mapping, own, stem), every
@@ -472,45 +473,39 @@ def _read_judgements(
     claim is unscored."""
     made: dict[str, Any] = {}
     score, prediction = columns.score, columns.prediction
-    if score is not None and has_only_words(one.rows[score]):
+    if score is not None and has_only_words(rows[score]):
         score, prediction = None, prediction or score
     raw = pd.Series(None, index=rows.index, dtype="object")
     predicted = pd.Series(pd.NA, index=rows.index, dtype="Int8")
     if score is not None:
-        raw = raw.mask(_find_unreadable_cells(one, score)[rows.index], rows[score])
+        raw = raw.mask(_find_unreadable_cells(one, rows[score], score), rows[score])
         made["score"], predicted, grades = _scale_scores(one, rows[score], columns)
         if grades is not None and grades.notna().any():
             made[GRADE_COLUMN] = grades
     if prediction is not None:
         said = parse_label_words(one.name, one.mapping, rows[prediction], prediction)
         predicted = said.fillna(predicted)
-    if columns.raw is not None:
-        words = rows[columns.raw].map(lambda cell: None if has_no_value(cell) else str(cell))
+    further = {
+        ours: rows[one.columns[ours]]
+        for ours in ("raw", "status", "repeat", "chunk_scores", GRADE_COLUMN)
+        if ours in one.columns and not one.evaluators
+    }
+    if "raw" in further:
+        words = further.pop("raw").map(lambda cell: None if has_no_value(cell) else str(cell))
         words = words.astype("object")
         raw = words.where(words.notna(), raw)
-    status = pd.Series(np.where(raw.notna(), "unparsed", "skipped"), index=rows.index)
-    made |= {
-        "prediction": predicted,
-        "raw": raw,
-        "status": status.mask(predicted.notna(), "ok"),
-    }
-    if columns.status is not None:
-        made["status"] = rows[columns.status].where(rows[columns.status].notna(), made["status"])
-    if columns.repeat is not None:
-        # Files often count from 1; repeats count from 0.
-        numbers = pd.to_numeric(one.rows[columns.repeat], errors="coerce")
-        first = numbers.min()
-        made["repeat"] = numbers[rows.index] - first if first > 0 else rows[columns.repeat]
-    for ours in ("chunk_scores", GRADE_COLUMN) if not one.evaluators else ():
-        if ours in one.columns:
-            made.setdefault(ours, rows[one.columns[ours]])
-    return made
+    made |= {"prediction": predicted, "raw": raw}
+    outcome = np.where(predicted.notna(), "ok", np.where(raw.notna(), "unparsed", "skipped"))
+    made["status"] = pd.Series(outcome, index=rows.index)
+    if "status" in further:
+        given = further.pop("status")
+        made["status"] = given.where(given.notna(), made["status"])
+    return {**further, **made}
 
 
-def _find_unreadable_cells(one: _Table, column: str) -> pd.Series:
+def _find_unreadable_cells(one: _Table, values: pd.Series, column: str) -> pd.Series:
     """Whether each cell of a column of scores holds no number ("timeout"). Such claims are
     unscored, and a note says how many there are. Raises `InputError` if there are too many."""
-    values = one.rows[column]
     is_present = ~values.map(has_no_value).astype(bool)
     is_wrong = parse_judgement_numbers(values).isna() & is_present
     n_wrong, n_present = int(is_wrong.sum()), int(is_present.sum())

@@ -174,8 +174,7 @@ def place_columns(
     has_others: there are several tables. has_labels: another table certainly has labels by people.
     """
     declared: dict[str, EvaluatorColumnMapping] = rows.attrs.get(EVALUATORS_KEY, {})
-    hidden = {column for one in declared.values() for column in (one.raw, one.status, one.repeat)}
-    names = [str(column) for column in rows.columns if column not in hidden]
+    names = [*map(str, rows.columns)]
     table = TableRoles(name, rows, {one: profile_column(one, rows[one]) for one in names}, given)
     _place_what_the_user_named(table, declared)
     if EVALUATORS_KEY in rows.attrs:  # the columns of a log's claims have factaudit's names
