@@ -93,7 +93,7 @@ class _Table:
             }
         annotators = {column: column for column in table.people}
         if evaluators:  # other columns that look like verdicts have no role
-            read = (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator")
+            read = (*CLAIM_COLUMNS, GRADE_COLUMN, "annotator", "repeat")
             columns = {ours: one for ours, one in columns.items() if ours in read}
         people = np.zeros(len(rows), dtype=bool)
         if "evaluator" in columns and table.people_evaluators:
@@ -197,6 +197,7 @@ def _find_owners(tables: Sequence[_Table]) -> list[_Table]:
     # Rates need only labels and verdicts.
     if not owners and any(one.has_verdicts for one in tables):
         owners = [one for one in tables if one.has_labels]
+        owners = owners or [one for one in tables if one.has_annotations]
     owners = [one for one in owners if not one.has_verdicts] or owners
     owners = [one for one in owners if not one.has_annotator_rows] or owners
     if len(owners) > 1:
@@ -287,12 +288,16 @@ def _find_distinct_claims(table: _Table) -> tuple[np.ndarray, np.ndarray]:
     """The row in which each claim stands first, int (claims,), and for each row the number of its
     claim, int (n,)."""
     every = np.arange(len(table.rows))
-    is_long = table.has_annotator_rows or (table.has_verdicts and not table.evaluators)
+    is_long = table.has_annotator_rows or "repeat" in table.columns
+    is_long |= table.has_verdicts and not table.evaluators
     named = {"claim_id", "claim"} & {*table.columns}
     if not is_long or not named:
         return every, every  # without texts and ids, each row is a claim
     keys = ["claim_id"] if "claim_id" in named else list_key_columns(table.columns)
     of_row, _ = pd.factorize(join_key_cells(table.rows, [table.columns[key] for key in keys]))
+    may_repeat = table.has_annotator_rows or {"evaluator", "repeat"} & {*table.columns}
+    if not may_repeat and (np.bincount(of_row) == 1).any():
+        return every, every  # a data set may hold a claim twice
     return np.unique(of_row, return_index=True)[1], of_row
 
 
@@ -488,7 +493,7 @@ def _read_judgements(
     further = {
         ours: rows[one.columns[ours]]
         for ours in ("raw", "status", "repeat", "chunk_scores", GRADE_COLUMN)
-        if ours in one.columns and not one.evaluators
+        if ours in one.columns and (ours == "repeat" or not one.evaluators)
     }
     if "raw" in further:
         words = further.pop("raw").map(lambda cell: None if has_no_value(cell) else str(cell))

@@ -13,7 +13,9 @@ from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile, profile_column
 from factaudit.tables.meanings import (
     Scale,
+    ask_about_labels,
     ask_about_shared_words,
+    group_by_scale,
     is_column_reversed,
     map_label_words,
     read_values,
@@ -78,12 +80,9 @@ def propose_column_mapping(
         if name
     ]
     unclear = {name for one in placed for name in one.unclear}
-    for column in labelled:
-        questions += (
-            []
-            if column.name in unclear
-            else read_values(column, column.name, given, is_label=True)[1]
-        )
+    for group in group_by_scale(labelled):
+        if group[0].name not in unclear:
+            questions += ask_about_labels(group, given)
     predicted, scored = _list_judgement_columns(placed, given)
     scales: dict[str, Scale] = {}
     numbers = {name: one for name, one in scored.items() if one.low is not None}

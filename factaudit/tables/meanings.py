@@ -20,6 +20,7 @@ from factaudit.tables.vocabulary import (
     find_direction_of_name,
     find_unknown_words,
     find_words_in_name,
+    has_name_of_error,
     is_reversed_name,
     name_has_word,
     normalise_label_word,
@@ -82,37 +83,57 @@ def map_label_words(words: Iterable[str], is_reversed: bool) -> dict[str, int | 
 
 
 def read_values(
-    column: ColumnProfile, name: str, mapping: ColumnMapping, is_label: bool = False
+    column: ColumnProfile, name: str, mapping: ColumnMapping
 ) -> tuple[Scale | None, list[OpenQuestion]]:
-    """The scale of a column of judgements, and the questions that its values leave open.
+    """The scale of an evaluator's column, and the questions that its values leave open: what words
+    mean, on which scale numbers are, or whether a high one means an error.
 
-    The scale is None for words, and for numbers from 0 to 1 where 1 means supported. Questions are
-    about the meaning of words, the scale of numbers, or the number above which a claim is
-    supported.
+    The scale is None for words, and for numbers from 0 to 1 where 1 means supported.
 
-    name: the name of the column in ``--scale``.
+    name: the name of the evaluator, or of the column, in ``--scale``.
     """
     chosen = mapping.scale.get(name, mapping.scale.get(column.name))
-    is_said = column.name in mapping.threshold or {*map(normalise_words, column.words)} <= {
-        *_list_said(mapping)
-    }
-    if is_label and column.low is not None and column.low != column.high and not is_said:
-        return None, [
-            _ask_about_grades(column, mapping),
-            *_ask_about_direction(column, name, mapping),
-        ]
-    if (
-        column.low is None
-        and column.kind != "empty"
-        and (is_label or chosen in (None, (0, 1), (1, 0)))
-    ):
+    if column.low is None and column.kind != "empty" and chosen in (None, (0, 1), (1, 0)):
         return None, [
             *_ask_about_direction(column, name, mapping),
-            *_ask_about_words(column, mapping, is_label),
+            *_ask_about_words(column, mapping, is_label=False),
         ]
-    if is_label or chosen is not None or column.low is None:
-        return (None if is_label or chosen == (0, 1) else chosen), []
+    if chosen is not None or column.low is None:
+        return (None if chosen == (0, 1) else chosen), []
     return _find_scale(column, name, mapping)
+
+
+def group_by_scale(columns: Sequence[ColumnProfile]) -> list[list[ColumnProfile]]:
+    """Columns of labels in groups: all grades are on one scale, and words stand for themselves."""
+    graded = [one for one in columns if one.low is not None]
+    return [*([graded] if graded else []), *([one] for one in columns if one.low is None)]
+
+
+def ask_about_labels(
+    columns: Sequence[ColumnProfile], mapping: ColumnMapping
+) -> list[OpenQuestion]:
+    """The questions that columns of labels on one scale leave open: what words mean, or above which
+    number a claim is supported."""
+    directions = [
+        question for one in columns for question in _ask_about_direction(one, one.name, mapping)
+    ]
+    said = {*_list_said(mapping)}
+    open_grades = [
+        one
+        for one in columns
+        if one.low != one.high
+        and one.name not in mapping.threshold
+        and not {*map(normalise_words, one.words)} <= said
+    ]
+    if columns[0].low is not None:
+        return [_ask_about_grades(open_grades, mapping), *directions] if open_grades else []
+    words = [
+        question
+        for one in columns
+        if one.kind != "empty"
+        for question in _ask_about_words(one, mapping, is_label=True)
+    ]
+    return [*directions, *words]
 
 
 def _list_said(mapping: ColumnMapping) -> dict[str, int | None]:
@@ -146,7 +167,8 @@ def _ask_about_words(
             for one in sorted(unknown, key=len)[:_MAX_OFFERED]
         ]
     elif unknown and (column.n_missing or is_label):
-        meanings = [{unknown[0]: 1}, {unknown[0]: 0}]
+        values = (0, 1) if has_name_of_error(column.name) else (1, 0)
+        meanings = [{unknown[0]: value} for value in values]
     elif (
         {*plain.values()} == {0, 1}
         and len({*known.values()}) < 2
@@ -172,12 +194,12 @@ def _ask_about_words(
     return [OpenQuestion(text, [{"labels": one} for one in meanings])] if meanings else []
 
 
-def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQuestion:
+def _ask_about_grades(columns: Sequence[ColumnProfile], mapping: ColumnMapping) -> OpenQuestion:
     """Ask from which number on a claim is supported: above the middle of the scale, or above
     another of its grades."""
-    numbers = sorted(
-        {float(text) for word in column.words if is_number_text(text := word.replace(",", "."))}
-    )
+    column = columns[0]
+    words = [word.replace(",", ".") for one in columns for word in one.words]
+    numbers = sorted({float(word) for word in words if is_number_text(word)})
     codes = [f"{number:g}" for number in numbers]
     answers: list[Mapping[str, Any]] = []
     if len(codes) == 2:  # 1 and 2 are often the first and second choice of a form
@@ -188,13 +210,14 @@ def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQues
         )
         answers = [{"labels": {one: 1, zero: 0}}, {"labels": {one: 0, zero: 1}}]
     else:
-        low, high = _list_possible_scales(column)[0]
+        low, high = _list_possible_scales(columns)[0]
         middle = (low + high) / 2
         cuts = [middle]
-        if column.is_whole and 1 < high - low <= 10:
+        if all(one.is_whole for one in columns) and 1 < high - low <= 10:
             whole = map(float, range(round(low), round(high)))
             cuts = sorted(whole, key=lambda cut: abs(cut - middle + 0.25))[:_MAX_OFFERED]
-        answers = [{"threshold": {column.name: cut}} for cut in cuts]
+        names = [one.name for one in columns]
+        answers = [{"threshold": dict.fromkeys(names, cut)} for cut in cuts]
         if {0, 1} < {*numbers}:  # other codes may be no labels
             answers.append(
                 {
@@ -205,17 +228,20 @@ def _ask_about_grades(column: ColumnProfile, mapping: ColumnMapping) -> OpenQues
                     }
                 }
             )
-    text = f"{column.name} ({column.describe_values()}): from which value on is a claim supported"
-    return OpenQuestion(text, answers)
+    held = ", ".join(f"{one.name} ({one.describe_values()})" for one in columns)
+    return OpenQuestion(f"{held}: from which value on is a claim supported", answers)
 
 
-def _list_possible_scales(column: ColumnProfile) -> list[tuple[float, float]]:
-    """The scales that a column's numbers may be on, the likelier first: the one in its name, or
-    else common ones."""
-    low, high = column.low or 0.0, column.high or 0.0
-    if (stated := parse_stated_range(column.name)) is not None and stated != (0, 1):
+def _list_possible_scales(columns: Sequence[ColumnProfile]) -> list[tuple[float, float]]:
+    """The scales that the numbers of columns may be on, the likelier first: the one in a name, or
+    else common ones. A scale whose ends both occur is likelier."""
+    low = min(one.low or 0.0 for one in columns)
+    high = max(one.high or 0.0 for one in columns)
+    stated = parse_stated_range(columns[0].name)
+    if stated is not None and stated != (0, 1):
         return [stated]
-    return [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]] or [(low, high)]
+    possible = [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]]
+    return sorted(possible, key=lambda ends: ends != (low, high)) or [(low, high)]
 
 
 def _find_scale(
@@ -228,7 +254,7 @@ def _find_scale(
     is_reversed = is_told or is_column_reversed(column.name, mapping)
     if find_words_in_name("judges", column.name) & {"logit", "logits"}:
         return ("-logit" if is_reversed else "logit"), []
-    possible = _list_possible_scales(column)
+    possible = _list_possible_scales([column])
     is_either_way = name_has_word("either_way", column.name) and not is_told
     sure = possible[0] if parse_stated_range(column.name) == possible[0] else None
     if sure is None and column.kind == "grade" and (low, high) in _SURE_SCALES:

@@ -15,7 +15,7 @@ from factaudit.tables.column_kinds import (
 )
 from factaudit.tables.column_mapping import ColumnMapping
 from factaudit.tables.column_profiles import ColumnProfile
-from factaudit.tables.meanings import read_values
+from factaudit.tables.meanings import ask_about_labels, group_by_scale, read_values
 from factaudit.tables.questions import OpenQuestion, merge_mapping_data
 from factaudit.tables.roles import TableRoles
 from factaudit.tables.vocabulary import (
@@ -90,6 +90,7 @@ def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> 
     for why in dict.fromkeys(table.unclear.values()):
         own = [table.columns[name] for name in table.columns if table.unclear.get(name) == why]
         _ask_whose_they_are(table, own, why, *has)
+        has = (True, has[1])  # the likeliest answer to the first question names the labels
     table.ignored = {name: why for name, why in table.ignored.items() if name not in table.unclear}
     if "annotator" in table.roles and not given.people and "annotator" not in given.columns:
         _ask_about_named_models(table)
@@ -214,12 +215,19 @@ def _add_meanings(
 ) -> Mapping[str, Any]:
     """An answer, with the likeliest meaning of the values in the columns that it gives a role."""
     people = [answer.get("columns", {}).get("label"), *answer.get("people", ())]
-    for column in columns:
-        if column.name in people or column.name in answer.get("evaluator", ()):
-            data = given.model_dump(exclude_defaults=True, mode="json")
-            mapping = ColumnMapping.from_source(merge_mapping_data(data, answer))
-            for question in read_values(column, column.name, mapping, column.name in people)[1]:
-                answer = merge_mapping_data(answer, question.answers[0])
+    labelled = [one for one in columns if one.name in people]
+    judged = [one for one in columns if one.name in answer.get("evaluator", ())]
+    for group in [*group_by_scale(labelled), *([one] for one in judged)]:
+        data = given.model_dump(exclude_defaults=True, mode="json")
+        mapping = ColumnMapping.from_source(merge_mapping_data(data, answer))
+        is_label = group[0].name in people
+        questions = (
+            ask_about_labels(group, mapping)
+            if is_label
+            else read_values(group[0], group[0].name, mapping)[1]
+        )
+        for question in questions:
+            answer = merge_mapping_data(answer, question.answers[0])
     return answer
 
 
@@ -266,11 +274,12 @@ def _ask_about_repeated_claims(table: TableRoles) -> None:
         is_key = name not in used and {column.n_different} == n_times
         if is_key and len(said) == 1 and not rows.duplicated([*keys, name]).any():
             told = {"evaluator" if judged else "annotator": name, said[0][0]: said[0][1]}
-            text = f"each claim stands in {column.n_different} rows, which {name} tells apart"
+            text = f"each claim stands in {column.n_different} rows, which {name} tells apart: "
+            text += "who judged, how often it was asked, or which system wrote the claim"
             answers = [{"columns": told}, {"columns": {"system": name}}]
-            table.questions = [
-                OpenQuestion(f"{text}: who judged, or which system wrote the claim", answers)
-            ]
+            if judged and column.is_whole:
+                answers.insert(0, {"columns": {"repeat": name}})
+            table.questions = [OpenQuestion(text, answers)]
             return
 
 

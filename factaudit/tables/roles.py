@@ -197,10 +197,13 @@ def place_columns(
         _place_evaluators(table, has_labels)
     if not {"score", "prediction"} & {*table.roles}:
         table.roles = {
-            ours: one for ours, one in table.roles.items() if ours not in _LONG_FORM_ROLES
+            ours: one
+            for ours, one in table.roles.items()
+            if ours not in _LONG_FORM_ROLES or ours in given.columns
         }
         ids = table.roles.get("claim_id")
-        is_wide = "annotator" not in table.roles and (table.evaluators or not has_others)
+        is_wide = not {"annotator", "repeat"} & {*table.roles}
+        is_wide &= bool(table.evaluators) or not has_others
         # A column that the user, or its own name, calls the claims' id must be one.
         is_certain = "claim_id" in given.columns or normalise_words(ids or "") == "claim id"
         if is_wide and ids is not None and not is_certain and rows[ids].duplicated().any():

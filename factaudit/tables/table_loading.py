@@ -149,8 +149,8 @@ def load_tables(
     given = ColumnMapping.from_source(mapping)
     inputs = [OpenedTable.open(source, at, given) for at, source in enumerate(sources, start=1)]
     kinds = classify_standard_tables([one.columns for one in inputs])
-    if needs_verdicts and {*kinds} == {"claims"}:
-        # If there are verdicts at all, they stand beside the claims.
+    if needs_verdicts and ({*kinds} == {"claims"} or "claims" not in kinds):
+        # The verdicts stand beside the claims, or the claims are those that people labelled.
         kinds = [None] * len(inputs)
     kinds = [
         kind if kind and not one.needs_mapping(kind, given) else None
