@@ -123,7 +123,7 @@ def ask_about_labels(
         for one in columns
         if one.low != one.high
         and one.name not in mapping.threshold
-        and not {*map(normalise_words, one.words)} <= said
+        and not (one.words and {*map(normalise_words, one.words)} <= said)
     ]
     if columns[0].low is not None:
         return [_ask_about_grades(open_grades, mapping), *directions] if open_grades else []
