@@ -10,7 +10,8 @@ def write_values(values: pd.Series) -> str:
 
 
 def describe_tables(tables):
-    """The claims, their labels, systems and people, and what each evaluator predicts."""
+    """The claims, their labels, systems and people, and what each evaluator predicts when it is
+    first asked."""
     claims, verdicts, people = tables.claims, tables.verdicts, tables.annotations
     assert claims is not None
     found = {"claims": len(claims), "labels": write_values(claims["label"])}
@@ -18,7 +19,8 @@ def describe_tables(tables):
     found["systems"] = sorted(claims["system"].dropna().unique())
     found["people"] = 0 if people is None else people["annotator"].nunique()
     found["evaluators"] = {}
-    for name, rows in [] if verdicts is None else verdicts.groupby("evaluator"):
+    first = None if verdicts is None else verdicts[verdicts["repeat"] == 0]
+    for name, rows in [] if first is None else first.groupby("evaluator"):
         found["evaluators"][name] = write_values(
             rows.set_index("claim_id")["prediction"].reindex(claims["claim_id"])
         )
