@@ -45,18 +45,14 @@ def describe_mapping(
             f" {', '.join(f'{name} ({_describe_scale(scale)})' for name, scale in alone.items())}"
         )
     if mapping.people or "annotator" in mapping.columns:
-        who = f"the column {mapping.columns.get('annotator')} says who"
-        who = f"{', '.join(mapping.people)} are people" if mapping.people else who
-        if mapping.people and "label" in mapping.columns:
-            lines.append(
-                f"people    {who}; their labels stand beside the label (--label-rule majority uses"
-                " theirs)"
-            )
-        else:
-            lines.append(
-                f"people    {who}; the label is the majority's (--label-rule any_unattributable for"
-                " another)"
-            )
+        who = ", ".join(mapping.people) or f"named in {mapping.columns.get('annotator')}"
+        rule = (
+            "the labels are those of the label column (to use theirs: --label-rule majority)"
+            if mapping.people and "label" in mapping.columns
+            else "the labels are those of the majority (another rule: --label-rule"
+            " any_unattributable)"
+        )
+        lines.append(f"people    {who}; {rule}")
     return lines
 
 
