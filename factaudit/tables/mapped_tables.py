@@ -301,43 +301,43 @@ def _find_distinct_claims(table: _Table) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(of_row, return_index=True)[1], of_row
 
 
-def _read_claims(one: _Table, rows: np.ndarray) -> pd.DataFrame:
+def _read_claims(table: _Table, rows: np.ndarray) -> pd.DataFrame:
     """The claims of some rows, validated. Columns without a role are kept."""
-    table = one.rows.iloc[rows].reset_index(drop=True)
+    cells = table.rows.iloc[rows].reset_index(drop=True)
     made: dict[str, Any] = {
-        ours: _read_claim_column(one, ours, table)
+        ours: _read_claim_column(table, ours, cells)
         for ours in (*CLAIM_COLUMNS, GRADE_COLUMN)
-        if ours in one.columns and not (ours == "label" and one.has_annotator_rows)
+        if ours in table.columns and not (ours == "label" and table.has_annotator_rows)
     }
     made.setdefault(
-        "dataset", pd.Series(name_table_stem(one.name), index=table.index, dtype="object")
+        "dataset", pd.Series(name_table_stem(table.name), index=cells.index, dtype="object")
     )
     if "claim" not in made:
         places = zip(made["dataset"], rows + 1, strict=True)
         made["claim"] = pd.Series(
             [make_text_placeholder(*place) for place in places], dtype="object"
         )
-    label = one.columns.get("label")
-    if label in one.mapping.threshold and GRADE_COLUMN not in {*table, *made} - {label}:
-        made[GRADE_COLUMN] = parse_judgement_numbers(table[label])
-    read = {*CLAIM_COLUMNS, *one.columns.values(), *made, *one.annotators.values()}
-    read |= {*ANNOTATION_COLUMNS} if one.has_annotator_rows else set()
-    for own in one.evaluators.values():
+    label = table.columns.get("label")
+    if label in table.mapping.threshold and GRADE_COLUMN not in {*cells, *made} - {label}:
+        made[GRADE_COLUMN] = parse_judgement_numbers(cells[label])
+    read = {*CLAIM_COLUMNS, *table.columns.values(), *made, *table.annotators.values()}
+    read |= {*ANNOTATION_COLUMNS} if table.has_annotator_rows else set()
+    for own in table.evaluators.values():
         read |= {*own.columns}
-    made |= {str(column): table[column] for column in table if column not in read}
+    made |= {str(column): cells[column] for column in cells if column not in read}
     return validate_claims(
         pd.DataFrame(made),
-        source=one.name,
-        has_own_dataset="dataset" in one.columns,
+        source=table.name,
+        has_own_dataset="dataset" in table.columns,
         remedy=REPEATED_ID_REMEDY,
     )
 
 
-def _read_claim_column(one: _Table, ours: str, table: pd.DataFrame) -> pd.Series:
+def _read_claim_column(table: _Table, ours: str, cells: pd.DataFrame) -> pd.Series:
     # A table with factaudit's columns of verdicts may also hold columns of claims.
-    values = table[one.columns.get(ours, ours)]
+    values = cells[table.columns.get(ours, ours)]
     if ours == "label":
-        return parse_label_cells(one.name, one.mapping, values, str(values.name))
+        return parse_label_cells(table.name, table.mapping, values, str(values.name))
     return values.map(join_passages_into_document) if ours == "doc" else values
 
 
@@ -345,42 +345,42 @@ def _read_claim_column(one: _Table, ours: str, table: pd.DataFrame) -> pd.Series
 # ------------------------------------------------------------
 
 
-def _find_claim_ids(one: _Table, claims: pd.DataFrame | None) -> pd.Series:
+def _find_claim_ids(table: _Table, claims: pd.DataFrame | None) -> pd.Series:
     """The id of the claim that each row is about. Raises `InputError`."""
-    if claims is None and "claim_id" in one.columns:
-        return one.rows[one.columns["claim_id"]]
+    if claims is None and "claim_id" in table.columns:
+        return table.rows[table.columns["claim_id"]]
     keys = None
     if claims is not None:
         own = {ours: ours for ours in CLAIM_COLUMNS if claims[ours].notna().any()}
-        keys = find_common_keys(claims, own, one.rows, one.columns)
+        keys = find_common_keys(claims, own, table.rows, table.columns)
     if keys is None or claims is None:
         expected = "expected a column for 'claim_id', or for 'claim' with the claim's text"
         message = f"cannot tell which claims the verdicts are of: {expected} (--id COLUMN)"
-        raise InputError(one.name, [Problem(message)])
+        raise InputError(table.name, [Problem(message)])
     if keys.names == ["claim_id"]:
-        one.notes += [] if keys.note is None else [keys.note]
+        table.notes += [] if keys.note is None else [keys.note]
         return keys.second
     if keys.first.duplicated().any():
         same = ", ".join(keys.names)
         message = f"several claims have the same {same}: expected a column for 'claim_id'"
-        raise InputError(one.name, [Problem(message)])
+        raise InputError(table.name, [Problem(message)])
     ids = keys.second.map(pd.Series(claims["claim_id"].to_numpy(), index=keys.first))
-    column = one.columns["claim"]
-    check_cells(one.name, column, one.rows[column], ids.isna(), "expected the text of a claim")
+    column = table.columns["claim"]
+    check_cells(table.name, column, table.rows[column], ids.isna(), "expected the text of a claim")
     return ids
 
 
-def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) -> pd.DataFrame:
+def _add_to_claims(table: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) -> pd.DataFrame:
     """Add to the claims what a table of verdicts says about them. Raises `InputError` if its rows
     disagree about a claim, or if its labels differ from those in the table of claims."""
-    assert one.ids is not None
+    assert table.ids is not None
     for ours in CLAIM_COLUMNS[1:]:
         is_told = claims[ours].notna().any() and any(ours in owner.columns for owner in owners)
-        column = one.columns.get(ours, ours if one.kind == "verdicts" else "")
-        if column not in one.rows or (is_told and ours != "label"):
+        column = table.columns.get(ours, ours if table.kind == "verdicts" else "")
+        if column not in table.rows or (is_told and ours != "label"):
             continue
-        said = _read_claim_column(one, ours, one.rows)
-        said = pd.Series(said.to_numpy(), index=one.ids.to_numpy()).dropna()
+        said = _read_claim_column(table, ours, table.rows)
+        said = pd.Series(said.to_numpy(), index=table.ids.to_numpy()).dropna()
         said = said[~pd.MultiIndex.from_arrays([said.index, said.astype("str")]).duplicated()]
         if is_told:
             known = claims.set_index("claim_id")["label"].reindex(said.index)
@@ -393,13 +393,13 @@ def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) 
                     f"labels {n_differ:,} of {len(said):,} rows differently from {theirs!r} of"
                     f" {owners[0].name}: expected one column of labels ({way})"
                 )
-                raise InputError(one.name, [Problem(message, column=column)])
+                raise InputError(table.name, [Problem(message, column=column)])
         elif said.index.has_duplicates:
             claim = said.index[said.index.duplicated()][0]
             message = (
                 f"expected one {ours} for a claim in all of its rows, found several for {claim!r}"
             )
-            raise InputError(one.name, [Problem(message, column=column)])
+            raise InputError(table.name, [Problem(message, column=column)])
         elif len(said):
             values = claims["claim_id"].map(said)
             kind: Any = "Int8" if ours == "label" else TEXT_DTYPE
@@ -411,52 +411,52 @@ def _add_to_claims(one: _Table, claims: pd.DataFrame, owners: Sequence[_Table]) 
 # ------------------------------------------------------------
 
 
-def _make_verdicts(one: _Table) -> Iterator[pd.DataFrame]:
+def _make_verdicts(table: _Table) -> Iterator[pd.DataFrame]:
     """The verdicts in a table: a frame for each column of an evaluator, or for each scale."""
-    assert one.ids is not None
-    for who, columns, places in _list_statements(one):
-        rows = one.rows.iloc[places]
+    assert table.ids is not None
+    for who, columns, places in _list_statements(table):
+        rows = table.rows.iloc[places]
         said_by = who.iloc[places].to_numpy() if isinstance(who, pd.Series) else who
         made = pd.DataFrame(
-            {"claim_id": one.ids.iloc[places].to_numpy(), "evaluator": said_by}, index=rows.index
+            {"claim_id": table.ids.iloc[places].to_numpy(), "evaluator": said_by}, index=rows.index
         )
-        made = made.assign(**_read_judgements(one, rows, columns))
-        if one.has_annotator_rows:  # each claim has a row for each annotator
+        made = made.assign(**_read_judgements(table, rows, columns))
+        if table.has_annotator_rows:  # each claim has a row for each annotator
             made = made[[ours for ours in made if ours in VERDICT_COLUMNS]].drop_duplicates()
             if (differ := made.duplicated(["claim_id", "evaluator"])).any():
                 message = (
                     f"expected one verdict of {made['evaluator'][differ].iloc[0]} for a claim in"
                     " all rows of its annotators, found two"
                 )
-                raise InputError(one.name, [Problem(message, int(made.index[differ][0]) + 1)])
+                raise InputError(table.name, [Problem(message, int(made.index[differ][0]) + 1)])
         yield made
 
 
-def _list_statements(one: _Table) -> Iterator[tuple[Any, EvaluatorColumnMapping, np.ndarray]]:
+def _list_statements(table: _Table) -> Iterator[tuple[Any, EvaluatorColumnMapping, np.ndarray]]:
     """The evaluators that judge in a table: a name, or a name for each row; the columns that hold
     the judgement; and the rows, as positions."""
-    every = np.arange(len(one.rows))
-    if one.evaluators:
-        yield from ((name, columns, every) for name, columns in one.evaluators.items())
+    every = np.arange(len(table.rows))
+    if table.evaluators:
+        yield from ((name, columns, every) for name, columns in table.evaluators.items())
         return
     own = EvaluatorColumnMapping(
-        score=one.columns.get("score"), prediction=one.columns.get("prediction")
+        score=table.columns.get("score"), prediction=table.columns.get("prediction")
     )
-    if "evaluator" not in one.columns:
-        stem = name_table_stem(one.name)
-        yield stem, _add_scale(one.mapping, own, stem), every
+    if "evaluator" not in table.columns:
+        stem = name_table_stem(table.name)
+        yield stem, _add_scale(table.mapping, own, stem), every
         return
-    named = one.rows[one.columns["evaluator"]]
+    named = table.rows[table.columns["evaluator"]]
     who = named.astype("str").where(named.notna(), None)
-    is_said = one.rows[own.columns].notna().any(axis=1) | who.notna()
-    is_said &= ~one.is_of_people & ~who.isin(one.mapping.ignore)
-    if not one.mapping.scale and not one.mapping.threshold:
+    is_said = table.rows[own.columns].notna().any(axis=1) | who.notna()
+    is_said &= ~table.is_of_people & ~who.isin(table.mapping.ignore)
+    if not table.mapping.scale and not table.mapping.threshold:
         yield who, own, every[is_said]
         return
     codes, names = pd.factorize(who, use_na_sentinel=False)
     for at, name in enumerate(names):
         places = np.flatnonzero(is_said & (codes == at))
-        yield who, _add_scale(one.mapping, own, str(name)), places
+        yield who, _add_scale(table.mapping, own, str(name)), places
 
 
 def _add_scale(
@@ -472,7 +472,7 @@ def _add_scale(
 
 
 def _read_judgements(
-    one: _Table, rows: pd.DataFrame, columns: EvaluatorColumnMapping
+    table: _Table, rows: pd.DataFrame, columns: EvaluatorColumnMapping
 ) -> dict[str, Any]:
     """The columns of verdicts that a score, a prediction or both make. An empty cell means that the
     claim is unscored."""
@@ -483,17 +483,17 @@ def _read_judgements(
     raw = pd.Series(None, index=rows.index, dtype="object")
     predicted = pd.Series(pd.NA, index=rows.index, dtype="Int8")
     if score is not None:
-        raw = raw.mask(_find_unreadable_cells(one, rows[score], score), rows[score])
-        made["score"], predicted, grades = _scale_scores(one, rows[score], columns)
+        raw = raw.mask(_find_unreadable_cells(table, rows[score], score), rows[score])
+        made["score"], predicted, grades = _scale_scores(table, rows[score], columns)
         if grades is not None and grades.notna().any():
             made[GRADE_COLUMN] = grades
     if prediction is not None:
-        said = parse_label_words(one.name, one.mapping, rows[prediction], prediction)
+        said = parse_label_words(table.name, table.mapping, rows[prediction], prediction)
         predicted = said.fillna(predicted)
     further = {
-        ours: rows[one.columns[ours]]
+        ours: rows[table.columns[ours]]
         for ours in ("raw", "status", "repeat", "chunk_scores", GRADE_COLUMN)
-        if ours in one.columns and (ours == "repeat" or not one.evaluators)
+        if ours in table.columns and (ours == "repeat" or not table.evaluators)
     }
     if "raw" in further:
         words = further.pop("raw").map(lambda cell: None if has_no_value(cell) else str(cell))
@@ -508,33 +508,33 @@ def _read_judgements(
     return {**further, **made}
 
 
-def _find_unreadable_cells(one: _Table, values: pd.Series, column: str) -> pd.Series:
+def _find_unreadable_cells(table: _Table, values: pd.Series, column: str) -> pd.Series:
     """Whether each cell of a column of scores holds no number ("timeout"). Such claims are
     unscored, and a note says how many there are. Raises `InputError` if there are too many."""
     is_present = ~values.map(has_no_value).astype(bool)
     is_wrong = parse_judgement_numbers(values).isna() & is_present
     n_wrong, n_present = int(is_wrong.sum()), int(is_present.sum())
     if n_wrong > MAX_UNREADABLE_SHARE * n_present:
-        check_cells(one.name, column, values, is_wrong, "expected a number")
+        check_cells(table.name, column, values, is_wrong, "expected a number")
     if n_wrong:
         words = ", ".join(map(repr, dict.fromkeys(map(str, values[is_wrong][:3]))))
         note = (
             f"scores  {column}: {n_wrong:,} of {n_present:,} cells are no scores ({words}):"
             " unscored"
         )
-        one.notes += [note] if note not in one.notes else []
+        table.notes += [note] if note not in table.notes else []
     return is_wrong
 
 
 def _scale_scores(
-    one: _Table, cells: pd.Series, columns: EvaluatorColumnMapping
+    table: _Table, cells: pd.Series, columns: EvaluatorColumnMapping
 ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
     """Scores on the scale from 0 to 1, predictions by the threshold, and grades, if any."""
     column, scale = str(columns.score), columns.scale or (0.0, 1.0)
     found = scale_judgement_numbers(parse_judgement_numbers(cells), scale, columns.threshold)
     low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
     expected = f"expected a number from {low:g} to {high:g} (or say --scale {column}=LOW:HIGH)"
-    check_cells(one.name, column, cells, (found[0] < 0) | (found[0] > 1), expected)
+    check_cells(table.name, column, cells, (found[0] < 0) | (found[0] > 1), expected)
     return found
 
 
@@ -542,27 +542,27 @@ def _scale_scores(
 # ------------------------------------------------------------
 
 
-def _make_annotations(one: _Table) -> pd.DataFrame:
+def _make_annotations(table: _Table) -> pd.DataFrame:
     """The judgement of each annotator on the claims of the rows. An empty cell is no judgement."""
-    assert one.ids is not None
-    every = np.ones(len(one.rows), dtype=bool)
+    assert table.ids is not None
+    every = np.ones(len(table.rows), dtype=bool)
     said: list[tuple[Any, str, np.ndarray]] = [
-        (name, column, every) for name, column in one.annotators.items()
+        (name, column, every) for name, column in table.annotators.items()
     ]
-    if one.has_annotator_rows:
-        said = [(one.rows[one.columns["annotator"]], one.columns["label"], every)]
-    if one.is_of_people.any():
-        column = one.columns.get("prediction") or one.columns["score"]
-        said = [(one.rows[one.columns["evaluator"]], column, one.is_of_people)]
+    if table.has_annotator_rows:
+        said = [(table.rows[table.columns["annotator"]], table.columns["label"], every)]
+    if table.is_of_people.any():
+        column = table.columns.get("prediction") or table.columns["score"]
+        said = [(table.rows[table.columns["evaluator"]], column, table.is_of_people)]
     parts = []
     for annotator, column, is_mine in said:
-        made = pd.DataFrame({"claim_id": one.ids.to_numpy(), "annotator": annotator})[is_mine]
-        values = one.rows[column][is_mine]
-        made["label"] = parse_label_cells(one.name, one.mapping, values, column)
+        made = pd.DataFrame({"claim_id": table.ids.to_numpy(), "annotator": annotator})[is_mine]
+        values = table.rows[column][is_mine]
+        made["label"] = parse_label_cells(table.name, table.mapping, values, column)
         made["grade"] = [None if has_no_value(value) else str(value) for value in values]
-        for ours in ("start", "end", "note", "seconds") if one.has_annotator_rows else ():
-            if ours in one.rows:
-                made[ours] = one.rows[ours]
+        for ours in ("start", "end", "note", "seconds") if table.has_annotator_rows else ():
+            if ours in table.rows:
+                made[ours] = table.rows[ours]
         # A mapping may say that a blank cell is a label.
         parts.append(made[made["grade"].notna() | made["label"].notna()])
     return pd.concat(parts, ignore_index=True)
