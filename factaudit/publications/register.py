@@ -1,8 +1,7 @@
-"""The register of publications: where published data sets are to be had, pinned by commit, size and
-hash.
+"""The register of publications: where published data sets are, pinned by commit, size and hash.
 
-``publications.csv`` has a row per publication, ``published_files.csv`` one per file,
-``citations.bib`` what to cite. A reference is ``published:NAME``, or ``published:NAME/PATH`` of a
+``publications.csv`` has a row for each publication, ``published_files.csv`` one for each file, and
+``citations.bib`` what to cite. A reference is ``published:NAME``, or ``published:NAME/PATH`` for a
 file or folder inside the publication's repository.
 """
 
@@ -19,13 +18,13 @@ from typing import Any
 
 from factaudit.errors import UsageError, suggest_known_name
 
-#: How a reference to published data begins, wherever a path may stand.
+#: The start of a reference to published data, which may stand in place of a path.
 REFERENCE_PREFIX = "published:"
 
 
 @dataclass(frozen=True)
 class Publication:
-    """What one group of authors published, in a repository at one commit."""
+    """The files of one publication, in a repository at one commit."""
 
     name: str
     repository: str
@@ -37,13 +36,13 @@ class Publication:
 
     @property
     def folder(self) -> PurePosixPath:
-        """Where its files lie under the folder of published data."""
+        """The folder of its files inside the folder of published data."""
         return PurePosixPath(self.repository, self.commit)
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """One file of a publication. Where ``bytes`` and ``sha256`` are unknown, ``git_blob`` (git's
+    """One file of a publication. If ``bytes`` and ``sha256`` are unknown, ``git_blob`` (git's
     SHA-1) is known."""
 
     publication: Publication
@@ -56,20 +55,20 @@ class PublishedFile:
 
     @property
     def stored_path(self) -> PurePosixPath:
-        """Where it lies under the folder of published data, and behind the address that files are
-        fetched from."""
+        """The path of the file inside the folder of published data, and behind the address of
+        files."""
         return self.publication.folder / self.path
 
 
 @dataclass(frozen=True)
 class PublishedHubDataset:
-    """A data set on the Hugging Face hub, which keeps and checks its own files."""
+    """A data set on the Hugging Face hub, which stores and checks its own files."""
 
     name: str
     repository: str
     revision: str
     licence: str
-    #: Whether its conditions are to be accepted, and a token given.
+    #: Whether users must accept its conditions and give a token.
     gated: bool
     about: str
     command: str
@@ -111,10 +110,9 @@ def list_hub_datasets() -> tuple[PublishedHubDataset, ...]:
 
 
 def find_published_files(reference: str) -> list[PublishedFile]:
-    """The files that a reference stands for: all of the publication, those in a folder of it, or
-    one.
+    """The files of a reference: all of the publication, those in one of its folders, or one file.
 
-    Raises `UsageError`, with the nearest name, where the register has none of the kind.
+    Raises `UsageError` with the nearest name if the register has no such files.
     """
     name, _, inner = reference.removeprefix(REFERENCE_PREFIX).partition("/")
     inner = inner.strip("/")
@@ -138,7 +136,7 @@ def find_published_files(reference: str) -> list[PublishedFile]:
 
 
 def list_format_references(format_name: str) -> list[str]:
-    """References to all published files that a format reads: what it converts where no source is
+    """References to all published files that a format reads. They are converted if no source is
     named."""
     return [
         f"{REFERENCE_PREFIX}{file.publication.name}/{file.path}"
@@ -176,5 +174,5 @@ def read_publication_citation(publication: Publication) -> str:
 
 
 def is_reference(text: str | Path) -> bool:
-    """Whether a text stands for published data, and is no path."""
+    """Whether a text is a reference to published data, and no path."""
     return str(text).startswith(REFERENCE_PREFIX)
