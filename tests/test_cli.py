@@ -74,10 +74,7 @@ def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
     code, out, err = call(*line)
     assert code == 0, err
     assert "decompose: at most 2 calls; the cost is not known before the facts are" in out
-    assert (
-        "verify: one call for each fact and each page that it is put to; the cost is not known"
-        in out
-    )
+    assert "verify: the cost is not known before the facts are; max_cost limits it" in out
     assert "total: unknown" in out
     assert "decompose: at most 4 calls" in call(*line, "--vary", "k=3")[1]
     assert "group: at most 1 call;" in call("dfactscore", *line[1:])[1]

@@ -149,7 +149,7 @@ def load_tables(
     given = ColumnMapping.from_source(mapping)
     inputs = [OpenedTable.open(source, at, given) for at, source in enumerate(sources, start=1)]
     kinds = classify_standard_tables([one.columns for one in inputs])
-    if needs_verdicts and ({*kinds} == {"claims"} or "claims" not in kinds):
+    if needs_verdicts and {*kinds} in ({"claims"}, {"verdicts", "annotations"}):
         # The verdicts stand beside the claims, or the claims are those that people labelled.
         kinds = [None] * len(inputs)
     kinds = [
