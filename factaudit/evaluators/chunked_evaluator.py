@@ -17,6 +17,7 @@ from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.signature import make_signature
 from factaudit.tables import DEFAULT_THRESHOLD
 from factaudit.text.chunks import split_document_into_chunks
+from factaudit.text.scripts import OTHER_SCRIPT_REASON
 
 #: So many claims of one document are held at once, to ask about its first chunk, then its second: a
 #: server's prefix cache then reads each chunk once.
@@ -103,12 +104,14 @@ class ChunkedEvaluator:
 
 def _choose_best_chunk_verdict(claim_id: str, verdicts: Sequence[Verdict]) -> Verdict:
     scores = [_find_support(verdict) for verdict in verdicts]
-    for verdict, score in zip(verdicts, scores, strict=True):
-        if score is None:
+    # A chunk in another script than the claim's is no chunk to look in, unless there is no other.
+    told = [verdict for verdict in verdicts if verdict.raw != OTHER_SCRIPT_REASON] or verdicts
+    for verdict in told:
+        if _find_support(verdict) is None:
             status = verdict.status if verdict.status != "ok" else "error"
             return Verdict(claim_id, status=status, raw=verdict.raw, chunk_scores=scores)
-    best = max(verdicts, key=lambda verdict: _find_support(verdict) or 0.0)
-    guessed = next((verdict.status for verdict in verdicts if verdict.status != "ok"), "ok")
+    best = max(told, key=lambda verdict: _find_support(verdict) or 0.0)
+    guessed = next((verdict.status for verdict in told if verdict.status != "ok"), "ok")
     return Verdict(claim_id, _find_support(best), best.prediction, guessed, best.raw, scores)
 
 

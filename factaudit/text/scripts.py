@@ -40,7 +40,9 @@ def split_words_of_any_script(text: str) -> list[str]:
 def is_unspaced_text(text: str) -> bool:
     """Whether most words of a text are single characters without spaces between words, as in
     Chinese."""
-    return not text.isascii() and len(_UNSPACED_CHARACTER.findall(text)) > len(text.split())
+    if text.isascii() or is_latin_text(text):
+        return False
+    return len(_UNSPACED_CHARACTER.findall(text)) > len(text.split())
 
 
 def is_latin_text(text: str) -> bool:
