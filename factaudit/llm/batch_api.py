@@ -7,7 +7,7 @@ results come in any order, in a file of outputs and a file of errors. A batch is
 and its lines are begun there, before it is submitted, under a digest that is also put into the
 batch's metadata. So a run that was killed at any point finds its batches again and submits none of
 them twice. Runs that share a store wait only for batches that hold lines of theirs. A line that
-failed is an error; the same command submits it again.
+failed is submitted again with the next batch, but not if somebody cancelled its batch.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 #: Documented limits of one input file; the size with a margin.
 MAX_BATCH_LINES = 50_000
 MAX_BATCH_BYTES = 190_000_000
+#: A line is submitted at most so many times in a run.
+MAX_ROUNDS = 3
 #: Seconds between two looks at the batches.
 POLL_SECONDS = 30.0
 #: Where the digest stands in a batch's metadata.
@@ -69,8 +71,9 @@ def ask_through_batch_api(
             items.setdefault(key, []).append(item)
     batches = _Batches(client, requests)
     try:
-        batches.submit()
-        batches.wait()
+        for _ in range(MAX_ROUNDS):
+            batches.submit()
+            batches.wait()
     except openai.OpenAIError as failure:
         where, said = client.server.address, client.server.redact(str(failure))
         raise FactauditError(
@@ -88,7 +91,7 @@ def ask_through_batch_api(
 
 
 def _fail(reason: str) -> ChatReply:
-    return ChatReply("error", error=f"gave up after one batch: {reason}")
+    return ChatReply("error", error=f"gave up after {MAX_ROUNDS} batches: {reason}")
 
 
 class _Batches:
@@ -100,6 +103,8 @@ class _Batches:
         self._requests = requests
         self._awaited: set[str] = set()
         self.replies: dict[bytes, ChatReply] = {}
+        #: Lines that are not submitted again.
+        self._settled: set[bytes] = set()
 
     @cached_property
     def _api(self) -> OpenAI:
@@ -112,10 +117,12 @@ class _Batches:
             self._api.close()
 
     def submit(self) -> None:
-        """Submit the lines, unless they stand in a batch already that is not collected: of a run
-        that was killed, or of another one."""
+        """Submit the lines without a reply, unless they stand in a batch already that is not
+        collected: of a run that was killed, or of another one."""
         digest, part, size = uuid.uuid4().hex, list[bytes](), 0
         for key, request in self._requests.items():
+            if key in self._settled:
+                continue
             if (known := self._store.find_batch_of(key)) is not None:
                 self._awaited.add(known)
                 continue
@@ -133,6 +140,7 @@ class _Batches:
             else:
                 over = self._client.make_over_limit_reply()
                 self.replies[key] = state if isinstance(state, ChatReply) else over
+                self._settled.add(key)
         self._upload(digest, part)
 
     def _upload(self, digest: str, part: list[bytes]) -> None:
@@ -224,6 +232,8 @@ class _Batches:
         # Nobody knows what a line costs for which nothing came back.
         is_free = batch.status in ("failed", "cancelled") and not results
         failure = f"batch {batch.id} {batch.status}: {said or 'no line came back for it'}"
+        if batch.status == "cancelled":  # somebody wants it to stop
+            self._settled |= self._requests.keys() & self._store.list_batch_lines(digest)
         self._drop(digest, NOT_BILLED if is_free else DROPPED, failure)
 
     def _collect_line(self, record: dict[str, Any], digest: str) -> None:
@@ -243,5 +253,6 @@ class _Batches:
             reply = _fail(answer.reason)
         else:
             reply = answer = fail_cut_prompt(answer, request.messages if request else ())
+            self._settled.add(key)
         self._client.settle(Send(key, batch=digest), answer, BATCH_DISCOUNT)
         self.replies[key] = reply
