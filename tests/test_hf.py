@@ -105,6 +105,7 @@ def verdicts_of(
     return judged(make_judge(folders, kind, **options), claims)
 
 
+@pytest.mark.slow
 @pytest.mark.hf
 @pytest.mark.parametrize(
     ("kind", "size", "batch_size"),

@@ -21,6 +21,7 @@ CLAIMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.local
 def test_the_local_model_judges_and_its_replies_are_kept(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -55,6 +56,7 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path, monkeypatch):
     assert (row["calls"], row["cached_calls"], row["cost"]) == (0, 3, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.local
 def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_server(
     tmp_path,

@@ -385,6 +385,7 @@ def test_a_trained_detector_finds_fewer_errors_the_more_words_an_answer_shares(s
     assert bins[-1]["tnr"] == pytest.approx(4 / 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("evaluator", "zero", "positive"), [("rouge2", 0.0, 7.0), ("unigram", 17.0, 23.5)]
 )

@@ -282,8 +282,8 @@ CHECK = Check(
     limit=lambda limits: limits.max_bias,
     side="off",
     says=(
-        "Corrected by {by} with the labels of one other system, {evaluator}'s error rate of"
-        " {system}{on} is on average {bias:signed} points from the labelled one, {verdict}. The"
+        "{evaluator}'s error rate of {system}{on}, corrected by {by} with the labels of one other"
+        " system, differs from the labelled one by {bias:signed} points on average, {verdict}. The"
         " mean |bias| of the corrected rates is {after:points} points; it was {before:points}."
     ),
     beyond="more than {limit:limit} points off",

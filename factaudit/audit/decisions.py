@@ -59,8 +59,8 @@ def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     row, least = run.overall("rates").get(evaluator), run.limits.min_rate
     if row is None:
         return None
-    why = "At most {most:limit} % of the errors may be missed, and at most {most:limit} % of the"
-    why = fill(f"{why} correct claims flagged.", {"most": 1 - least})
+    why = "The limits are {most:limit} % of the errors missed and {most:limit} % of the correct"
+    why = fill(f"{why} claims flagged.", {"most": 1 - least})
     if row["tpr"] is None or row["tnr"] is None:
         figure = fill("has {n:number scored claim}", row)
         return Answer("find single errors", "cannot tell", figure, why)
@@ -93,7 +93,7 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
             figure += fill(", and by {off:rough} for the worst of {n:number rate}", worst)
     if may == "cannot tell":
         figure += _word_labels_needed(rows, most)
-    why = "Each rate may be off by at most {most:limit} points."
+    why = "The limit for each rate is {most:limit} points."
     return Answer("report a system's error rate", may, figure, fill(why, {"most": most}))
 
 
@@ -163,7 +163,7 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
         "needed": n_pairs - math.floor(round(limits.max_misordered * n_pairs, 6)),
         "least": math.ceil(round(limits.min_orderable * n_pairs, 6)),
     }
-    why = "At least {needed:number pair} must agree, and none may be in the wrong order"
+    why = "An evaluator must agree on at least {needed:number pair} and put none in the wrong order"
     if not has_power:
         why += "; by the labels, at least {least:number pair} must differ significantly"
         why += " ({n_ordered} do)"

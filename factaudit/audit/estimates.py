@@ -79,7 +79,7 @@ AUDITS = (
             "Hierarchical: logit P(error) = a + β·z + γ·(the system's mean score) + u_system over"
             " the labels, imputed for all others. z: the evaluators' standardised logit scores, and"
             " indicators of lacking scores and of what the option strata names. β, γ and u have"
-            " normal priors; of three systems or more, one may be apart."
+            " normal priors; of three or more systems, one may differ much from the others."
         ),
         columns={
             **pick_shared_columns("dataset", "level"),
