@@ -428,8 +428,8 @@ def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> It
         able = [row for row in reviews if row.get("errors_found") is not None]
         if able:
             best = max(able, key=itemgetter("errors_found")) | {"reviewed": REVIEWED}
-            text = "review the lowest scores first: {evaluator}'s lowest {reviewed:whole} contain "
-            text += "{errors_found:whole} of the errors."
+            text = "review the claims with the lowest scores first: {evaluator}'s lowest"
+            text += " {reviewed:whole} contain {errors_found:whole} of the errors."
             if 0 < best["review_share"] < 1:
                 text += " If people review the lowest {review_share:whole} of its scores, at most"
                 text += " {max_error:limit} % of the claims that are left are errors"

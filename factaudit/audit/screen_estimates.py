@@ -108,10 +108,13 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
         return ""
     width = mean(row["rate_high"] - row["rate_low"] for row in estimated)
     told = {"expected": DISTANCE_PER_WIDTH * width, "raw": mean(raw), "n": max(n_labels)}
+    told |= {"evaluator": biases[0]["evaluator"]}
     if told["expected"] >= told["raw"]:
         return ""
     text = "correct the rates with human labels (factaudit sample, then factaudit estimate): with"
     text += " at most {n} labels" if len(n_labels) > 1 else " {n} labels"
     text += " per data set" if len(_list_quotable(run)) > 1 else ""
-    text += ", they are expected to be off by {expected:rough} on average, instead of {raw:rough}."
+    text += ", shared by all systems" if len({system for _, system in places}) > 1 else ""
+    text += ", they are expected to be off by {expected:rough} on average, where {evaluator}'s are"
+    text += " off by {raw:rough}."
     return fill(text, told)
