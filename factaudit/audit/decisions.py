@@ -161,7 +161,7 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
     figure += "" if counts["n_reversed"] else " the wrong order"
     n_open = counts["n_not_alike_max"] - counts["n_reversed"]
     if n_open > 0 and counts["n_not_alike_min"] == counts["n_not_alike_max"]:
-        figure += "; for the other {n_open}, only one of the two finds a significant difference"
+        figure += "; on {n_open:number pair}, only one of the two finds a significant difference"
     # The sums are rounded, because 0.1 · 30 is more than 3.
     told = counts | {
         "n_open": n_open,
