@@ -237,11 +237,12 @@ def correlate_rates(case: RankingCase, confidence: float | None) -> dict[str, Fi
 
 def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Numbers of pairs, summed over rows: all pairs; those that the labels order, that both order
-    alike, and that are reversed; and the lowest and the highest number of those not ordered alike,
-    if all claims had been scored (``n_not_alike_min``, ``n_not_alike_max``)."""
+    alike, that are reversed, and that one side alone orders; and the lowest and the highest number
+    of those not ordered alike, if all claims had been scored (``n_not_alike_min``,
+    ``n_not_alike_max``)."""
     found = {
         key: sum(row[key] for row in ranking_rows)
-        for key in ("n_pairs", "n_ordered", "n_ordered_alike", "n_reversed")
+        for key in ("n_pairs", "n_ordered", "n_ordered_alike", "n_reversed", "n_one_sided")
     }
     for end in ("min", "max"):
         # Without bounds (published rates whose numbers of claims are not known) all is scored.

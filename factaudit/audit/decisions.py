@@ -108,13 +108,12 @@ def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
         return ""
     # Rounded to two digits: 1,437 labels are about 1,400.
     told = {"needed": int(float(f"{needed:.2g}")), "have": round(np.median(have)), "limit": limit}
-    text = (
-        ". About {needed} labels{of_each} are needed to know to within {limit:limit} points how far"
-    )
-    text += " off a rate is; there are {have}"
+    text = ". To know to within {limit:limit} points how far a rate is off, you need about {needed}"
+    text += " labels"
     units = ["system"] if any(not is_total_key(row["system"]) for row in known) else []
     units += ["data set"] if len({row["dataset"] for row in known}) > 1 else []
-    return fill(text, told | {"of_each": f" of each {' and '.join(units)}" if units else ""})
+    text += f" of each {' and '.join(units)}" if units else ""
+    return fill(text + "; there are {have}", told)
 
 
 def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:
@@ -159,12 +158,13 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
     figure = "agrees with the labels on {agreeing} pairs of systems and puts"
     figure += " {n_reversed:number pair} in the wrong order" if counts["n_reversed"] else " none in"
     figure += "" if counts["n_reversed"] else " the wrong order"
-    n_open = counts["n_not_alike_max"] - counts["n_reversed"]
-    if n_open > 0 and counts["n_not_alike_min"] == counts["n_not_alike_max"]:
-        figure += "; on {n_open:number pair}, only one of the two finds a significant difference"
+    # Unscored claims may hide a difference, so the pairs are counted only where they cannot.
+    if counts["n_one_sided"] and counts["n_not_alike_min"] == counts["n_not_alike_max"]:
+        figure += (
+            " (on {n_one_sided:number pair}, only one of the two finds a significant difference)"
+        )
     # The sums are rounded, because 0.1 · 30 is more than 3.
     told = counts | {
-        "n_open": n_open,
         "agreeing": count_agreeing_pairs(rows),
         "needed": n_pairs - math.floor(round(limits.max_misordered * n_pairs, 6)),
         "least": math.ceil(round(limits.min_orderable * n_pairs, 6)),

@@ -402,15 +402,14 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
             said = [f"{name} {one.figure}" for name, one in mine if one.may == may]
             if said:
                 yield Advice(word, f"{doing}: {_join_clauses(said)}.{rules.pop() if rules else ''}")
-        if any(one.may == "yes" for _, one in mine):
+        if not mine or any(one.may == "yes" for _, one in mine):
             continue
         for name, one in [(name, one) for name, one in mine if one.may == "cannot tell"][:1]:
             # The check of power speaks where the labels order no pair of systems.
             if task != "rank systems" or _is_any_pair_ordered(list_orders_of(run, name)):
                 text = f"{doing} with {name}: it {one.figure}.{rules.pop() if rules else ''}"
                 yield Advice("Unclear", text)
-        if mine:
-            yield from _advise_instead(run, task, evaluators)
+        yield from _advise_instead(run, task, evaluators)
 
 
 def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> Iterator[Advice]:

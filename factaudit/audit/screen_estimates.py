@@ -107,14 +107,19 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
     if not raw:
         return ""
     width = mean(row["rate_high"] - row["rate_low"] for row in estimated)
-    told = {"expected": DISTANCE_PER_WIDTH * width, "raw": mean(raw), "n": max(n_labels)}
-    told |= {"evaluator": biases[0]["evaluator"]}
+    told = {
+        "expected": DISTANCE_PER_WIDTH * width,
+        "raw": mean(raw),
+        "n": max(n_labels),
+        "evaluator": biases[0]["evaluator"],
+    }
     if told["expected"] >= told["raw"]:
         return ""
     text = "correct the rates with human labels (factaudit sample, then factaudit estimate): with"
     text += " at most {n} labels" if len(n_labels) > 1 else " {n} labels"
     text += " per data set" if len(_list_quotable(run)) > 1 else ""
-    text += ", shared by all systems" if len({system for _, system in places}) > 1 else ""
+    has_systems = len(places) > len({dataset for dataset, _ in places})
+    text += ", shared by all systems" if has_systems else ""
     text += ", they are expected to be off by {expected:rough} on average, where {evaluator}'s are"
     text += " off by {raw:rough}."
     return fill(text, told)
