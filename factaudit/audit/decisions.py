@@ -79,22 +79,51 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
     rows, most = list_system_biases(run, evaluator), run.limits.max_bias
     if not rows:
         return None
-    findings = [one for one in run.find(BIAS_CHECK) if one.evaluator == evaluator]
-    may = _choose(
-        all(is_within(row, "bias", most) for row in rows),
-        any(one.verdict == "beyond" for one in findings),
-    )
+    beyond = [
+        row
+        for one in run.find(BIAS_CHECK)
+        if one.evaluator == evaluator and one.verdict == "beyond"
+        for row in one.alike
+    ]
+    may = _choose(all(is_within(row, "bias", most) for row in rows), bool(beyond))
     bias = average_absolute_bias(rows)
     figure = run.fill("is off by {off:rough}", bias)
     if len(rows) > 1:
         figure += " on average"
-        if not run.is_open(bias):
-            worst = {"off": max(abs(row["bias"]) for row in rows), "n": len(rows)}
-            figure += fill(", and by {off:rough} for the worst of {n:number rate}", worst)
+    if not run.is_open(bias):
+        figure += _word_worst_rate(rows, beyond, may, most)
     if may == "cannot tell":
         figure += _word_labels_needed(rows, most)
     why = "The limit for each rate is {most:limit} points."
     return Answer("report a system's error rate", may, figure, fill(why, {"most": most}))
+
+
+def _word_worst_rate(
+    rows: Sequence[Row], beyond: Sequence[Row], may: Permission, limit: float
+) -> str:
+    """How far the worst rate is off, and how sure it is that this is more than the limit.
+
+    beyond: the rates for which it is sure; that of all systems together may be among them.
+    """
+    single = [row for row in beyond if not row["is_total"]]
+    worst = max(abs(row["bias"]) for row in single or rows)
+    told = {"off": worst, "n": len(rows), "beyond": len(single)}
+    if len(rows) > 1 and len(single) > 1:
+        text = ", and {beyond} of its {n} rates are off by significantly more than the limit, the"
+        return fill(f"{text} worst by {{off:rough}}", told)
+    if len(rows) > 1 and single:
+        text = ", and one of its {n} rates is off by {off:rough}, significantly more than the limit"
+        return fill(text, told)
+    text = ", and by {off:rough} for the worst of {n:number rate}" if len(rows) > 1 else ""
+    if single:
+        text += ", significantly more than the limit"
+    elif may == "no":
+        text += "; all systems together are off by significantly more than the limit"
+    elif may == "cannot tell" and worst > limit + 0.005:  # not "5 points, more than the limit of 5"
+        text += ", which is more than the limit, but not significantly"
+    elif may == "cannot tell":
+        text += "; it is not certain that every rate is within the limit"
+    return fill(text, told)
 
 
 def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:

@@ -135,6 +135,7 @@ def describe_size(run: AuditedRun) -> str:
         return ""
     n_labelled, n_correct, n_claims = _count_labels(run)
     parts.append(f"{format_count(n_claims, 'claim')} in {format_count(len(claims), 'data set')}")
+    parts[-1] += _count_systems(claims)
     how_many = {n_claims: "all", 0: "none"}.get(n_labelled, f"{n_labelled:,}")
     parts.append(f"{how_many} labelled")
     if n_labelled:
@@ -143,10 +144,24 @@ def describe_size(run: AuditedRun) -> str:
     text = f"{', '.join(parts)}."
     if any(row["dataset"] == MACRO_MEAN for row in run.overall("rates").values()):
         text += f" Figures are averages over the {len(claims):,} data sets."
+    if any(row.get("bacc") is not None for row in run.overall("rates").values()):
+        text += " Balanced accuracy is the mean of the share of errors found and the share of"
+        text += " correct claims passed; guessing gives 50 %."
     if n_labelled and evaluators and not any(row["n_systems"] for row in claims):
         text += " No column names systems (--system COLUMN), so their error rates and their order"
         text += " were not computed."
     return text
+
+
+def _count_systems(claims: Sequence[Row]) -> str:
+    """How many systems wrote the claims of each data set; "" where none is named."""
+    numbers = sorted({row["n_systems"] for row in claims} - {0})
+    if not numbers:
+        return ""
+    text = f" with {format_count(numbers[-1], 'system')}"
+    if len(numbers) > 1:
+        text = f" with {numbers[0]:,} to {numbers[-1]:,} systems"
+    return f"{text} each" if len(claims) > 1 else text
 
 
 def _count_labels(run: AuditedRun) -> tuple[int, int, int]:
@@ -361,17 +376,26 @@ def _word_badness(run: AuditedRun, row: Row) -> str:
 
 
 def _word_recommended(run: AuditedRun, alike: Sequence[str], worse: Sequence[str]) -> str:
-    """Which evaluator to use, how sure that is, and whether it was trained on these data."""
-    text = f"{alike[0]}; it is significantly more accurate than {join_names(worse) or 'guessing'}."
-    if len(alike) == 2:
-        text = f"{alike[0]} or {alike[1]}; the difference between them is not significant."
-    elif len(alike) > 2:
-        text = f"{alike[0]}; it is not significantly more accurate than {join_names(alike[1:])}."
+    """Which evaluator to use, whether alone, how sure that is, and whether it was trained on these
+    data."""
+    text = " or ".join(alike) if len(alike) < 3 else alike[0]
+    tasks = [one for name in alike for one in list_decisions(run, name)]
+    if tasks and not any(one.may == "yes" for one in tasks):
+        text += ", together with human review"
+    better = f"significantly more accurate than {join_names(worse) or 'guessing'}."
+    if len(alike) == 1:
+        text += f"; it is {better}"
+    elif len(alike) == 2:
+        text += "; the difference between them is not significant."
+    else:
+        text += f"; it is not significantly more accurate than {join_names(alike[1:])}."
     trained = [name for name in alike if _is_trained_on(run, name)]
     if trained:
         who = "Both" if len(trained) == len(alike) == 2 else join_names(trained)
         were = "was" if len(trained) == 1 else "were"
         text += f" {who} {were} trained on this benchmark, so expect lower accuracy on your data."
+    if worse and len(alike) > 1:
+        text += f" {alike[0]} is {better}"
     return text
 
 
@@ -427,8 +451,10 @@ def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> It
         able = [row for row in reviews if row.get("errors_found") is not None]
         if able:
             best = max(able, key=itemgetter("errors_found")) | {"reviewed": REVIEWED}
-            text = "review the claims with the lowest scores first: {evaluator}'s lowest"
-            text += " {reviewed:whole} contain {errors_found:whole} of the errors."
+            text = "review the claims with the lowest scores first; factaudit triage lists them."
+            text += (
+                " {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the errors."
+            )
             if 0 < best["review_share"] < 1:
                 text += " If people review the lowest {review_share:whole} of its scores, at most"
                 text += " {max_error:limit} % of the claims that are left are errors"
