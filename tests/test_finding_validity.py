@@ -22,10 +22,9 @@ from findings import (
     read_stored_rows,
 )
 
-#: Checks that test nothing: they count unscored claims, documents or faulty facts,
-#: or compare two scores of the same responses.
-COUNTING_CHECKS = {"unscored", "clusters"}
-COUNTING_CHECKS |= {"faulty_facts", "uncovered_text", "merged_facts_unmeasured"}
+#: Checks that test nothing: they count unscored claims or faulty facts, or compare two scores of
+#: the same responses.
+COUNTING_CHECKS = {"unscored", "faulty_facts", "uncovered_text", "merged_facts_unmeasured"}
 #: A check is simulated in so many worlds or more in which nothing is wrong.
 FEWEST_NULL_WORLDS = 4
 #: So many runs of a world are drawn here; `tests/validity/findings.py` draws 200.

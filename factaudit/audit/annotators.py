@@ -203,7 +203,6 @@ CHECK = Check(
         "One annotator reaches a BAcc of {ceiling:percent} against the others{on}: the ceiling for"
         " evaluators."
     ),
-    by_figure=True,
     null=(
         "annotators agree with each other as much as an evaluator must agree with them, on every"
         " data set"

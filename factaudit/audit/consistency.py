@@ -17,12 +17,14 @@ from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, WILSON
 from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.rates import FEWEST_CLUSTERS, list_evaluators_alike_by_bacc
+from factaudit.audit.rates import list_evaluators_alike_by_bacc
 from factaudit.stats.agreement import iou_interval, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval
 from factaudit.stats.undefined_values import divide_or_undefined
 
+#: With fewer clusters, intervals of kappa are too narrow (Cameron, Gelbach & Miller 2008).
+FEWEST_CLUSTERS = 10
 PREDICTED_CLASSES = {"attributable": 1, "unattributable": 0}
 
 
@@ -158,7 +160,6 @@ CHECK = Check(
         " either puts in a class"
     ),
     is_share=True,
-    by_figure=True,
     claims="disagree",
 )
 

@@ -14,7 +14,7 @@ import pandas as pd
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Check, combine_figures
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.decision_limits import open_share
 from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
 from factaudit.audit.core.plot_specs import PlotSpec
@@ -30,8 +30,6 @@ from factaudit.tables.schema import GRADE_COLUMN
 
 #: With a lower ρ than this, an evaluator hardly follows the grades by people.
 LEAST_RANK_CORRELATION = 0.2
-#: Grades may be off by this share of the scale's length on average.
-MAX_GRADE_SHIFT = 0.05
 
 Scale = tuple[float, float]
 
@@ -220,14 +218,6 @@ def _list_mostly_graded(run: AuditedRun) -> Iterator[Row]:
             yield row
 
 
-def _list_shifts(run: AuditedRun) -> Iterator[Row]:
-    """The mean difference as a share of the scale's length."""
-    for row in run.per_dataset("grades", "difference"):
-        yield row | combine_figures(
-            "shift", (row, "difference", 1 / (row["highest"] - row["lowest"]))
-        )
-
-
 CHECKS = (
     Check(
         id="grade_order",
@@ -243,22 +233,6 @@ CHECKS = (
         beyond="lower than {limit:hundredths}",
         advice="Do not rank anything by them.",
         null="ρ is 0.2 or more, on every data set",
-    ),
-    Check(
-        id="grade_shift",
-        title="Grades that are higher or lower than human grades",
-        rows=_list_shifts,
-        figure="shift",
-        limit=MAX_GRADE_SHIFT,
-        side="off",
-        severity="warn",
-        says=(
-            "The {measure}s of {evaluator} differ from human grades by {difference:hundredths} on"
-            " average{on}, on a scale from {lowest:threshold} to {highest:threshold}, {verdict}."
-        ),
-        beyond="more than {limit:limit} % of the scale",
-        advice="Do not report their mean as a human grade.",
-        null="mean grades differ by at most 5 % of the scale, on every data set",
     ),
 )
 

@@ -176,7 +176,6 @@ CHECKS = (
         unit="kind",
         null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
         is_share=True,
-        by_figure=True,
         claims="contrary",
     ),
     Check(
@@ -198,7 +197,6 @@ CHECKS = (
             " the meaning"
         ),
         is_share=True,
-        by_figure=True,
         claims="contrary",
         on_screen=True,
     ),

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from operator import methodcaller
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,13 +17,12 @@ from factaudit.arrays.judgements import (
 )
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Check, Count, find_opposites
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
     Row,
     explain_missing_labels,
-    group_rows,
 )
 from factaudit.audit.core.tabulate import tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -154,35 +151,6 @@ BIAS_CHECK = Check(
 )
 
 
-def _list_opposite_biases(run: AuditedRun) -> Iterator[Row]:
-    """Evaluators whose rate of all claims is significantly too high on one data set and too low on
-    another."""
-    totals = methodcaller("per_dataset", "quantification", level="claim", system=ALL_TOGETHER)
-    judged = replace(BIAS_CHECK, rows=totals, limit=0.0, slight="").judge_rows(run)
-    for rows in group_rows(judged, "evaluator").values():
-        found = find_opposites(rows, "bias")
-        if found is not None:
-            yield found
-
-
-CHECKS = (
-    BIAS_CHECK,
-    Count(
-        id="direction",
-        title="Error rates too high on some data sets, too low on others",
-        rows=_list_opposite_biases,
-        figure="apart",
-        severity="fail",
-        says=(
-            "{evaluator}'s error rate is significantly too high{on} ({bias:signed} points) and"
-            " significantly too low on {other_dataset} ({other_bias:signed})."
-        ),
-        advice="No single correction fits both.",
-        null="no evaluator's error rate is too high on one data set and too low on another",
-    ),
-)
-
-
 # ---- declaration
 
 _ERROR_RATES_DESCRIPTION = "share of label 0, share of prediction 0"
@@ -247,5 +215,5 @@ AUDIT = Audit(
         y="predicted_error_rate",
         lines="diagonal",
     ),
-    checks=CHECKS,
+    checks=(BIAS_CHECK,),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from operator import itemgetter, methodcaller
 
 import numpy as np
@@ -15,7 +15,7 @@ from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
 from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Check, Count, find_opposites
+from factaudit.audit.core.checks import Check, Count
 from factaudit.audit.core.decision_limits import open_share, widen_interval
 from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import ScatterPlot
@@ -75,8 +75,6 @@ def compute_evaluator_rates(
 MAX_TPR_TNR_GAP = 0.20
 #: Evaluators whose BAccs differ by at most this are alike by BAcc.
 ALIKE_BACC_DIFFERENCE = 0.02
-#: With fewer clusters, bootstrap intervals are too narrow (Cameron, Gelbach & Miller 2008).
-FEWEST_CLUSTERS = 10
 
 
 def _list_gaps(run: AuditedRun) -> Iterator[Row]:
@@ -84,15 +82,9 @@ def _list_gaps(run: AuditedRun) -> Iterator[Row]:
     data sets may be significant only together."""
     every = list(run.per_dataset("rates", "gap"))
     counts = Counter(row["evaluator"] for row in every)
-    means = [
-        row
-        for row in run.rows("rates")
-        if row["dataset"] == MACRO_MEAN and row.get("gap") is not None
-    ]
-    for row in [
-        *every,
-        *(row for row in means if row.get("n_datasets") == counts[row["evaluator"]] > 1),
-    ]:
+    means = [row for row in run.rows("rates") if row["dataset"] == MACRO_MEAN]
+    every += [row for row in means if row["n_datasets"] == counts[row["evaluator"]] > 1]
+    for row in every:
         yield row | {"leans": "passes" if row["gap"] > 0 else "flags"}
 
 
@@ -111,15 +103,20 @@ def list_evaluators_alike_by_bacc(run: AuditedRun) -> list[tuple[str, str]]:
 
 def _find_opposite_habits(run: AuditedRun) -> list[Row]:
     """Two evaluators of similar balanced accuracy, of which one significantly tends to pass claims
-    and the other to flag them on one data set. The pair that is farthest apart is taken."""
+    and the other to flag them on one data set. The pair that is farthest apart is taken;
+    evaluator_a passes claims, and figures of evaluator_b, which flags them, are ``other_...``."""
     every_gap = replace(GAP_CHECK, rows=methodcaller("per_dataset", "rates"), limit=0.0)
-    by_dataset = group_rows(every_gap.judge_rows(run), "dataset")
-    found = []
-    for pair in list_evaluators_alike_by_bacc(run):
-        for rows in by_dataset.values():
-            mine = [row for row in rows if row["evaluator"] in pair]
-            if (opposite := find_opposites(mine, "gap")) is not None:
-                found.append(opposite)
+    lopsided = [row for row in every_gap.judge_rows(run) if row["verdict"] == "beyond"]
+    pairs, found = list_evaluators_alike_by_bacc(run), []
+    for pair, rows in product(pairs, group_rows(lopsided, "dataset").values()):
+        mine = [row for row in rows if row["evaluator"] in pair]
+        mine.sort(key=itemgetter("gap"))
+        if len(mine) == 2 and mine[0]["gap"] < 0 < mine[1]["gap"]:
+            flags, passes = mine
+            names = {"evaluator_a": passes["evaluator"], "evaluator_b": flags["evaluator"]}
+            others = {f"other_{rate}": flags[rate] for rate in ("tpr", "tnr")}
+            apart = {"evaluator": None, "apart": passes["gap"] - flags["gap"]}
+            found.append(passes | names | others | apart)
     return sorted(found, key=itemgetter("apart"))[-1:]
 
 
@@ -130,16 +127,6 @@ def _list_unscored_shares(run: AuditedRun) -> Iterator[Row]:
             severity = "warn" if row["n"] else "fail"
             n = row["n"] + row["n_unscored"]
             yield row | {"share": open_share(row), "n_claims": n, "severity": severity}
-
-
-def _count_clusters(run: AuditedRun) -> list[Row]:
-    """The number of documents of each data set, if intervals rest on documents."""
-    if not any("tpr_low" in row for row in run.rows("rates")):
-        return []
-    return [
-        {key: row.get(key) for key in ("dataset", "n_clusters")}
-        for row in run.about.get("claims") or []
-    ]
 
 
 GAP_CHECK = Check(
@@ -160,7 +147,6 @@ GAP_CHECK = Check(
         " every data set (at most {gap:points} points{on})."
     ),
     null="TPR and TNR are at most 20 points apart, on every data set and on average",
-    by_figure=True,
 )
 CHECKS = (
     GAP_CHECK,
@@ -172,13 +158,13 @@ CHECKS = (
         limit=MAX_TPR_TNR_GAP,
         by=(),
         says=(
-            "{evaluator} and {other_evaluator} have about the same BAcc, but lean to opposite"
+            "{evaluator_a} and {evaluator_b} have about the same BAcc, but lean to opposite"
             " answers{on}."
         ),
         advice=(
-            "To find errors, choose {other_evaluator} (TNR {other_tnr:percent} against"
-            " {tnr:percent}). To keep correct claims, choose {evaluator} (TPR {tpr:percent} against"
-            " {other_tpr:percent})."
+            "To find errors, choose {evaluator_b} (TNR {other_tnr:percent} against"
+            " {tnr:percent}). To keep correct claims, choose {evaluator_a} (TPR {tpr:percent}"
+            " against {other_tpr:percent})."
         ),
         null=(
             "of no two evaluators of about the same BAcc (within 2 points) leans one to passing"
@@ -199,21 +185,6 @@ CHECKS = (
         advice="Judge them again; until then its figures are ranges.",
         claims="unscored",
         on_screen=True,
-    ),
-    Count(
-        id="clusters",
-        title="Too few documents for intervals",
-        rows=_count_clusters,
-        figure="n_clusters",
-        limit=FEWEST_CLUSTERS,
-        side="under",
-        by=(),
-        says=(
-            "All claims{on} come from {n_clusters:number document or response|documents or"
-            " responses}, {verdict}."
-        ),
-        beyond="too few for reliable intervals",
-        advice="Judge claims about more documents.",
     ),
 )
 

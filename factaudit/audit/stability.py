@@ -105,7 +105,6 @@ CHECK = Check(
     ),
     null="at most 5 % of the verdicts change, on every data set",
     is_share=True,
-    by_figure=True,
 )
 
 

@@ -19,15 +19,14 @@ Its sentence cites nothing but fields of the finding (`Finding.evidence`).
         null="at most 5 % of the verdicts change, on every data set",
     )
 
-`Count` tests nothing; `find_opposites` makes rows for it of what another check judged.
+`Count` tests nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -45,19 +44,16 @@ from factaudit.stats.mover import mover_weighted_sum
 #: significantly within it.
 Severity = Literal["fail", "warn", "ok"]
 #: beyond: significantly beyond the limit. slight: significantly not 0, and not significantly beyond
-#: the limit. figure: beyond, where no row has an interval. open: the unscored claims decide.
-#: within: significantly within the limit. From the gravest to the least, with the words that stand
-#: for {verdict} in a sentence.
+#: the limit. open: the unscored claims decide. within: significantly within the limit. From the
+#: gravest to the least, with the words that stand for {verdict} in a sentence.
 VERDICT_WORDS = {
     "beyond": "significantly {beyond}",
     "slight": "significantly {slight}, but not significantly {beyond}",
-    "figure": "{beyond} (no interval was computed)",
     "open": "{beyond} or not: that depends on {n_open:number unscored claim}",
     "not shown": "not significantly {beyond}",
     "within": "significantly not {beyond}",
 }
 _GRAVEST_FIRST = list(VERDICT_WORDS)
-_COUNTED_WORDS = {"beyond": "{beyond}", "within": "not {beyond}"}
 
 
 @dataclass(frozen=True)
@@ -122,13 +118,12 @@ class Check:
     null: str = ""
     #: Whether the interval is Wilson's, so that the test is the score test at the limit.
     is_share: bool = False
-    #: Whether the figure alone is a warning where no row has an interval, as of published rates.
-    by_figure: bool = False
     #: Which claims are behind it, of the kinds that the claim browser has (``disagree``,
     #: ``unscored``, ``contrary``).
     claims: str = "wrong"
     #: Whether the first screen says it.
     on_screen: bool = False
+    _words: ClassVar[Mapping[str, str]] = VERDICT_WORDS
 
     def find(self, run: AuditedRun) -> list[Finding]:
         """A finding for each group of rows, also where nothing can be said (severity None)."""
@@ -147,19 +142,14 @@ class Check:
         limit, level = self._read_limit(run), 1 - run.confidence
         rows = [row for row in self.rows(run) if row.get(self.figure) is not None]
         tests = Tests(run, rows, self.figure, self.is_share)
-        p, p_of_scored = (
-            tests.adjust(limit, self.side),
-            tests.adjust(limit, self.side, has_bounds=False),
-        )
+        p = tests.adjust(limit, self.side)
+        p_of_scored = tests.adjust(limit, self.side, has_bounds=False)
         p_of_zero = tests.adjust(0.0, self.side) if self.slight else np.ones(len(rows))
-        by_figure = self.by_figure and not tests.has_interval.any()
-        is_over = np.array([self._exceed(row, limit) > 0 for row in rows], dtype=bool)
         conditions = {
             "beyond": p < level,
             "within": tests.are_within(limit, self.side),
             "slight": p_of_zero < level,
             "open": p_of_scored < level,
-            "figure": is_over & by_figure,
         }
         verdicts = np.select(list(conditions.values()), list(conditions), "not shown")
         told = {"limit": limit, "n_tests": int(np.isfinite(p).sum())}
@@ -183,11 +173,9 @@ class Check:
         verdict = min((row["verdict"] for row in rows), key=_GRAVEST_FIRST.index)
         parts = [row for row in rows if not _is_total(row)] or rows
         is_of_total = all(row["verdict"] != verdict for row in parts)
-        looked, unit = (
-            ([row for row in rows if _is_total(row)], "data set")
-            if is_of_total
-            else (parts, self.unit)
-        )
+        looked, unit = parts, self.unit
+        if is_of_total:
+            looked, unit = [row for row in rows if _is_total(row)], "data set"
         alike = [row for row in looked if row["verdict"] == verdict]
         worst = max(alike, key=lambda row: self._exceed(row, row["limit"]))
         counts = {
@@ -201,21 +189,18 @@ class Check:
             severity = worst.get("severity", self.severity)
         elif verdict == "within":
             says, severity = self.within, "ok" if self.within else None
-        if verdict in ("beyond", "slight", "figure"):
+        if verdict in ("beyond", "slight"):
             preposition = "on" if unit == "data set" else "for"
             if is_of_total and len(parts) > 1:
                 counts["n_parts"] = _count(self.unit, parts)
                 preposition = "On" if self.unit == "data set" else "For"
                 says += f" {preposition} none of the {{n_parts}} {self.unit}s alone is this so."
             elif counts["n_compared"] > 1:
-                whole = "both" if counts["n_compared"] == 2 else "all {n_compared}"
-                some = (
-                    whole
-                    if counts["n_beyond"] == counts["n_compared"]
-                    else "{n_beyond} of {n_compared}"
-                )
+                some = "{n_beyond} of {n_compared}"
+                if counts["n_beyond"] == counts["n_compared"]:
+                    some = "both" if counts["n_compared"] == 2 else "all {n_compared}"
                 says += f" This is so {preposition} {some} {unit}s."
-        if verdict in ("beyond", "figure") and self.advice:
+        if verdict == "beyond" and self.advice:
             says += f" {self.advice}"
         return self._word(run, verdict, severity, says, worst | counts, alike)
 
@@ -234,44 +219,21 @@ class Check:
         for name, text in (words | {"slight": self.slight, "beyond": self.beyond}).items():
             says = says.replace(f"{{{name}}}", text)
         ends = [f"{self.figure}{end}" for end in ("", "_low", "_high", "_min", "_max")]
-        cited = [
-            *self.by,
-            *list_cited_fields(says, fields),
-            *ends,
-            "n",
-            "n_unscored",
-            "limit",
-            "p",
-            "n_tests",
-        ]
-        evidence = {
-            key: fields[key]
-            for key in cited
-            if key in fields and key not in ("evaluator", "dataset")
-        }
+        cited = [*self.by, *list_cited_fields(says, fields), *ends]
+        cited += ["n", "n_unscored", "limit", "p", "n_tests"]
+        known = fields.keys() - {"evaluator", "dataset"}
         dataset = fields.get("dataset")
-        if (
-            verdict == "within"
-            or is_total_key(dataset)
-            or fields.get("other_dataset", dataset) != dataset
-        ):
-            dataset = None
-        statement, evaluator = run.fill(says, fields), name_evaluator(fields)
         return Finding(
-            self.id,
-            verdict,
-            severity,
-            evaluator,
-            dataset,
-            statement,
-            evidence,
-            fields,
-            tuple(alike),
+            id=self.id,
+            verdict=verdict,
+            severity=severity,
+            evaluator=name_evaluator(fields),
+            dataset=None if verdict == "within" or is_total_key(dataset) else dataset,
+            statement=run.fill(says, fields),
+            evidence={key: fields[key] for key in cited if key in known},
+            row=fields,
+            alike=tuple(alike),
         )
-
-    @property
-    def _words(self) -> Mapping[str, str]:
-        return VERDICT_WORDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,6 +242,7 @@ class Count(Check):
     give."""
 
     severity: Severity = "warn"
+    _words: ClassVar[Mapping[str, str]] = {"beyond": "{beyond}", "within": "not {beyond}"}
 
     def judge_rows(self, run: AuditedRun) -> list[Row]:
         limit, judged = self._read_limit(run), []
@@ -288,23 +251,6 @@ class Count(Check):
                 verdict = "beyond" if self._exceed(row, limit) > 0 else "within"
                 judged.append(row | {"limit": limit, "verdict": verdict, "n_tests": 0, "p": None})
         return judged
-
-    @property
-    def _words(self) -> Mapping[str, str]:
-        return _COUNTED_WORDS
-
-
-def find_opposites(judged: Iterable[Row], figure: str) -> Row | None:
-    """Of rows that a check judged, the one farthest over 0, with the fields of the one farthest
-    under 0 as ``other_...`` and how far they are ``apart``; None where not both significantly are.
-    """
-    known = [row for row in judged if row["verdict"] in ("beyond", "figure")]
-    known.sort(key=itemgetter(figure))
-    if not known or not known[0][figure] < 0 < known[-1][figure]:
-        return None
-    least, most = known[0], known[-1]
-    others = {f"other_{key}": value for key, value in least.items()}
-    return most | others | {"apart": most[figure] - least[figure]}
 
 
 # ---- which rows, and what they are of
@@ -330,12 +276,7 @@ def combine_figures(name: str, *parts: tuple[Row, str, float]) -> Row:
 def name_evaluator(row: Mapping[str, Any]) -> str | None:
     """Whom a row is about; a pair of evaluators is one, "a / b"."""
     if row.get("evaluator") is not None:
-        others = row.get("other_evaluator")
-        return (
-            row["evaluator"]
-            if others in (None, row["evaluator"])
-            else f"{row['evaluator']} / {others}"
-        )
+        return str(row["evaluator"])
     pair = row.get("evaluator_a"), row.get("evaluator_b")
     return None if None in pair else " / ".join(map(str, pair))
 
