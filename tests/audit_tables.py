@@ -10,8 +10,7 @@ import pandas as pd
 
 from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.arrays.biographies import SupportMatrix
-from factaudit.audit import list_computable_audits
-from factaudit.audit.findings import run_audit_checks
+from factaudit.audit import list_computable_audits, run_audit_checks
 from factaudit.datasets import input_tables
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 

@@ -25,7 +25,7 @@ FRESH = '''
     from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
     from operator import methodcaller
     from factaudit.audit.core.checks import Count
-    from factaudit.audit.core.plot_specs import PlotSpec
+    from factaudit.audit.core.audit_declaration import PlotSpec
 
 
     def balance(judgements, *, least=0.4, intervals=None):

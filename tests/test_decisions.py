@@ -9,7 +9,7 @@ from audit_tables import judged
 
 from factaudit import Results, UsageError
 from factaudit.audit import load_all_audits
-from factaudit.audit.core.decision_limits import DecisionLimits
+from factaudit.audit.core.audited_run import DecisionLimits
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

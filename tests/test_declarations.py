@@ -10,8 +10,7 @@ import pytest
 from audit_tables import judged
 from test_audit_properties import EVALUATORS, check_rows, of
 
-from factaudit.audit import list_computable_audits
-from factaudit.audit.findings import list_checks
+from factaudit.audit import list_checks, list_computable_audits
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 ENDS = {"bounds": ("_min", "_max"), "interval": ("_low", "_high")}

@@ -16,7 +16,7 @@ from report_results import make_results
 
 from factaudit.audit import list_computable_audits
 from factaudit.audit.core.audit_declaration import Column
-from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range
+from factaudit.audit.core.wording import format_audit_figure, format_figure_range
 from factaudit.report import document as report_document
 from factaudit.report.document import MAX_REPORT_FIGURES, build_report_document
 from factaudit.report.rendering import render_report
@@ -191,7 +191,9 @@ def test_no_text_of_the_input_can_act(tmp_path, monkeypatch):
     ]
     for row in results["audits"]["ranking"]:
         row["level"] = "../../up"
-    results["audits"]["fresh"] = [{"dataset": EVIL, EVIL: 0.5, "reason": EVIL, "figure": None}]
+    results["audits"]["retrieval"] = [
+        {"dataset": EVIL, "evaluator": EVIL, "variant": EVIL, EVIL: EVIL, "reason": EVIL}
+    ]
     folder = run(tmp_path / "run", results)
 
     (drawn, *_) = [path.stem for path in (folder / "figures").glob("ranking*")]

@@ -24,7 +24,7 @@ from report_results import make_results
 
 from factaudit import Results, UsageError
 from factaudit.audit import list_computable_audits, load_all_audits
-from factaudit.audit.core.plot_specs import LinePlot, PlotSpec, ScatterPlot
+from factaudit.audit.core.audit_declaration import LinePlot, PlotSpec, ScatterPlot
 from factaudit.audit.core.result_rows import is_redundant_macro_row, is_total_key
 from factaudit.report.figures import MAX_EVALUATORS, ReportFigure, make_report_figure
 from factaudit.report.plots.drawing import DrawnFigure, draw_audit_plot

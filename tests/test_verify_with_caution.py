@@ -20,7 +20,7 @@ import pytest
 from audit_tables import compute, find
 
 from factaudit import compare, convert, judge
-from factaudit.arrays.published_counts import expand_published_counts
+from factaudit.results.published_counts import expand_published_counts
 from factaudit.tables.counts_table import read_counts, validate_counts
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "published"

@@ -28,10 +28,10 @@ from factaudit.arrays.response_means import (
     number_clusters,
     share_interval,
 )
+from factaudit.stats import name_ends
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import bounded_change_interval
 from factaudit.stats.mover import mover_weighted_sum
-from factaudit.stats.undefined_values import name_ends
 
 Row = dict[str, Any]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from factaudit.arrays.figures import Tally, compute_rates, encode_cells
 from factaudit.arrays.judgements import Judgements
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.calibration import (
     CORRECTION_METHODS,
     adjust_counts,
@@ -26,7 +27,6 @@ from factaudit.stats.calibration import (
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap, ClusterDraws
 from factaudit.stats.clustered_proportions import count_codes_by_cluster
-from factaudit.stats.undefined_values import divide_or_undefined
 
 THRESHOLD_METHODS = CORRECTION_METHODS[2:]
 #: Scores are told apart exactly up to so many different ones; of more, bins of about as many claims

@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     ClusteredProportions,
@@ -28,7 +29,6 @@ from factaudit.stats.clustered_proportions import (
 )
 from factaudit.stats.hypothesis_tests import p_value_of_interval, sign_test_p
 from factaudit.stats.mover import error_balance_interval, mover_proportion_sum
-from factaudit.stats.undefined_values import divide_or_undefined
 
 #: If fewer clusters have a bias, the t test of the bias is checked by an exact test.
 FEWEST_CLUSTERS_FOR_T_TEST = 20

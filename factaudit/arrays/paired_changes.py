@@ -7,16 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Figures, compute_rates, share_errors
-from factaudit.arrays.judgements import LABEL, Judgements
+from factaudit.arrays.judgements import LABEL, ClaimGroups, Judgements
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     GroupClusterPairs,
     estimate_clustered_proportions,
 )
 from factaudit.stats.mover import discordant_difference_interval
-from factaudit.stats.undefined_values import divide_or_undefined
 
 #: float64 (G,) each: the figure before, after, its change, and the ends of the change's interval;
 #: NaN where undefined.

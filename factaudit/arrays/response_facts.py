@@ -10,7 +10,7 @@ import pandas as pd
 
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_means import DEFAULT_GAMMA, length_penalty, number_clusters
-from factaudit.stats.undefined_values import divide_or_undefined
+from factaudit.stats import divide_or_undefined
 from factaudit.tables import STATUSES
 
 _OK, _UNPARSED, _SKIPPED = (STATUSES.index(name) for name in ("ok", "unparsed", "skipped"))

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.figures import share_units
+from factaudit.arrays.judgements import ALL_TOGETHER
 from factaudit.errors import UsageError
+from factaudit.stats import name_ends
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import bounded_change_interval, bounded_mean_interval
 from factaudit.stats.influence import interval as influence_interval
 from factaudit.stats.influence import mean as mean_statistic
-from factaudit.stats.undefined_values import name_ends
 
 #: Responses with fewer facts than this are penalised (the code of Min et al. 2023).
 DEFAULT_GAMMA = 10.0

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Tally
-from factaudit.arrays.judgements import LABEL, Judgements
+from factaudit.arrays.judgements import LABEL, ClaimGroups, Judgements
 from factaudit.stats.agreement import fisher_z_interval, kendall_tau, pearson
 from factaudit.stats.clustered_proportions import (
     ClusteredProportions,

@@ -15,9 +15,13 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from factaudit.audit.core.audit_declaration import Audit, declare_unknown_audit
+from pydantic import ValidationError
+
+from factaudit.audit.core.audit_declaration import Audit
 from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Check
 from factaudit.audit.core.result_rows import Row
+from factaudit.errors import UsageError, suggest_known_name
 
 #: Distributions add audits of their own under this entry point group: ``name = "package.module"``,
 #: a module with ``AUDIT`` or ``AUDITS``, or ``"package.module:AUDIT"``.
@@ -104,23 +108,9 @@ def make_audited_run(
     return AuditedRun(audit_rows, about or {}, columns)
 
 
-def find_audit_declarations(audit_rows: Mapping[str, Sequence[Row]]) -> list[Audit]:
-    """What is known of the audits of a run folder, in the order of the report, unknown ones
-    last."""
-    places = {name: place for place, name in enumerate(load_all_audits())}
-    names = sorted(audit_rows, key=lambda name: places.get(name, len(places)))
-    return [find_audit_declaration(name, audit_rows[name]) for name in names]
-
-
 def list_computable_audits() -> dict[str, Audit]:
     """Those of `load_all_audits` that can be computed from claims and verdicts."""
     return {name: audit for name, audit in load_all_audits().items() if audit.compute is not None}
-
-
-def find_audit_declaration(audit_name: str, rows: Sequence[Row] = ()) -> Audit:
-    """What is known of an audit whose rows are in a run folder; if it is not installed, what its
-    rows show."""
-    return load_all_audits().get(audit_name) or declare_unknown_audit(audit_name, rows)
 
 
 def _list_declared_audits(source: ModuleType | Any) -> list[Audit]:
@@ -135,3 +125,71 @@ def _list_declared_audits(source: ModuleType | Any) -> list[Audit]:
         if not isinstance(audit, Audit):
             raise TypeError(f"expected an Audit, found {audit!r}")
     return audits
+
+
+def run_audit_checks(
+    audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
+) -> tuple[list[Row], dict[str, int]]:
+    """The findings of all checks in the order of the audits, as ``results.json`` has them; and how
+    many tests each check made, by its id.
+
+    audit_rows: rows by audit name. about: that of the results, with the evaluators (one without any
+    row gets a finding, floors such as ``always-yes`` get none) and the number of clusters.
+    """
+    run = make_audited_run(audit_rows, about)
+    found = [one for check in list_checks() for one in run.find(check)]
+    n_tests = {one.id: one.row["n_tests"] for one in found if one.row["n_tests"]}
+    return [one.as_dict() for one in found if one.severity is not None], n_tests
+
+
+def list_checks() -> list[Check]:
+    """All checks, in the order of the audits."""
+    return [check for audit in load_all_audits().values() for check in audit.checks]
+
+
+def read_audit_names_and_options(
+    audits: Sequence[str | Mapping[str, Any]] | None,
+) -> dict[str, dict[str, Any]]:
+    """Names and options of audits, checked against the audits' own keyword arguments; None means
+    all, by default.
+
+    Raises `UsageError` naming the audit, the option and what was expected.
+    """
+    known = list_computable_audits()
+    if audits is None:
+        return {name: {} for name in known}
+    chosen: dict[str, dict[str, Any]] = {}
+    for item in audits:
+        if not isinstance(item, str) and len(item) != 1:
+            raise UsageError(f"audit: expected one NAME: {{options}}, found {dict(item)!r}")
+        name, given = (item, {}) if isinstance(item, str) else next(iter(item.items()))
+        if name not in known:
+            raise UsageError(f"unknown audit {name!r}{suggest_known_name(name, list(known))}")
+        if name in chosen:
+            raise UsageError(f"audit {name!r} is named twice")
+        model = known[name].options_model()
+        for key in given or {}:
+            if key not in model.model_fields:
+                hint = suggest_known_name(key, list(model.model_fields))
+                raise UsageError(f"audit {name!r} has no option {key!r}{hint}")
+        try:
+            chosen[name] = model(**(given or {})).model_dump(exclude_unset=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise UsageError(
+                f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}"
+            ) from None
+    return chosen
+
+
+def choose_supported_audits(
+    audits: Sequence[str | Mapping[str, Any]] | None, able: Sequence[str], refusal: str
+) -> dict[str, dict[str, Any]]:
+    """`read_audit_names_and_options` of audits, by default all that are ``able``; `UsageError`
+    where one is not."""
+    chosen = read_audit_names_and_options(able if audits is None else audits)
+    for name in chosen:
+        if name not in able:
+            raise UsageError(f"audit {name!r} {refusal} can be computed {', '.join(able)}")
+    return chosen

@@ -12,21 +12,25 @@ from itertools import combinations
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.arrays.judgements import ALL_TOGETHER, Judgements
+from factaudit.audit.core.audit_declaration import (
+    FISHER_JACKKNIFE,
+    INFLUENCE,
+    MOVER,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.claim_parts import select_claims
-from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, INFLUENCE, MOVER
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, group_rows
-from factaudit.audit.core.tabulate import explain_row
+from factaudit.audit.core.result_rows import Row, explain_row, group_rows
 from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.stats import name_ends, none_if_undefined
 from factaudit.stats.agreement import krippendorff_alpha, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import Scale, Statistic, interval, mean
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.tables import STATUSES, find_claim_positions
 
 _ANNOTATORS_AS_EVALUATOR = "\0people"  # no evaluator can be called that
@@ -150,7 +154,7 @@ def _leave_out_annotators(judgements: Judgements) -> Judgements:
     balance = (ones - zeros)[at] - np.where(said == 1, 1, -1)  # of the others
     kept = ((ones + zeros)[at] > 1) & (balance != 0)
     at, said, balance = at[kept], said[kept], balance[kept]
-    part = select_claims(judgements, at)
+    part = judgements.select(at)
     ok = np.full((1, len(at)), STATUSES.index("ok"), dtype=np.int8)
     return replace(
         part,

@@ -22,14 +22,16 @@ from factaudit.arrays.calibration import (
 )
 from factaudit.arrays.figures import Figure
 from factaudit.arrays.judgements import LEVELS, Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.audit_declaration import (
+    CLUSTER_BOOTSTRAP,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+)
+from factaudit.audit.core.audited_run import AuditedRun, has_interval
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.decision_limits import has_interval
-from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, group_rows
-from factaudit.audit.core.tabulate import tabulate
+from factaudit.audit.core.result_rows import Row, group_rows, tabulate
 from factaudit.audit.quantification import BIAS_CHECK
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.calibration import CORRECTION_METHODS, mean_of_calibrations, remaining_bias

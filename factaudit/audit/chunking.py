@@ -14,22 +14,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Tally
-from factaudit.arrays.judgements import Judgements, check_evaluators
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.arrays.judgements import ClaimGroups, Judgements, check_evaluators
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, combine_figures
-from factaudit.audit.core.claim_parts import select_claims
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row, group_rows
-from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.covariate_sources import count_document_words
+from factaudit.audit.core.result_rows import Row, group_rows, tabulate
+from factaudit.audit.covariates import count_document_words
 from factaudit.audit.differences import find_bacc_difference
 from factaudit.audit.rates import RATES_COLUMNS, compute_evaluator_rates
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import estimate_clustered_proportions
-from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.display_text import join_reasons
 from factaudit.text.rouge_overlap import rouge2_chunk_differences
@@ -155,7 +157,7 @@ def compute_chunking_rates(
     names = {name for pair in chosen for name in pair}
     if chosen and size is not None:
         words = ASSUMED_CHUNK_WORDS if size == "unknown" else size
-        part = select_claims(part, np.flatnonzero(count_document_words(judgements) > words))
+        part = judgements.select(np.flatnonzero(count_document_words(judgements) > words))
     if not chosen or not len(part.claims):
         return []
     chunk_size, why = (None, _UNKNOWN_SIZE) if size == "unknown" else (size, "")

@@ -19,22 +19,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.arrays.judgements import ALL_TOGETHER, MISSING, Judgements
 from factaudit.arrays.response_means import (
     TOO_FEW_RESPONSES,
     average_with_bounds,
     split_by_system,
 )
 from factaudit.audit.core.audit_declaration import (
+    RESPONSE_MEAN,
     Audit,
     Column,
     pick_shared_columns,
     share_column,
 )
-from factaudit.audit.core.interval_methods import RESPONSE_MEAN
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row
+from factaudit.audit.core.result_rows import Row, explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: The verdicts on a sentence for sets of the documents that it cites (by number), and its malformed

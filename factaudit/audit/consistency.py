@@ -6,22 +6,25 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure, Tally
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import ClaimGroups, Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import (
+    FISHER_JACKKNIFE,
+    WILSON,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, WILSON
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import tabulate
+from factaudit.audit.core.result_rows import Row, tabulate
 from factaudit.audit.rates import list_evaluators_alike_by_bacc
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.agreement import iou_interval, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval
-from factaudit.stats.undefined_values import divide_or_undefined
 
 #: With fewer clusters, intervals of kappa are too narrow (Cameron, Gelbach & Miller 2008).
 FEWEST_CLUSTERS = 10

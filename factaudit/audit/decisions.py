@@ -16,8 +16,7 @@ from typing import Literal
 import numpy as np
 
 from factaudit.arrays.system_rankings import count_ordered_system_rankings
-from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.decision_limits import has_interval, is_within, widen_interval
+from factaudit.audit.core.audited_run import AuditedRun, has_interval, is_within, widen_interval
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.wording import fill
 from factaudit.audit.quantification import BIAS_CHECK, list_tested_biases

@@ -13,23 +13,24 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.figures import Figure
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import ALL_TOGETHER, Judgements
 from factaudit.arrays.response_facts import (
     ResponseFacts,
     collect_response_facts,
     has_response_facts,
 )
 from factaudit.arrays.response_means import split_by_system
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.audit_declaration import (
+    WILSON,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+)
+from factaudit.audit.core.audited_run import AuditedRun, widen_interval
 from factaudit.audit.core.checks import Count
-from factaudit.audit.core.decision_limits import widen_interval
-from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row, pick_figure
+from factaudit.audit.core.result_rows import Row, explain_row, pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.text.content_words import WordVocabulary

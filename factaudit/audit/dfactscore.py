@@ -28,8 +28,7 @@ from factaudit.arrays.biography_scores import (
     score_biography,
     summarise_biography_scores,
 )
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import ALL_TOGETHER, Judgements
 from factaudit.arrays.response_means import (
     DEFAULT_GAMMA,
     TOO_FEW_RESPONSES,
@@ -39,23 +38,20 @@ from factaudit.arrays.response_means import (
     split_by_system,
 )
 from factaudit.audit.core.audit_declaration import (
-    Audit,
-    Column,
-    pick_shared_columns,
-    share_column,
-)
-from factaudit.audit.core.audited_run import AuditedRun
-from factaudit.audit.core.checks import Check, Count
-from factaudit.audit.core.interval_methods import (
     MOVER,
     RESPONSE_CHANGE,
     RESPONSE_COUNT,
     RESPONSE_MEAN,
     RESPONSE_WILSON,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+    share_column,
 )
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.checks import Check, Count
+from factaudit.audit.core.result_rows import Row, explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.text.display_text import join_reasons
 

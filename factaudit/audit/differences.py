@@ -9,15 +9,21 @@ import numpy as np
 from factaudit.arrays.judgements import LABEL, Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.arrays.paired_changes import compare_evaluators
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import (
+    DISCORDANT,
+    Audit,
+    Column,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import combine_figures
-from factaudit.audit.core.interval_methods import DISCORDANT
 from factaudit.audit.core.result_rows import (
     FEW_CLUSTERS,
     Row,
+    average_datasets,
+    tabulate,
 )
-from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 

@@ -9,16 +9,22 @@ import numpy as np
 
 from factaudit.arrays.figures import Figure, Figures, compute_rates
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
-from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.audit_declaration import (
+    INFLUENCE,
+    MOVER,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+    share_column,
+)
+from factaudit.audit.core.audited_run import AuditedRun, has_interval
 from factaudit.audit.core.checks import Check, combine_figures
-from factaudit.audit.core.decision_limits import has_interval
-from factaudit.audit.core.interval_methods import INFLUENCE, MOVER
-from factaudit.audit.core.plot_specs import PlotSpec
 from factaudit.audit.core.result_rows import (
     Row,
+    average_datasets,
+    tabulate,
 )
-from factaudit.audit.core.tabulate import average_datasets, tabulate
 from factaudit.stats.calibration import best_bacc_threshold, cross_validate_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import auc_interval, auc_statistic

@@ -20,17 +20,14 @@ from factaudit.arrays.response_means import (
     split_by_system,
 )
 from factaudit.audit.core.audit_declaration import (
+    RESPONSE_MEAN,
     Audit,
     Column,
+    PlotSpec,
     pick_shared_columns,
     share_column,
 )
-from factaudit.audit.core.interval_methods import (
-    RESPONSE_MEAN,
-)
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row
+from factaudit.audit.core.result_rows import Row, explain_row
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 

@@ -12,19 +12,22 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.audit_declaration import (
+    FISHER_JACKKNIFE,
+    JACKKNIFE,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+)
+from factaudit.audit.core.audited_run import AuditedRun, open_share
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.decision_limits import open_share
-from factaudit.audit.core.interval_methods import FISHER_JACKKNIFE, JACKKNIFE
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row
+from factaudit.audit.core.result_rows import Row, explain_row
 from factaudit.errors import UsageError
+from factaudit.stats import name_ends, none_if_undefined
 from factaudit.stats.agreement import correlation_interval, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS, interval, mean
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.tables import STATUSES, find_claim_positions
 from factaudit.tables.schema import GRADE_COLUMN
 

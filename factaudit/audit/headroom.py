@@ -9,16 +9,21 @@ from itertools import product
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
 from factaudit.arrays.figures import Figure, Figures, Tally, compute_error_rates, share_errors
-from factaudit.arrays.judgements import LABEL, LEVELS, Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.arrays.judgements import ALL_TOGETHER, LABEL, LEVELS, ClaimGroups, Judgements
+from factaudit.audit.core.audit_declaration import (
+    DISCORDANT,
+    MOVER,
+    SIMULTANEOUS,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.interval_methods import DISCORDANT, MOVER, SIMULTANEOUS
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels
-from factaudit.audit.core.tabulate import tabulate
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_labels, tabulate
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.mover import least_proportion_interval, mover_weighted_sum

@@ -30,19 +30,20 @@ from factaudit.arrays.response_means import (
     average_responses,
     split_by_system,
 )
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import (
+from factaudit.audit.core.audit_declaration import (
     RESPONSE_CHANGE,
     RESPONSE_INFLUENCE,
     RESPONSE_MEAN,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
 )
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row
+from factaudit.audit.core.result_rows import Row, explain_row
+from factaudit.stats import name_ends, none_if_undefined
 from factaudit.stats.agreement import correlation_interval, pearson, spearman
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import MIN_CLUSTERS
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
 _RESPONSE = ["system", "response_id"]
 #: The figures of D-FActScore that people's annotations give, named as in the rows of responses.

@@ -6,22 +6,23 @@ from functools import partial
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.figures import share_units
-from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
-from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.arrays.judgements import ALL_TOGETHER, MISSING, Judgements
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+    share_column,
+)
+from factaudit.audit.core.audited_run import MAX_FLIP_RATE, AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
-from factaudit.audit.core.figure_formatting import format_whole_percent
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import tabulate
-from factaudit.audit.core.wording import ENOUGH_FOR_SHARES
+from factaudit.audit.core.result_rows import Row, tabulate
+from factaudit.audit.core.wording import ENOUGH_FOR_SHARES, format_whole_percent
 from factaudit.errors import UsageError
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import IntervalEnds
-from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.tables import find_claim_positions
 from factaudit.tables.schema import VARIANT_COLUMNS
 

@@ -8,23 +8,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
 from factaudit.arrays.figures import compute_error_rates, count_bias_clusters
 from factaudit.arrays.judgements import (
+    ALL_TOGETHER,
     LABEL,
     LEVELS,
+    ClaimGroups,
     Judgements,
 )
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.audit.core.audit_declaration import (
+    DISCORDANT,
+    Audit,
+    Column,
+    ScatterPlot,
+    pick_shared_columns,
+    share_column,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.interval_methods import DISCORDANT
-from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
     Row,
     explain_missing_labels,
+    tabulate,
 )
-from factaudit.audit.core.tabulate import tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 

@@ -18,17 +18,28 @@ from factaudit.arrays.system_rankings import (
     list_ranking_cases,
     measure_orders,
 )
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.audit_declaration import (
+    FISHER,
+    OPEN_ORDERS,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+)
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, Count
-from factaudit.audit.core.interval_methods import FISHER, OPEN_ORDERS
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import MOST_PRODUCT_ROWS, Row, group_rows
-from factaudit.audit.core.tabulate import explain_row, pick_figure, tabulate
+from factaudit.audit.core.result_rows import (
+    MOST_PRODUCT_ROWS,
+    Row,
+    explain_row,
+    group_rows,
+    pick_figure,
+    tabulate,
+)
+from factaudit.stats import name_ends
 from factaudit.stats.agreement import MIN_CORRELATED_SYSTEMS
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.hypothesis_tests import MultiplicityCorrection, SystemPairTest
-from factaudit.stats.undefined_values import name_ends
 
 #: The symbol of an order: system_a's error rate is significantly lower than system_b's, not
 #: significantly different, or significantly higher.

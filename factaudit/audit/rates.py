@@ -13,18 +13,24 @@ import numpy as np
 
 from factaudit.arrays.figures import compute_rates
 from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
-from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.audit_declaration import (
+    MOVER,
+    Audit,
+    Column,
+    ScatterPlot,
+    pick_shared_columns,
+    share_column,
+)
+from factaudit.audit.core.audited_run import AuditedRun, open_share, widen_interval
 from factaudit.audit.core.checks import Check, Count
-from factaudit.audit.core.decision_limits import open_share, widen_interval
-from factaudit.audit.core.interval_methods import MOVER
-from factaudit.audit.core.plot_specs import ScatterPlot
 from factaudit.audit.core.result_rows import (
     MACRO_MEAN,
     Row,
+    average_datasets,
     group_rows,
+    interleave,
+    tabulate,
 )
-from factaudit.audit.core.tabulate import average_datasets, interleave, tabulate
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 RATE_NAMES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")

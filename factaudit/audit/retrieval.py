@@ -13,11 +13,14 @@ import numpy as np
 from factaudit.arrays.figures import share_units
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.arrays.response_facts import has_response_facts
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
-from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row, pick_figure
+from factaudit.audit.core.audit_declaration import (
+    WILSON,
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+)
+from factaudit.audit.core.result_rows import Row, explain_row, pick_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: The name of the variant that reads whole pages, from `factaudit factscore --vary retrieval=all`.

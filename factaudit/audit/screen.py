@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.judgements import ALL_TOGETHER
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.annotators import AGREEMENT
-from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.audited_run import AuditedRun, has_interval, widen_interval
 from factaudit.audit.core.checks import Check, combine_figures
-from factaudit.audit.core.decision_limits import has_interval, widen_interval
-from factaudit.audit.core.figure_formatting import format_heading_with_unit
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
-from factaudit.audit.core.wording import ENOUGH_FOR_SHARES, fill, join_names
+from factaudit.audit.core.wording import (
+    ENOUGH_FOR_SHARES,
+    fill,
+    format_heading_with_unit,
+    join_names,
+)
 from factaudit.audit.decisions import (
     average_absolute_bias,
     count_agreeing_pairs,
@@ -31,18 +34,20 @@ from factaudit.audit.decisions import (
     list_system_biases,
 )
 from factaudit.audit.differences import find_bacc_difference
-from factaudit.audit.input_description import uses_trial_model
-from factaudit.audit.invariance import format_variant_failures
-from factaudit.audit.ranking import POWER_CHECK
-from factaudit.audit.screen_estimates import (
+from factaudit.audit.estimates import (
     advise_on_estimates,
     expect_corrected_rates,
     format_cell,
     tabulate_estimates,
 )
+from factaudit.audit.invariance import format_variant_failures
+from factaudit.audit.ranking import POWER_CHECK
 from factaudit.audit.triage import REVIEWED
 from factaudit.text.display_text import format_count
 
+#: The model that the extra [local] brings: with it the whole path can be tried, and nothing be
+#: measured.
+TRIAL_MODEL = "SmolLM2-135M"
 #: The title of a run that has none of its own.
 DEFAULT_TITLE = "Evaluators compared"
 #: The screen has at most so many evaluators, or so many systems where it shows estimates.
@@ -294,6 +299,12 @@ def list_warnings(run: AuditedRun) -> Iterator[Advice]:
                 found = [one for one in run.find(check) if one.verdict == "beyond"]
                 found.sort(key=lambda one: -check.measure_gravity(one.evidence))
                 yield from (Advice("Beware", one.statement) for one in found[:MAX_FINDINGS])
+
+
+def uses_trial_model(evaluator_row: Row) -> bool:
+    """Whether the model of ``base_url=local`` that comes along made verdicts, or the facts, by name
+    and signature."""
+    return TRIAL_MODEL in f"{evaluator_row.get('name')} {evaluator_row.get('signature')}"
 
 
 def _advise_on_evaluators(run: AuditedRun) -> Iterator[Advice]:

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import ALL_TOGETHER, Judgements
 from factaudit.arrays.response_facts import (
     collect_response_facts,
     has_response_facts,
@@ -27,21 +26,20 @@ from factaudit.arrays.response_means import (
     split_by_system,
 )
 from factaudit.audit.core.audit_declaration import (
+    JACKKNIFE,
+    RESPONSE_MEAN,
     Audit,
     Column,
+    PlotSpec,
     pick_shared_columns,
     share_column,
 )
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.claim_parts import select_claims
-from factaudit.audit.core.interval_methods import JACKKNIFE, RESPONSE_MEAN
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import explain_row
+from factaudit.audit.core.result_rows import Row, explain_row
+from factaudit.stats import name_ends, none_if_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval, mean
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
 
 #: The name of the pipeline with which the others are compared.
 BASE_VARIANT = "base"
@@ -92,7 +90,7 @@ def _score_variants(
     parts = [pd.DataFrame(columns=columns)]
     variants = judgements.claims["variant"].to_numpy(dtype=object)
     for name in pd.unique(variants[pd.notna(variants)]):
-        alone = select_claims(judgements, np.flatnonzero(variants == name))
+        alone = judgements.select(np.flatnonzero(variants == name))
         facts = collect_response_facts(alone)
         for at, evaluator in enumerate(alone.evaluators):
             if (alone.status[at] >= 0).any():

@@ -6,21 +6,24 @@ from operator import methodcaller
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ClaimGroups
 from factaudit.arrays.figures import Figure
-from factaudit.arrays.judgements import Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
+from factaudit.arrays.judgements import ClaimGroups, Judgements
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    PlotSpec,
+    pick_shared_columns,
+    share_column,
+)
+from factaudit.audit.core.audited_run import MAX_FLIP_RATE
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE
-from factaudit.audit.core.plot_specs import PlotSpec
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import interleave, tabulate
+from factaudit.audit.core.result_rows import Row, interleave, tabulate
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import (
     count_codes_by_cluster,
     estimate_clustered_proportions,
 )
-from factaudit.stats.undefined_values import divide_or_undefined
 
 
 def compute_verdict_stability(

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ClaimGroups, encode_claim_group_column
 from factaudit.arrays.figures import Figure, compute_rates
-from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns, share_column
-from factaudit.audit.core.plot_specs import LinePlot
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.tabulate import tabulate
+from factaudit.arrays.judgements import LABEL, ClaimGroups, Judgements, encode_claim_group_column
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    LinePlot,
+    pick_shared_columns,
+    share_column,
+)
+from factaudit.audit.core.result_rows import Row, tabulate
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.documents import iterate_document_blocks

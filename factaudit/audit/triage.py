@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.arrays.judgements import ALL_TOGETHER, MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
+from factaudit.stats import none_if_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.risk_control import (
     control_passing_errors,
     find_errors_by_review,
     plan_labels_to_pass,
 )
-from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count, join_reasons
 
 #: The share of claims for which the audit says how many of the errors a review finds.

@@ -116,7 +116,7 @@ def audit_command(
 
 def _parse_decision_limit_option(limit_text: str) -> tuple[str, float]:
     """``max_bias=0.03``."""
-    from factaudit.audit.core.decision_limits import DecisionLimits
+    from factaudit.audit.core.audited_run import DecisionLimits
 
     name, _, value = limit_text.partition("=")
     try:

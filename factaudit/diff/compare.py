@@ -22,8 +22,8 @@ from factaudit.diff.gate import GateVerdict, judge_changes
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.experiment.folder import sum_run_call_costs
 from factaudit.results import Results, Row
+from factaudit.stats import none_if_undefined
 from factaudit.stats.mover import mover_weighted_sum
-from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import read_claims, read_verdicts
 from factaudit.tables.schema import is_text_placeholder
 

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit import list_computable_audits
-from factaudit.audit.audit_options import choose_supported_audits
+from factaudit.audit import choose_supported_audits, list_computable_audits
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.human_scores import compare_biography_scores, score_human_biographies
 from factaudit.audit.sensitivity import BASE_VARIANT

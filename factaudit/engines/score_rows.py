@@ -14,17 +14,16 @@ import numpy as np
 
 from factaudit.arrays.biographies import SupportMatrix, collect_biographies
 from factaudit.arrays.biography_scores import score_biography
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.judgements import ALL_TOGETHER, Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
 from factaudit.audit.core.audit_declaration import Column
-from factaudit.audit.core.figure_formatting import (
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.wording import (
     PERCENT_COLUMN,
     format_audit_figure,
     format_figure_range,
     format_percent,
 )
-from factaudit.audit.core.result_rows import Row
 from factaudit.tables import list_plain_rows
 from factaudit.text.display_text import format_count
 

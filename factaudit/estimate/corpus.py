@@ -10,12 +10,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.claim_groups import (
+from factaudit.arrays.judgements import (
     ALL_TOGETHER,
+    Judgements,
+    check_evaluators,
     encode_claim_group_column,
     group_claims_by_columns,
 )
-from factaudit.arrays.judgements import Judgements, check_evaluators
 
 
 @dataclass(frozen=True)

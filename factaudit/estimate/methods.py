@@ -11,7 +11,7 @@ import numpy as np
 
 from factaudit.estimate.corpus import Corpus
 from factaudit.signature import hash_texts
-from factaudit.stats import regression
+from factaudit.stats import divide_or_undefined, regression
 from factaudit.stats.posterior_comparison import posterior_interval
 from factaudit.stats.sampling import (
     StratifiedDraw,
@@ -19,7 +19,6 @@ from factaudit.stats.sampling import (
     difference_estimate,
     stratified_wilson_interval,
 )
-from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.text.display_text import format_count, join_reasons
 
 #: Fewer labels a system give a design-based estimate no interval, and are flagged.

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.judgements import LEVELS, Judgements, check_evaluators
+from factaudit.arrays.judgements import ALL_TOGETHER, LEVELS, Judgements, check_evaluators
 from factaudit.audit.core.result_rows import Row
 from factaudit.datasets.python_input import (
     ClaimColumnNames,
@@ -34,10 +33,9 @@ from factaudit.estimate.methods import (
 )
 from factaudit.estimate.sample import LabelSample
 from factaudit.settings.python_errors import raise_python_errors
+from factaudit.stats import name_ends, none_if_undefined, use_one_blas_thread
 from factaudit.stats import posterior_comparison as posterior
-from factaudit.stats.blas_threads import use_one_blas_thread
 from factaudit.stats.sampling import simple_random_draw
-from factaudit.stats.undefined_values import name_ends, none_if_undefined
 from factaudit.tables.annotations import (
     find_undecided_claims,
     label_claims_by_annotations,

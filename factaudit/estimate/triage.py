@@ -18,7 +18,7 @@ from factaudit.errors import UsageError
 from factaudit.estimate.corpus import build_corpora
 from factaudit.estimate.rates import load_labelled_judgements
 from factaudit.estimate.sample import LabelSample
-from factaudit.stats.blas_threads import use_one_blas_thread
+from factaudit.stats import use_one_blas_thread
 from factaudit.stats.risk_control import (
     MAX_LABEL_FACTOR,
     RiskCurve,

@@ -58,7 +58,7 @@ class RunSettings(BaseModel):
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
     #: The limits that an evaluator must meet before the report says yes
-    #: (`factaudit.audit.core.decision_limits.DecisionLimits`).
+    #: (`factaudit.audit.core.audited_run.DecisionLimits`).
     require: dict[str, float] = Field(default_factory=dict)
     #: For each evaluator: the data sets that it was trained on, or the beginnings of their names.
     #: The first screen warns about them.

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from factaudit.audit.audit_options import read_audit_names_and_options
+from factaudit.audit import read_audit_names_and_options
 from factaudit.datasets import FORMATS, check_conversion_options, convert
 from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name

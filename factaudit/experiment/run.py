@@ -22,7 +22,7 @@ from factaudit.arrays.duckdb_tables import (
     count_parquet_rows,
     load_duckdb_judgements,
 )
-from factaudit.audit.audit_options import read_audit_names_and_options
+from factaudit.audit import read_audit_names_and_options
 from factaudit.errors import UsageError
 from factaudit.estimate.page import has_texts, write_labelling_page
 from factaudit.estimate.rates import EstimationResults

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from factaudit.audit.core.figure_formatting import PERCENT_COLUMN, format_audit_figure
 from factaudit.audit.core.result_rows import MACRO_MEAN, is_total_key
+from factaudit.audit.core.wording import PERCENT_COLUMN, format_audit_figure
 from factaudit.files import write_text
 from factaudit.results import Results
 from factaudit.tables import STATUSES

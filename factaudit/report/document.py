@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from factaudit.audit import find_audit_declarations, make_audited_run
+from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
-from factaudit.audit.input_description import describe_graded_labels
 from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen, rank_evaluators
 from factaudit.publications.register import recognise_publications
 from factaudit.report.figures import ReportFigure, make_report_figure
@@ -75,11 +74,7 @@ class ReportDocument:
 def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
     """The document for the content of a ``results.json``. Nothing is drawn yet."""
     about = results["about"]
-    audits = [
-        audit
-        for audit in find_audit_declarations(results["audits"])
-        if results["audits"][audit.name]
-    ]
+    audits = [audit for name, audit in load_all_audits().items() if results["audits"].get(name)]
     chosen = _choose_audits(audits, results)
     run = make_audited_run(results["audits"], about)
     ranked = rank_evaluators(run)
@@ -319,7 +314,7 @@ def _describe_methods(results: Mapping[str, Any]) -> list[str]:
             f"{checks} of this run made {tests}. “Significant” means after Holm's correction for"
             " all tests of a check."
         )
-    found.append(describe_graded_labels(make_audited_run(results["audits"], about)))
+    found.append(describe_graded_labels(about))
     found.append(f"factaudit {about.get('factaudit', '')}, seed {about.get('seed')}.")
     return [text for text in found if text]
 
@@ -387,3 +382,16 @@ def _build_provenance_tables(results: Mapping[str, Any]) -> list[ReportTable]:
             )
         )
     return tables
+
+
+def describe_graded_labels(about: Mapping[str, Any]) -> str:
+    """How people's grades became labels, per data set; more grades than six are a scale, which no
+    sentence lists."""
+    sentences = []
+    for one in about.get("graded_labels") or []:
+        if one["rule"] is not None and len(one["words"]) <= 6:
+            read = ", ".join(f"{row['grade']} ({row['label']})" for row in one["words"])
+            sentences.append(
+                f"{one['dataset']}: human grades were read as labels: {read}; rule: {one['rule']}."
+            )
+    return " ".join(sentences)

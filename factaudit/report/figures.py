@@ -8,8 +8,13 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
-from factaudit.audit.core.plot_specs import LinePlot, PlotSpec
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    Column,
+    LinePlot,
+    PlotSpec,
+    list_declared_columns,
+)
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.report.plots.groups import (
     EVALUATOR_KEYS,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factaudit.audit.core.audit_declaration import Column, list_declared_columns
-from factaudit.audit.core.figure_formatting import (
+from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.wording import (
     format_audit_figure,
     format_figure_range,
     format_heading_with_unit,
 )
-from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.files import write_text
 from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
 

@@ -2,7 +2,8 @@
 decisions."""
 
 from factaudit.audit.core.result_rows import Row
-from factaudit.results.compute import compare, compare_counts
+from factaudit.results.compute import compare
+from factaudit.results.published_counts import compare_counts
 from factaudit.results.results import Results
 
 __all__ = ["Results", "Row", "compare", "compare_counts"]

@@ -1,4 +1,4 @@
-"""Every audit that tables of claims and verdicts, or published counts, allow: `Results` of them."""
+"""Every audit that tables of claims and verdicts allow: `Results` of them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,22 @@ from typing import Any, TypedDict, Unpack
 
 import pandas as pd
 
-from factaudit.arrays.judgements import LEVELS
-from factaudit.arrays.published_counts import expand_published_counts as counted
-from factaudit.audit import list_computable_audits
-from factaudit.audit.audit_options import (
-    choose_supported_audits,
+from factaudit.audit import (
+    list_computable_audits,
     read_audit_names_and_options,
+    run_audit_checks,
 )
-from factaudit.audit.core.decision_limits import DecisionLimits
+from factaudit.audit.core.audited_run import DecisionLimits
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.unknown_counts import UNKNOWN_COUNTS, blank_unknown_counts
-from factaudit.audit.findings import run_audit_checks
-from factaudit.audit.input_description import describe_audit_inputs as about_of
 from factaudit.audit.screen import DEFAULT_TITLE
 from factaudit.datasets.python_input import ClaimColumnNames, MappingSource, TableSource
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.results.comparison_tables import ComparisonTables
+from factaudit.results.comparison_tables import ComparisonTables, describe_audit_inputs
 from factaudit.results.results import Results
 from factaudit.settings.python_errors import raise_python_errors
 from factaudit.signature import hash_texts, make_signature
-from factaudit.stats.blas_threads import use_one_blas_thread
+from factaudit.stats import use_one_blas_thread
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables.digest import compute_table_digest
 from factaudit.version import __version__
 
 
@@ -46,16 +40,14 @@ class AuditRunOptions(TypedDict, total=False):
     inputs: Sequence[Row]
 
 
-def _make_intervals(options: AuditRunOptions) -> ClusterBootstrap | None:
+def make_intervals(options: AuditRunOptions) -> ClusterBootstrap | None:
     replicates = options.get("replicates", 2000)
-    return (
-        ClusterBootstrap(replicates, options.get("seed", 0), options.get("confidence", 0.95))
-        if replicates
-        else None
-    )
+    if not replicates:
+        return None
+    return ClusterBootstrap(replicates, options.get("seed", 0), options.get("confidence", 0.95))
 
 
-def _assemble_results(
+def assemble_results(
     tables_digest: str,
     claim_and_evaluator_rows: tuple[list[Row], list[Row]],
     chosen: Mapping[str, Mapping[str, Any]],
@@ -73,10 +65,9 @@ def _assemble_results(
     for name in trained_on:
         if name not in names:
             raise UsageError(f"trained_on: no evaluator {name!r}{suggest_known_name(name, names)}")
-    evaluators = [
-        row | ({"trained_on": list(trained_on[row["name"]])} if row["name"] in trained_on else {})
-        for row in evaluators
-    ]
+    for row in evaluators:
+        if row["name"] in trained_on:
+            row["trained_on"] = list(trained_on[row["name"]])
     drawn: Row = {"seed": options.get("seed", 0), "replicates": options.get("replicates", 2000)}
     drawn["confidence"] = options.get("confidence", 0.95)
     about = {
@@ -141,7 +132,7 @@ def compare(
         replicates: the number of bootstrap replicates. With 0 there are no intervals at all.
         confidence: the share of intervals that should contain the true figure.
         require: limits that decide what an evaluator may be used for, such as
-            ``{"max_bias": 0.03}`` (`factaudit.audit.core.decision_limits.DecisionLimits`).
+            ``{"max_bias": 0.03}`` (`factaudit.audit.core.audited_run.DecisionLimits`).
         trained_on: for each evaluator the data sets, or the beginnings of their names, that it was
             trained on. The first screen warns about them.
         signatures: for each evaluator the signature with which its verdicts were made, if known.
@@ -155,13 +146,12 @@ def compare(
     """
     known = list_computable_audits()
     chosen = read_audit_names_and_options(audits)
-    ready = (
-        claims
-        if isinstance(claims, ComparisonTables)
-        else ComparisonTables.join(
+    if isinstance(claims, ComparisonTables):
+        ready = claims
+    else:
+        ready = ComparisonTables.join(
             claims, verdicts, annotations, label_rule, mapping, columns, evaluators
         )
-    )
     judged = ready.judged
     if not judged.evaluators and judged.has_double_labels:
         able = {name: given for name, given in chosen.items() if known[name].without_evaluators}
@@ -171,9 +161,9 @@ def compare(
     if audits is None:
         applies = {name: known[name].applies for name in chosen}
         chosen = {
-            n: given
-            for n, given in chosen.items()
-            if (asked := applies[n]) is None or asked(judged)
+            name: given
+            for name, given in chosen.items()
+            if (asked := applies[name]) is None or asked(judged)
         }
     for name, given in chosen.items():
         if (complete := known[name].complete) is not None:
@@ -189,67 +179,16 @@ def compare(
         "trained_on": trained_on,
         "inputs": inputs,
     }
-    intervals, found = _make_intervals(options), dict[str, Sequence[Row]]()
+    intervals, found = make_intervals(options), dict[str, Sequence[Row]]()
     for name, given in chosen.items():
         compute = known[name].compute
+        assert compute is not None
         with use_one_blas_thread():
-            found[name] = compute(judged, **given, intervals=intervals) if compute else []
-    about = about_of(judged, ready.evaluator_order, signatures or {})
-    results = _assemble_results(ready.tables_digest, about, chosen, found, options)
+            found[name] = compute(judged, **given, intervals=intervals)
+    about = describe_audit_inputs(judged, ready.evaluator_order, signatures or {})
+    results = assemble_results(ready.tables_digest, about, chosen, found, options)
     if ready.graded_labels:
         results.about["graded_labels"] = list(ready.graded_labels)
     if ready.label_rule is None:
         return results
     return replace(results, signature=f"{results.signature}|label_rule:{ready.label_rule}")
-
-
-@use_one_blas_thread()
-def compare_counts(
-    counts: pd.DataFrame,
-    *,
-    audits: Sequence[str | Mapping[str, Any]] | None = None,
-    **options: Unpack[AuditRunOptions],
-) -> Results:
-    """Audit evaluators of which only numbers of claims are known, by the code that audits claims.
-
-    counts: a validated counts table (`factaudit.tables.counts_table`); the rest as in `compare`. By
-    default all audits that can do with it; those that need to know how many labelled errors were
-    found read the rows that say so. Where ``n_known`` is 0, figures that follow from numbers of
-    claims alone are null. Raises `UsageError` for an audit that needs claims.
-    """
-    known = list_computable_audits()
-    able = [name for name, audit in known.items() if audit.counts is not None]
-    chosen = choose_supported_audits(audits, able, "needs claims: of a counts table")
-    joint = counts[counts["errors_found"].notna()]
-    intervals = _make_intervals(options)
-    levels = [level for level in LEVELS if (counts["level"] == level).any()]
-    units = {
-        (level, kind): counted(t, level)
-        for level in levels
-        for kind, t in (("margins", counts), ("joint", joint))
-    }
-    found: dict[str, Sequence[Row]] = {}
-    for name, asked in chosen.items():
-        audit, rows = known[name], list[Row]()
-        by_level = "levels" in audit.options_model().model_fields
-        for level in (
-            [one for one in levels if one in asked.get("levels", LEVELS)]
-            if by_level
-            else levels[:1]
-        ):
-            judged = units[level, str(audit.counts)]
-            if audit.compute is not None:
-                given = asked | ({"levels": [level]} if by_level else {})
-                rows += audit.compute(judged, **given, intervals=intervals)
-        found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
-    claim_rows, evaluator_rows = about_of(
-        units[levels[0], "margins"], counts["evaluator"].unique(), {}
-    )
-    is_unknown = not counts["n_known"].all()
-    if is_unknown:
-        found, claim_rows = {name: blank_unknown_counts(rows) for name, rows in found.items()}, []
-    about = (claim_rows, evaluator_rows)
-    results = _assemble_results(compute_table_digest(counts), about, chosen, found, options)
-    if is_unknown:
-        results.about["counts"] = UNKNOWN_COUNTS
-    return results

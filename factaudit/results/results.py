@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from factaudit.audit import find_audit_declaration, make_audited_run
-from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
-from factaudit.audit.core.plot_specs import ScatterPlot
+from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.core.audit_declaration import (
+    ScatterPlot,
+    list_declared_columns,
+    sort_declared_rows,
+)
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
 from factaudit.audit.decisions import list_decisions
 from factaudit.errors import UsageError, suggest_known_name
@@ -139,7 +142,9 @@ class Results:
             for key, value in where.items()
         }
         found = select_rows_by_keys(self.audits[audit], wanted)
-        columns = list_declared_columns(find_audit_declaration(audit, found).columns, found)
+        if audit not in load_all_audits():  # of a package that is not installed
+            return found
+        columns = list_declared_columns(load_all_audits()[audit].columns, found)
         return sort_declared_rows(found, columns, self.evaluators)
 
     def figure(
@@ -165,17 +170,18 @@ class Results:
             >>> results.figure("rates", evaluator=["tfidf", "rouge2"], ax=ax)  # doctest: +SKIP
         """
         rows = self.rows(audit, **where)
-        declared = find_audit_declaration(audit, rows)
-        plot = declared.plot
-        if plot is None:
-            drawn = [name for name in self.audits if find_audit_declaration(name).plot is not None]
+        declared = load_all_audits().get(audit)
+        plot = declared.plot if declared is not None else None
+        if declared is None or plot is None:
+            known = load_all_audits().items()
+            drawn = [name for name, one in known if name in self.audits and one.plot is not None]
             raise UsageError(f"no figure of audit {audit!r}{suggest_known_name(audit, drawn)}")
         if panel is not None:
             if isinstance(plot, ScatterPlot) or panel not in plot.keys:
-                known = [] if isinstance(plot, ScatterPlot) else list(plot.keys)
+                panels = [] if isinstance(plot, ScatterPlot) else list(plot.keys)
                 raise UsageError(
                     f"panel: the figure of {audit} has no"
-                    f" {panel!r}{suggest_known_name(panel, known)}"
+                    f" {panel!r}{suggest_known_name(panel, panels)}"
                 )
             plot = replace(plot, keys=(panel,))
         if "level" not in where and any(row.get("level") == "claim" for row in rows):

@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     IntervalEnds,
     estimate_clustered_proportions,
 )
 from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval
-from factaudit.stats.undefined_values import divide_or_undefined
 
 
 def correlation_interval(

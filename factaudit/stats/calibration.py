@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import rank_distinct_integers
-from factaudit.stats.undefined_values import divide_or_undefined
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.
 CORRECTION_METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")

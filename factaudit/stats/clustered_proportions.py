@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from factaudit.stats.undefined_values import divide_or_undefined
+from factaudit.stats import divide_or_undefined
 
 #: What the correlation of claims within a cluster is taken for, where errors are too few to tell.
 TYPICAL_ICC = 0.15

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import scipy
 
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import ClusteredProportions
-from factaudit.stats.undefined_values import divide_or_undefined
 
 #: With fewer errors, or fewer other units, expected of one system, the exact test is asked as well.
 FEWEST_EXPECTED_FOR_T_TEST = 5

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import (
     ClusteredProportions,
     IntervalEnds,
     student_t_quantile,
     wilson_interval,
 )
-from factaudit.stats.undefined_values import divide_or_undefined
 
 
 def mover_weighted_sum(

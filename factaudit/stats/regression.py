@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from factaudit.stats.undefined_values import divide_or_undefined
+from factaudit.stats import divide_or_undefined
 
 #: Scores are kept this far from 0 and 1 before their logit is taken.
 _LOGIT_MARGIN = 0.001

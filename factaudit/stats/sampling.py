@@ -15,8 +15,8 @@ import numpy as np
 import scipy
 
 from factaudit.errors import UsageError
+from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import wilson_interval
-from factaudit.stats.undefined_values import divide_or_undefined
 
 #: Score bins per system where the budget allows `MIN_STRATUM_LABELS` labels in each; else fewer
 #: bins.

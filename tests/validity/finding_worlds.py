@@ -21,7 +21,7 @@ from factaudit.arrays.biography_scores import (
     score_biography,
     summarise_biography_scores,
 )
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, DecisionLimits
+from factaudit.audit.core.audited_run import MAX_FLIP_RATE, DecisionLimits
 from factaudit.audit.sensitivity import MAX_CHANGE
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import validate_annotations

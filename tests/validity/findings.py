@@ -39,8 +39,7 @@ from finding_worlds import (
 from worlds import WORLDS, make_worlds
 
 from factaudit import Judgements
-from factaudit.audit import load_all_audits
-from factaudit.audit.findings import run_audit_checks
+from factaudit.audit import load_all_audits, run_audit_checks
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]

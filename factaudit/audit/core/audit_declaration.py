@@ -17,14 +17,127 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from factaudit.audit.core.interval_methods import WILSON
-from factaudit.audit.core.plot_specs import AnyPlot
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from factaudit.arrays.judgements import Judgements
     from factaudit.audit.core import checks
+
+# ---- how intervals are computed: the names that `Column.interval` uses, in the words of captions
+
+WILSON = "Wilson, with the effective sample size of the clusters"
+MOVER = "MOVER, from Wilson intervals"
+DISCORDANT = "paired, from discordant claims"
+SIMULTANEOUS = "simultaneous over systems, from Wilson intervals"
+JACKKNIFE = "jackknife over clusters"
+INFLUENCE = f"on the log-odds scale, {JACKKNIFE}"
+RESPONSE_WILSON = "Wilson, with the effective number of responses"
+RESPONSE_MEAN = "Korn and Graubard, over responses"
+RESPONSE_CHANGE = (
+    "Student's t over responses, at least as wide as Korn and Graubard if all change in one"
+    " direction"
+)
+RESPONSE_INFLUENCE = "Fisher's z, jackknife over responses"
+RESPONSE_COUNT = "Student's t on the log scale, over responses"
+OPEN_ORDERS = "all orders of the systems that tests of pairs leave open"
+FISHER = "Fisher's z, over systems"
+FISHER_JACKKNIFE = f"Fisher's z, {JACKKNIFE}"
+#: Drawn: it moves with the number of replicates, and captions say it.
+CLUSTER_BOOTSTRAP = "cluster bootstrap"
+
+
+def is_random_interval_method(interval_method: str) -> bool:
+    """Whether a method resamples, and so has a number of replicates.
+
+    >>> is_random_interval_method(CLUSTER_BOOTSTRAP), is_random_interval_method(WILSON)
+    (True, False)
+    """
+    return "bootstrap" in interval_method
+
+
+# ---- what a figure shows
+# These classes say it without drawing; `factaudit.report.plots` draws and knows no audit. All keys
+# are keys of the audit's rows; units, headings, intervals and bounds come from its columns. If
+# there are rows for claims and for responses, each level has a figure of its own. Limits and guides
+# are in the units of the rows (0.5 for a share of one half). ``what`` begins the caption of a
+# figure, and ``reading`` says how to read it.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotSpec:
+    """Groups down the side, with a marker and its interval for each series, and a panel for each
+    figure.
+
+    There is a group for each dataset (and each column that an experiment groups ``by``), or for
+    each value of ``groups``.
+    """
+
+    what: str
+    reading: str = ""
+    #: The columns that make the groups; () means ``dataset``. Of several columns, those with a
+    #: single value are left out.
+    groups: tuple[str, ...] = ()
+    #: The largest number of groups in the figure.
+    per_page: int = 14
+    #: The figures; each has a panel.
+    keys: tuple[str, ...]
+    series: str = "evaluator"
+    #: Titles of panels, if they are not the columns' headings.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: A dashed line in the panel of a key, and the limits of its axis if the drawn values do not
+    #: set them.
+    guides: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    #: A key with the same value for all series, drawn as a black line across the group in the panel
+    #: of the first key.
+    reference: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScatterPlot:
+    """One figure of each row against another, both shares, with a marker and a colour for each
+    evaluator.
+
+    Means over data sets are large and have intervals; the data sets behind them are small and pale.
+    """
+
+    what: str
+    reading: str = ""
+    x: str
+    y: str
+    #: The diagonal, on which both figures are equal, or lines of equal balanced accuracy, which is
+    #: their mean.
+    lines: Literal["diagonal", "equal_bacc"]
+    series: str = "evaluator"
+    reference: None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The two figures that are shown."""
+        return self.x, self.y
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinePlot:
+    """Figures over ordered bins, as a line with intervals for each evaluator. There is a column of
+    panels for each figure, and a row of panels for each value of ``rows``."""
+
+    what: str
+    reading: str = ""
+    x: str
+    #: What is binned, for the label of the axis.
+    what_is_binned: str
+    keys: tuple[str, ...]
+    rows: str = "dataset"
+    series: str = "evaluator"
+    reference: None = None
+
+
+AnyPlot = PlotSpec | ScatterPlot | LinePlot
+
+
+# ---- columns
 
 #: percent: a share, shown as 100 times its value. points: a difference of shares. p: a p-value.
 #: text: shown as it is (keys, yes and no).
@@ -51,7 +164,7 @@ class Column:
     #: that the unscored claims allow.
     bounds: bool | str = False
     #: The method of its interval (``_low`` and ``_high``): one of
-    #: `factaudit.audit.core.interval_methods`, or words. "": it has none.
+    #: `factaudit.audit.core.audit_declaration`, or words. "": it has none.
     interval: str = ""
     #: Whether the report's table shows it ("any": only if some value is neither null nor 0). The
     #: CSV always has it.
@@ -238,42 +351,22 @@ def _make_options_model(name: str, compute: Callable[..., Any]) -> type[BaseMode
     return create_model(f"{name}_options", __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def declare_unknown_audit(name: str, rows: Sequence[Row]) -> Audit:
-    """An audit of which only the rows are known. Words are taken for keys, everything else for
-    numbers."""
-    return Audit(
-        name, name.replace("_", " ").capitalize(), "", list_declared_columns({}, rows), None
-    )
-
-
 def list_declared_columns(
     declared_columns: Mapping[str, Column], rows: Sequence[Row]
 ) -> dict[str, Column]:
-    """The columns that rows have: ``dataset``, the columns that they are grouped ``by``, the
-    declared ones, and any others.
+    """The columns that rows have: ``dataset``, the columns that they are grouped ``by`` (those that
+    are not declared), and the declared ones.
 
     Intervals and bounds are not columns of their own.
     """
     present = dict.fromkeys(key for row in rows for key in row)
     known = {key: column for key, column in declared_columns.items() if key in present}
-    undeclared = {
-        key: SHARED_COLUMNS.get(key) or _guess_column(key, rows)
+    groups = {
+        key: Column(key.replace("_", " "), "text", key=True)
         for key in present
-        if key not in known
+        if key not in known and not key.endswith(_END_SUFFIXES)
     }
-    for key in list(undeclared):
-        if key.endswith(_END_SUFFIXES) and key.rsplit("_", 1)[0] in present:
-            del undeclared[key]
-    groups = {key: column for key, column in undeclared.items() if column.key}
-    return {key: known[key] for key in known if key == "dataset"} | groups | known | undeclared
-
-
-def _guess_column(key: str, rows: Sequence[Row]) -> Column:
-    values = [row[key] for row in rows if row.get(key) is not None]
-    if values and all(isinstance(value, str) for value in values):
-        return Column(key.replace("_", " "), "text", key=True)
-    unit: Unit = "percent" if key.endswith(("_rate", "_share")) else "number"
-    return Column(key.removeprefix("n_").replace("_", " "), unit)
+    return {key: known[key] for key in known if key == "dataset"} | groups | known
 
 
 def sort_declared_rows(

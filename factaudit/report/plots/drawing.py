@@ -22,10 +22,16 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
-from factaudit.audit.core.audit_declaration import Column, list_declared_columns
-from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
-from factaudit.audit.core.plot_specs import AnyPlot, LinePlot, PlotSpec, ScatterPlot
+from factaudit.audit.core.audit_declaration import (
+    AnyPlot,
+    Column,
+    LinePlot,
+    PlotSpec,
+    ScatterPlot,
+    list_declared_columns,
+)
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
+from factaudit.audit.core.wording import format_audit_figure, format_heading_with_unit
 from factaudit.errors import UsageError
 from factaudit.report.plots.groups import drop_floor_rows, format_group_label, list_group_columns
 from factaudit.report.plots.style import PAGE_WIDTH, SeriesStyle, choose_series_styles, wrap_label

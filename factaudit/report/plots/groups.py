@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.audit.core.audit_declaration import Column
-from factaudit.audit.core.figure_formatting import format_audit_figure
-from factaudit.audit.core.plot_specs import AnyPlot, PlotSpec
+from factaudit.arrays.judgements import ALL_TOGETHER
+from factaudit.audit.core.audit_declaration import AnyPlot, Column, PlotSpec
 from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.wording import format_audit_figure
 
 #: The keys of a row that name evaluators.
 EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
