@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from scipy.stats import multivariate_normal
 
 import factaudit as fa
-from factaudit.audit.grades import LEAST_RANK_CORRELATION, MAX_GRADE_SHIFT
+from factaudit.audit.grades import LEAST_RANK_CORRELATION
 
 #: How often a correct claim is rejected.
 FALSE_ALARMS = 0.15
@@ -66,9 +66,10 @@ def draw_families(world: World, random: np.random.Generator) -> Tables:
     }
 
 
-#: The share of each grade from 1 to 5: people's, and those whose mean is higher by as much as is
-#: allowed.
+#: The share of each grade from 1 to 5 that people give.
 PEOPLES_GRADES = np.full(5, 0.2)
+#: Judges' grades are on average higher than people's by this share of the scale's length.
+GRADE_SHIFT = 0.05
 
 
 def raise_grades(shift: float) -> np.ndarray:
@@ -102,8 +103,8 @@ def find_latent_correlation(rank_correlation: float, shift: float) -> float:
 
 
 def draw_graded_claims(world: World, random: np.random.Generator) -> Tables:
-    """People's grades from 1 to 5 and judges': Spearman's ρ and the mean difference stand at the
-    limits of the checks.
+    """People's grades from 1 to 5 and judges', which are a little higher: Spearman's ρ stands at
+    the limit of the check.
 
     Documents are good or bad, and judges are mistaken of whole documents.
     """
@@ -121,14 +122,12 @@ def draw_graded_claims(world: World, random: np.random.Generator) -> Tables:
     claims["grade"] = 1 + np.searchsorted(ndtri(np.cumsum(PEOPLES_GRADES)[:-1]), quality)
     verdicts = []
     for at in range(world.evaluators):
-        rho, shift = LEAST_RANK_CORRELATION, MAX_GRADE_SHIFT
+        rho = LEAST_RANK_CORRELATION
         if at == 0 and world.effect == "unrelated grades":
             rho = 0.0
-        if at == 0 and world.effect == "lenient grades":
-            shift = world.size
-        correlation = find_latent_correlation(rho, shift)
+        correlation = find_latent_correlation(rho, GRADE_SHIFT)
         own = correlation * quality + np.sqrt(1 - correlation**2) * draw_quality()
-        grade = 1 + np.searchsorted(ndtri(np.cumsum(raise_grades(shift))[:-1]), own)
+        grade = 1 + np.searchsorted(ndtri(np.cumsum(raise_grades(GRADE_SHIFT))[:-1]), own)
         told = units.make_verdicts(f"e{at}", grade < 3)
         verdicts.append(told.assign(grade=grade))
     return {

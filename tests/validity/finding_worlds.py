@@ -185,10 +185,6 @@ def _disturb_evaluator(
         return raised, None
     if world.effect == "systems off to two sides":
         return np.where(late, raised, lowered), None
-    if world.effect == "one dataset off":
-        return np.where(units.dataset == 0, raised, said), None
-    if world.effect == "datasets off to two sides":
-        return np.where(units.dataset == 0, raised, lowered), None
     if world.effect == "errors heaped in responses":
         # Labels: all claims of a response are wrong together; predictions: as many, one by one.
         return chance < wrong.mean(), None
