@@ -1,5 +1,5 @@
 """The pages of docs/: tutorials, commands and notebooks run, links lead somewhere, the site loads
-nothing from afar.
+nothing from afar. The examples of docstrings run.
 
 A model is the scripted server of tests/llm_server.py. ``python tests/doc_pages.py --write`` writes
 shown output anew.
@@ -7,6 +7,7 @@ shown output anew.
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import re
 import shlex
@@ -101,6 +102,19 @@ def test_the_page_on_python_has_all_that_the_package_gives():
     for name in shown:
         module, _, attribute = name.rpartition(".")
         assert inspect.getdoc(getattr(import_module(module), attribute)), name
+
+
+#: Modules with examples in their docstrings.
+EXAMPLES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in (ROOT / "factaudit").rglob("*.py")
+    if ">>> " in path.read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_the_examples_of_a_module_run(module):
+    assert doctest.testmod(import_module(module)).failed == 0
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,6 @@
-"""`factaudit.stats`: its examples run; its figures are scikit-learn's, SciPy's, statsmodels' and
-those of papers."""
+"""`factaudit.stats`: its figures are scikit-learn's, SciPy's, statsmodels' and those of papers."""
 
 from __future__ import annotations
-
-import doctest
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +9,6 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-import factaudit.stats
 from factaudit.stats.agreement import (
     iou_interval,
     krippendorff_alpha,
@@ -33,13 +27,6 @@ from factaudit.stats.mover import (
     least_proportion_interval,
     mover_weighted_sum,
 )
-
-FILES = sorted(path.stem for path in Path(factaudit.stats.__file__).parent.glob("[!_]*.py"))
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_the_examples_run(file):
-    assert doctest.testmod(import_module(f"factaudit.stats.{file}")).failed == 0
 
 
 def single(*hits_of: tuple[int, int]) -> ClusterCounts:

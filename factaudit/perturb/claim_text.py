@@ -85,10 +85,10 @@ def is_single_sentence_claim(claim: str) -> bool:
     """Whether a claim is one plain sentence: no list, question, heading or fragment, and not about
     its sources.
 
-    >>> is_single_sentence_claim("The mill closed in 1911.")
+    >>> is_single_sentence_claim("The mill closed early.")
     True
-    >>> is_single_sentence_claim("Is it open today?")
-    False
+    >>> is_single_sentence_claim("Is it open today?"), is_single_sentence_claim("The old mill.")
+    (False, False)
     """
     text = claim.strip()
     if not re.fullmatch(r"[\"“(]?[A-Z0-9][^\n?!:;*|…]*[.][\"”)]?", text) or len(text.split()) < 4:

@@ -346,9 +346,9 @@ def rank_distinct_integers(integers: np.ndarray) -> tuple[np.ndarray, np.ndarray
     As `numpy.unique` with ``return_inverse``, many times as fast: by a table where the numbers lie
     close, else by a hash.
 
-    >>> names, places = rank_distinct_integers(np.array([7, 3, 7]))
+    >>> names, places = rank_distinct_integers(np.array([2, -1, 2]))
     >>> names.tolist(), places.tolist()
-    ([3, 7], [1, 0, 1])
+    ([-1, 2], [1, 0, 1])
     """
     least, most = (int(integers.min()), int(integers.max())) if len(integers) else (0, 0)
     if most - least > 4 * len(integers):

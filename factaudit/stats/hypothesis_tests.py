@@ -162,8 +162,8 @@ def sign_test_p(n_above: np.ndarray, n_below: np.ndarray) -> np.ndarray:
     """The exact two-sided p-value of as many clusters above as below (a sign test, without ties);
     elementwise.
 
-    >>> sign_test_p(np.array([6, 0]), np.array([0, 0])).tolist()
-    [0.03125, 1.0]
+    >>> sign_test_p(np.array([6, 5, 0]), np.array([0, 1, 0])).round(5).tolist()
+    [0.03125, 0.21875, 1.0]
     """
     n_above, n_below = np.asarray(n_above), np.asarray(n_below)
     return np.minimum(

@@ -342,6 +342,8 @@ def are_labels_clustered(labelled_rows: np.ndarray, cluster: np.ndarray) -> bool
     True
     >>> are_labels_clustered(np.arange(0, 500, 5), cluster)
     False
+    >>> are_labels_clustered(np.r_[0:220:5, 1:220:5, 2:57:5], cluster)  # 99 labels in 44 clusters
+    True
     """
     size = np.bincount(cluster)
     size = size[size > 0]

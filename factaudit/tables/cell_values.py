@@ -121,8 +121,15 @@ def parse_judgement_numbers(values: pd.Series) -> pd.Series:
     """The cells of a column as numbers (float64), NaN for cells without one: ``95%`` is 0.95,
     ``4/5`` is 0.8, ``<0.01`` is 0.01.
 
-    A comma is a decimal comma unless all commas may separate thousands (``1,234``). A few -1 beside
-    scores from 0 to 1 come from failed calls and are NaN.
+    A comma is a decimal comma unless all commas may separate thousands (``1,234``); such a cell is
+    no number. A few -1 beside scores from 0 to 1 come from failed calls and are NaN.
+
+    >>> parse_judgement_numbers(pd.Series(["3,5", "4"])).tolist()
+    [3.5, 4.0]
+    >>> parse_judgement_numbers(pd.Series(["0,125", "0,250"])).tolist()
+    [0.125, 0.25]
+    >>> parse_judgement_numbers(pd.Series(["1,250", "4"])).tolist()
+    [nan, 4.0]
     """
     numbers = _parse_all_numbers(values)
     failed = numbers == -1

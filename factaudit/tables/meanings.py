@@ -349,6 +349,8 @@ def scale_judgement_numbers(
     >>> support, beyond, grades = scale_judgement_numbers(pd.Series([1.0, 4.0]), (1, 5), None)
     >>> support.tolist(), beyond.tolist(), grades.tolist()
     ([0.0, 0.75], [0, 1], [1.0, 4.0])
+    >>> scale_judgement_numbers(pd.Series([1.0, 3.0]), (5, 1), None)[1].tolist()  # 3 is the middle
+    [1, 0]
     """
     if isinstance(scale, str):
         low, high = (1.0, -1.0) if scale.startswith("-") else (-1.0, 1.0)

@@ -33,6 +33,11 @@ def classify_standard_tables(column_lists: Sequence[Collection[str]]) -> list[st
     >>> tables = [["dataset", "claim", "label", "batch"], ["claim_id", "evaluator", "score"]]
     >>> classify_standard_tables(tables)
     ['claims', 'verdicts']
+    >>> both = ["claim_id", "dataset", "claim", "evaluator", "score"]
+    >>> classify_standard_tables([both]), classify_standard_tables([both, tables[0]])
+    ([None], ['verdicts', 'claims'])
+    >>> classify_standard_tables([both, tables[1]]), classify_standard_tables([both[:-1]])
+    (['claims', 'verdicts'], ['claims'])
     """
     possible = [_list_possible_standard_kinds(columns) for columns in column_lists]
     sure = {kinds[0] for kinds in possible if len(kinds) == 1}

@@ -139,7 +139,7 @@ def parse_stated_range(column_name: str) -> tuple[float, float] | None:
     """The lowest and highest number that a column may hold according to its name; None if the name
     does not say.
 
-    >>> tuple(map(parse_stated_range, ("human (0-2)", "gpt4_score_0_100", "gpt (2024-05)")))
+    >>> tuple(map(parse_stated_range, ("human (0-2)", "gpt4_score_0_100", "round (24-25)")))
     ((0.0, 2.0), (0.0, 100.0), None)
     """
     if match := _PATTERNS["stated_range"].search(column_name):
