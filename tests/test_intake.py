@@ -98,6 +98,11 @@ READ = {
         },
         {"judge": PREDICTIONS},
     ),
+    "labels of errors": (
+        {"human": spell(LABELS, 0, 1), "judge": SCORES},
+        {"scale": {"human": [1, 0]}},
+        {"judge": PREDICTIONS},
+    ),
     "words of labels turn no score": (
         {"human": spell(LABELS, "hallucinated", "factual"), "score": ERRORS},
         {"labels": {"factual": 0, "hallucinated": 1}, "evaluator": "score"},
@@ -118,6 +123,7 @@ def test_columns_are_read_as_options_say(name):
     assert list_labels(loaded) == LABELS
     assert list_judged(loaded) == judged
     assert "doc: context" in said[0]
+    assert not any(line.startswith("text ") for line in said), "there is a column of texts"
     # The mapping that was found survives being written down and read again.
     assert loaded.mapping is not None
     kept = json.loads(loaded.mapping.model_dump_json())
@@ -213,6 +219,10 @@ ASKED = {
     "a call that failed": (
         {"label": LABELS, "judge": ["yes", "no", "ERROR: rate limit exceeded"] * (N // 3)},
         "judge has 'ERROR: rate limit exceeded'",
+    ),
+    "scores that are high where the labels say no": (
+        {"label": LABELS, "judge": spell(LABELS, 0.2, 0.8)},
+        "'judge' is high where the labels say not attributable",
     ),
 }
 

@@ -68,6 +68,13 @@ def test_claims_and_documents_cannot_leave_their_blocks(name, attack):
     )
 
 
+def test_prompts_of_one_document_differ_in_the_claim_alone():
+    """So a server that keeps what prompts have in common reads the document once."""
+    template = JudgePromptTemplate.load("default")
+    one, other = (template.messages(claim, "Rain.")[-1]["content"] for claim in ("Yes.", "No."))
+    assert one.replace("\nYes.\n", "\nNo.\n") == other
+
+
 @given(st.text(), st.text())
 def test_blocks_hold_any_text(claim, doc):
     assert blocks(JudgePromptTemplate.load("default").messages(claim, doc)[-1]["content"]) == {

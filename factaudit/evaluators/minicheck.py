@@ -141,6 +141,9 @@ def split_minicheck_chunks(doc: str, size: int, count_units: Callable[[str], int
     Sentences are joined by one space, lines by their break. A sentence longer than ``size`` is a
     chunk of its own. (`factaudit.text.chunks.split_document_into_chunks` cuts the document as it
     stands and never passes ``size``; the models were published with this.)
+
+    >>> split_minicheck_chunks("It rains. It snows.\\nIt is dry.", 18, len)
+    ['It rains. It snows.', 'It is dry.']
     """
     parts: list[str] = []
     for number, line in enumerate(doc.split("\n")):
