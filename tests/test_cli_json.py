@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hostile_folder import COMMANDS
 
+from factaudit import read_claims
 from factaudit.cli import cli
 from factaudit.cli.output import make_json_value
 
@@ -43,6 +44,8 @@ def test_a_verb_gives_one_document_and_says_the_rest_beside_it(verb, folder, mon
     assert found["schema"] == schema
     assert len(found) > 1
     assert err.strip()  # what is for people is still said, beside
+    if verb == "perturb":
+        assert found["n_claims"] + found["n_variants"] == len(read_claims(folder / found["out"]))
     if verb == "run":
         rows = json.loads((folder / found["results"]).read_text("utf-8"))["audits"]["rates"]
         assert found["audits"] == {"rates": len(rows)}

@@ -81,13 +81,16 @@ def test_texts_stay_data():
     assert [data["docs"][claim["doc"]] for claim in data["claims"]] == HOSTILE[::-1]
 
 
-def test_claims_of_a_response_stay_together(tmp_path):
-    claims, verdicts = tables(World(size=60, documents=20))
+@pytest.mark.parametrize("rates", [World.rates, World.rates[:1]])
+def test_claims_of_a_response_stay_together(rates, tmp_path):
+    claims, verdicts = tables(World(rates, size=60, documents=20))
     claims["response_id"] = claims["doc_id"]
+    if len(rates) == 1:
+        claims["system"] = None
     sample = draw_sample(join(without_labels(claims), verdicts), ["e0"], 12, level="response")
     (path,) = write_labelling_pages(sample, claims, tmp_path / "label.html")
     ids = pd.Series([c["id"] for c in data_of(path.read_text())["claims"]])
-    of = claims.set_index("claim_id").loc[ids]
+    of = claims.set_index("claim_id").loc[ids].fillna({"system": ""})
     assert (of["system"] + of["response_id"]).ne(
         (of["system"] + of["response_id"]).shift()
     ).sum() == 12

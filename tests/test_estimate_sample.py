@@ -112,6 +112,8 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
     mixed = claims.sample(frac=1, random_state=2).reset_index(drop=True)
     again = draw_sample(join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
     assert sorted(sample.rows["claim_id"]) == sorted(again.rows["claim_id"])
+    first = ["c000023", "c000025", "c000059"]
+    assert sorted(sample.rows["claim_id"])[:3] == first, "as in earlier versions"
     other = drawn(60, seed=6)[2]
     assert sorted(sample.rows["claim_id"]) != sorted(other.rows["claim_id"])
     sample.write(tmp_path / "a.parquet")
@@ -120,6 +122,24 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
     read = read_sample(tmp_path / "a.parquet")
     assert read.plan == sample.plan
     pd.testing.assert_frame_equal(read.rows, sample.rows, check_dtype=False)
+
+
+def test_a_share_of_the_claims_is_for_everybody_and_the_others_are_dealt_out():
+    rows = drawn(40, annotators=2, overlap=0.1)[2].rows
+    assert Counter(rows["annotators"]) == {"1 2": 4, "1": 18, "2": 18}
+
+
+def test_single_claims_tell_nothing_of_whole_responses():
+    claims, verdicts = tables(World(size=20, documents=10))
+    claims["response_id"] = claims["doc_id"]
+    sample = draw_sample(join(without_labels(claims), verdicts), EVALUATORS, 60, phases=1)
+    said = annotated(claims, sample.rows["claim_id"]).assign(note="?")
+    said.loc[::3, "label"] = None
+    found = estimate_rates(claims, verdicts, annotations=said, sample=sample, levels=["response"])
+    of = claims.merge(said["claim_id"])
+    n = Counter(Counter(of["system"] + of["response_id"]).values())
+    told = f"({n[2]} responses labelled whole, {n[1]} in part): sample with --level response"
+    assert told in found.rates[0]["reason"]
 
 
 def test_whole_responses_are_drawn():

@@ -226,12 +226,18 @@ def test_two_processes_on_one_cache_pay_for_each_reply_once(tmp_path):
 
 def test_a_send_of_a_process_that_was_killed_holds_nobody_up(tmp_path):
     code = "import os, sys; from factaudit.llm.store import ReplyStore, Send\n"
-    code += "ReplyStore(sys.argv[1]).begin(Send(b'k', 'r', most_cost=3.0))\nos._exit(9)"
+    code += "ReplyStore(sys.argv[1]).begin(Send(b'k', 'r', most_cost=3.0))\n"
+    code += "print(flush=True); sys.stdin.read(); os._exit(9)"
     path = tmp_path / "cache.sqlite"
     one, other = ReplyStore(path), ReplyStore(path)
     assert one.begin(Send(b"mine")) == "send"
     assert one.begin(Send(b"mine")) == other.begin(Send(b"mine")) == "wait"
-    subprocess.run([sys.executable, "-c", code, str(path)], stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        assert one.begin(Send(b"k")) == "wait"
+        process.communicate(timeout=60)
+    assert process.returncode == 9, "to look whether it lives did not end it"
     assert one.begin(Send(b"k")) == "send"
     assert one.summarise_callers("r")[""]["possible_cost"] == 3.0, "it may have been paid for"
     one.finish(b"k", "ok", reply=ChatReply("ok", "Yes"))

@@ -106,6 +106,8 @@ def test_results_are_completed_copied_and_shown_in_a_line(results):
     for again in (copy.copy(results), pickle.loads(pickle.dumps(results))):
         assert again == results
     assert len(repr(results).splitlines()) == 1
+    for names, shown in (("abcd", "a, b, c, d;"), ("abcde", "a, b, c, d, ...;")):
+        assert shown in repr(compare(*tables([{"label": 1} | dict.fromkeys(names, 1)], names)))
     assert len(results._repr_html_()) < 20_000
 
 

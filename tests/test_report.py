@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit_tables import tables
 from report_results import make_results
 
+from factaudit import compare
 from factaudit.audit import list_computable_audits
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.wording import format_audit_figure, format_figure_range
@@ -262,6 +264,14 @@ def test_ranges_do_not_hide_a_sign():
         "an end that is not 0"
     )
     assert format_figure_range(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
+
+
+def test_a_cell_of_a_table_holds_the_figure_and_its_interval(tmp_path):
+    rows = [{"label": at % 2, "e": at % 2, "f": at // 2 % 2} for at in range(80)]
+    found = compare(*tables(rows, ["e", "f"]), audits=["differences"], replicates=20)
+    found.save(tmp_path)
+    cells = Page((tmp_path / "report.html").read_text(encoding="utf-8")).cells
+    assert any(re.fullmatch(r"\+50\.0 \(\+\d\d\.\d to \+\d\d\.\d\) ", cell) for cell in cells)
 
 
 def test_a_section_shows_its_gravest_findings_first_one_of_each_check(tmp_path):

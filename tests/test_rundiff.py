@@ -255,6 +255,11 @@ def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path, 
         ("old-judge", "rouge"),
         ("rouge", "new-judge"),
     ]
+    settings = [
+        make_run(tmp_path / "k", **{"k": RIGHT, "k=1": RIGHT}),
+        make_run(tmp_path / "k2", **{"k=2": RIGHT}),
+    ]
+    assert diff_runs(*settings, pairs=["k=1=k=2"]).pairs == [{"before": "k=1", "after": "k=2"}]
     with pytest.raises(UsageError, match="no evaluator 'gpt-5' before"):
         diff_runs(one, two, pairs={"gpt-5": "rouge"})
 

@@ -44,6 +44,19 @@ def share_of(clusters: ClusterCounts):
     )
 
 
+def test_a_share_is_as_certain_as_what_it_leaves():
+    hits = np.array([5, 5, 5, 3, 5, 5])
+    rows = np.stack([hits, 5 - hits], axis=1)
+    clusters = ClusterCounts(np.zeros(6, dtype=int), np.ones(6, dtype=int), rows, 1)
+    found = [
+        estimate_clustered_proportions(clusters, rows[:, [at]], rows.sum(1, keepdims=True))
+        for at in (0, 1)
+    ]
+    assert found[0].effective_n == pytest.approx(found[1].effective_n)
+    low, high = found[0].wilson_intervals(0.95)
+    assert found[1].wilson_intervals(0.95) == (pytest.approx(1 - high), pytest.approx(1 - low))
+
+
 def test_independent_claims_have_wilsons_interval():
     low, high = share_of(single((30, 1000), (999, 1000), (0, 1000))).wilson_intervals(0.95)
     for at, hits in enumerate((30, 999, 0)):

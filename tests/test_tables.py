@@ -118,6 +118,13 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(tmp_path, suffix):
     pd.testing.assert_frame_equal(read_claims(path), claims)
 
 
+def test_an_extra_column_of_texts_has_the_type_of_ours():
+    texts = pd.Series(["x", None, "y"], dtype=object)
+    rows = {"dataset": "D", "claim": list("abc"), "texts": texts}
+    claims = validate_claims(pd.DataFrame(rows))
+    assert claims["texts"].dtype == claims["claim"].dtype
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_null_is_never_the_text_of_one(claims, tmp_path, suffix):
     """pandas 2 and 3 differ in what ``"str"`` means; a claim without a document got a score on one
@@ -373,6 +380,8 @@ def test_any_extra_column_can_be_written(tmp_path, suffix):
     assert again["claim"].tolist() == table["claim"].tolist()
     assert {"mixed", "object", "list", "when", "number", "7"} <= set(again.columns)
     assert str(again["mixed"].iloc[1]) in ("x", '"x"')
+    if not suffix.startswith(".csv"):
+        assert [[*one] for one in again["list"]] == [[1, 2], []]
 
 
 def test_a_document_may_be_a_list_of_passages(tmp_path):

@@ -85,7 +85,9 @@ def test_settings_override_keys(write, tmp_path):
     ],
 )
 def test_more_that_is_wrong_is_one_clear_line(write, text, said):
-    assert said in problem(write(text))
+    told = problem(write(text))
+    assert said in told
+    assert "valid string" not in told, "an object is meant, though a text would do"
 
 
 def test_settings_reach_into_lists_and_are_named_in_problems(write, tmp_path, monkeypatch):
@@ -158,6 +160,10 @@ def test_paths_of_options_are_found_however_deep_they_stand(write, tmp_path):
         assert file in str(
             read_experiment(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n")).evaluators
         ), spec
+    joined = (
+        "claims: {format: aggrefact, source: claims.jsonl, options: {join: 'tofueval:v.jsonl'}}\n"
+    )
+    assert f"tofueval:{file}" in str(read_experiment(write(joined)).claims)
     expected = f"line 3: no such file: {tmp_path / 'gone.jsonl'}"
     for spec in (
         "npm: {stopwords: gone.jsonl}",

@@ -90,8 +90,9 @@ def test_a_further_column_changes_no_figure_of_frames(column, plain, capsys):
     assert all(line.startswith("ignored   ") for line in told.splitlines())
 
 
-def test_rows_of_several_annotators_are_no_claims_each():
-    one = pd.DataFrame(CLAIMS).drop(columns=["claim_id"])
+@pytest.mark.parametrize("without", [["claim_id"], []])
+def test_rows_of_several_annotators_are_no_claims_each(without):
+    one = pd.DataFrame(CLAIMS).drop(columns=without)
     both = pd.concat([one.assign(annotator=name) for name in ("ann", "ben")], ignore_index=True)
     loaded = load_tables([both])
     assert loaded.claims is not None
