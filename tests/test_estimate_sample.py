@@ -125,8 +125,8 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
 
 
 def test_a_share_of_the_claims_is_for_everybody_and_the_others_are_dealt_out():
-    rows = drawn(40, annotators=2, overlap=0.1)[2].rows
-    assert Counter(rows["annotators"]) == {"1 2": 4, "1": 18, "2": 18}
+    rows = drawn(40, annotators=2, overlap=0.5)[2].rows
+    assert Counter(rows["annotators"]) == {"1 2": 20, "1": 10, "2": 10}
 
 
 def test_single_claims_tell_nothing_of_whole_responses():
