@@ -1,4 +1,4 @@
-"""Evaluators made of evaluators: chunks and ensembles."""
+"""An evaluator over chunks of its documents."""
 
 from __future__ import annotations
 
@@ -80,29 +80,3 @@ def test_names_signatures_and_specs():
         make_named_evaluator("chunked:size=0,evaluator=rouge2")
     with pytest.raises(UsageError, match="did you mean 'rouge2'"):
         make_named_evaluator("chunked:evaluator=rogue2")
-
-
-def test_an_ensemble_is_the_mean_or_the_vote():
-    claims = [Claim(f"c{n}", f"Sentence {n} tells of the castle.", DOC) for n in range(6)]
-    singles = [list(make_evaluator(name).judge(claims)) for name in ("rouge2", "unigram", "tfidf")]
-    mean = list(make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf"}).judge(claims))
-    vote = list(
-        make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf", "how": "vote"}).judge(
-            claims
-        )
-    )
-    for position in range(6):
-        scores = [verdicts[position].score for verdicts in singles]
-        assert mean[position].score == pytest.approx(sum(scores) / 3)
-        assert vote[position].score == pytest.approx(sum(score > 0.5 for score in scores) / 3)
-
-
-def test_a_member_without_a_score_leaves_the_claim_unscored():
-    # One token has no bigram.
-    (verdict,) = make_evaluator("ensemble", {"evaluators": "rouge2+unigram"}).judge(
-        [Claim("c", "Mill", "A mill.")]
-    )
-    assert verdict.score is None
-    assert verdict.status == "skipped"
-    with pytest.raises(UsageError, match="at least two"):
-        make_evaluator("ensemble", {"evaluators": "rouge2"})

@@ -101,12 +101,7 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages, tmp_pa
         ("one", 1),
         ("two", 1),
     ]
-    # One response has no interval.
-    (line,) = [one for one in said if one.startswith("one, by retrieval+m")]
-    told = (
-        "FActScore 66.7 %; without the length penalty 66.7 %; 1 of 2 responses scored; 1 abstained"
-    )
-    assert line.partition(": ")[2] == told
+    assert "scored            2 of 4 responses; 1 abstained" in said
     assert sum("'Nobody'" in one for one in said) == 1
     # Without labels, systems' error rates are all that can be said at the level of claims.
     levels = [row for row in results.audits["quantification"] if row["level"] == "claim"]

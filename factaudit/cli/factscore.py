@@ -186,26 +186,31 @@ def _score(
     options set."""
     from factaudit.experiment.run import run
     from factaudit.settings.yaml_file import check_yaml_settings, parse_yaml_set_options
+    from factaudit.settings.yaml_paths import YamlPathKind, find_yaml_path_options
 
     listed = {
         key: list(value) if isinstance(value, tuple) else value for key, value in given.items()
     }
-    inside = {key: value for key, value in listed.items() if value not in (None, [])}
+    inside: dict[str, Any] = {
+        key: value for key, value in listed.items() if value not in (None, [])
+    }
     whole: dict[str, Any] = {block: inside} | ({} if max_cost is None else {"max_cost": max_cost})
     for key, value in parse_yaml_set_options(settings).items():
         target = whole if key in model.model_fields and key != block else inside
         target[key.removeprefix(f"{block}.")] = value
     # The experiment.yaml of the run can be run from any folder.
     block_class: Any = model.model_fields[block].annotation
+    kinds = find_yaml_path_options(block_class)
+    paths = {key for key, kind in kinds.items() if kind is YamlPathKind.PATH}
     for given_by_key in (inside, inside.get("variants", {})):
-        for key in {*block_class.PATHS} & {*given_by_key}:
+        for key in paths & given_by_key.keys():
             given_by_key[key] = _make_absolute(given_by_key[key])
     experiment = check_yaml_settings(model, whole)
     if dry_run:
         return make_cost_outcome(experiment.estimate_cost())
     out = options.check_out_is_given(out)
     results = run(experiment, out, progress=True, overwrite=overwrite, say=print_line)
-    return make_run_outcome(results, out, _describe_warnings(results))
+    return make_run_outcome(results, out)
 
 
 def _make_absolute(paths: Any) -> Any:
@@ -217,20 +222,6 @@ def _make_absolute(paths: Any) -> Any:
         return [_make_absolute(path) for path in paths]
     is_path = isinstance(paths, str) and not is_reference(paths)
     return str(resolve_path(paths)) if is_path else paths
-
-
-def _describe_warnings(results: Any) -> list[str]:
-    """The warnings of the run's first screen: the reasons not to use its scores."""
-    from factaudit.audit import make_audited_run
-    from factaudit.audit.screen import list_warnings
-    from factaudit.report.screen_text import wrap_terminal_paragraph
-
-    warnings = list_warnings(make_audited_run(results.audits, results.about))
-    return [
-        line
-        for one in warnings
-        for line in wrap_terminal_paragraph(one.sentence, f"{one.word:<12}")
-    ]
 
 
 COMMANDS = (factscore_command, dfactscore_command)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
-from factaudit.engines.responses import FACT_LABELS, AtomicFact, Response
+from factaudit.engines.responses import FACT_LABELS, Response
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
@@ -93,7 +93,7 @@ def build_claims(
     ``human_irrelevant``: how many facts of the response people labelled so, where they did;
     ``undecomposed``, 1 where it is a sentence that was not decomposed, and stands for its facts;
     ``given_entity``, the title of whom the fact's group is about, where somebody has said. Of a
-    fact with several candidates, only the row of the one that its group is about has the label.
+    fact with several candidates, only the row of this one has the label.
 
     candidates: of each response; in FActScore one, the topic's page. by_person: with columns for
     groups and people.
@@ -110,12 +110,8 @@ def build_claims(
             **dict(zip(HUMAN_FACT_COUNTS, response.human or (), strict=False)),
         }
         if not response.facts:
-            empty = {
-                "claim_id": f"{response.response_id}.-",
-                "abstained": int(bool(response.abstained)),
-            }
-            rows.append(shared | empty)
-        subjects = _list_subjects(response.facts or ())
+            claim_id, abstained = f"{response.response_id}.-", int(bool(response.abstained))
+            rows.append(shared | {"claim_id": claim_id, "abstained": abstained})
         for number, fact in enumerate(response.facts or ()):
             fact_id = f"{response.response_id}.{number}"
             shared |= {"fact_id": fact_id, "claim": fact.text, "sentence": None}
@@ -123,15 +119,14 @@ def build_claims(
                 shared["sentence"] = response.sentences[fact.sentence]
             for candidate in people:
                 row = shared | {"claim_id": fact_id, "doc_id": candidate.title}
-                row["label"] = None if fact.label is None else FACT_LABELS[fact.label]
+                if fact.label is not None and (len(people) == 1 or candidate.title == fact.entity):
+                    row["label"] = FACT_LABELS[fact.label]
                 if by_person:
                     row |= {"entity": candidate.title, "given_entity": fact.entity}
                     if response.groups is not None:
                         row["group"] = str(response.groups[number] + 1)
                     if candidate.title is not None:
                         row["claim_id"] += f".{hash_texts(candidate.title, length=8)}"
-                    if len(people) > 1 and candidate.title != subjects[fact.group]:
-                        row["label"] = None
                 if fact.failure is not None:
                     row["undecomposed"] = 1
                     unasked.append((row["claim_id"], fact.failure, fact.reason, True))
@@ -142,25 +137,14 @@ def build_claims(
                     row["doc"] = PASSAGE_BREAK.join(_BLANK_LINES.sub("\n", one) for one in found)
                 rows.append(row)
     # A column that no row has is one of nulls all the same.
-    table = pd.DataFrame(rows)
-    for name in ("claim", "sentence", "doc", "fact_id", *(("group",) if by_person else ())):
-        table[name] = table.get(name)
+    columns = ["claim", "sentence", "doc", "fact_id", *(["group"] if by_person else [])]
+    table = pd.DataFrame([dict.fromkeys(columns) | row for row in rows])
     notes = [f"left out: {n:,} {what}" for what, n in left_out.items() if n]
     reasons = [one.reason for people in candidates for one in people if one.reason]
     missing = list(dict.fromkeys(reasons))
     notes += missing[:MAX_TOLD_TOPICS]
     if len(missing) > MAX_TOLD_TOPICS:
         notes.append(f"no page for {len(missing) - MAX_TOLD_TOPICS:,} more topics")
-    columns = ["claim_id", "status", "raw", "is_undecomposed"]
-    told = pd.DataFrame(unasked, columns=columns).astype({"is_undecomposed": bool})
-    return FactClaims(validate_claims(table), told.assign(prediction=None), notes)
-
-
-def _list_subjects(facts: Iterable[AtomicFact]) -> dict[str | None, str | None]:
-    """Whom each group of facts is about: the one that most of its facts name."""
-    named: dict[str | None, Counter[str | None]] = {}
-    for fact in facts:
-        named.setdefault(fact.group, Counter()).update([fact.entity] if fact.entity else [])
-    return {
-        group: max(counts, key=counts.__getitem__, default=None) for group, counts in named.items()
-    }
+    told = pd.DataFrame(unasked, columns=["claim_id", "status", "raw", "is_undecomposed"])
+    told = told.assign(prediction=None, is_undecomposed=told["is_undecomposed"].astype(bool))
+    return FactClaims(validate_claims(table), told, notes)

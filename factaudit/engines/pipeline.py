@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -14,7 +14,7 @@ from factaudit.arrays.response_means import DEFAULT_GAMMA
 from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.decompose import DecompositionPrompt
 from factaudit.engines.grouping import sign_grouping_prompt
-from factaudit.engines.responses import Response
+from factaudit.engines.responses import Response, read_responses
 from factaudit.engines.variants import list_score_variants
 from factaudit.engines.verifier import (
     NO_CONTEXT,
@@ -45,10 +45,13 @@ from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCostBudget
 from factaudit.llm.settings import LLMField, LLMSettings
+from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.signature import hash_texts, make_signature
 
-EvaluatorSpec = str | dict[str, dict[str, Any] | None]
 Say = Callable[[str], None]
+EvaluatorSpec = Annotated[str | dict[str, dict[str, Any] | None], YamlPathKind.EVALUATORS]
+#: The file of a setting. In a YAML it is relative to the YAML's folder.
+InputPath = Annotated[str, YamlPathKind.PATH]
 
 
 def _wrap_single_value(value: Any) -> Any:
@@ -77,16 +80,16 @@ class ScoreSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    responses: Annotated[list[str], BeforeValidator(_wrap_single_value)] = Field(min_length=1)
+    responses: Annotated[list[InputPath], BeforeValidator(_wrap_single_value)] = Field(min_length=1)
     facts: Literal["model", "human"] | None = None
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
     abstain: Literal["declines", "original", "none"] = "declines"
     llm: LLMField | None = None
     decomposer: LLMField | None = None
-    demos: str | None = None
+    demos: InputPath | None = None
     decontextualize: bool = False
-    knowledge: str | None = None
+    knowledge: InputPath | None = None
     missing: Literal["skip", "wikipedia"] = "skip"
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
@@ -98,13 +101,17 @@ class ScoreSettings(BaseModel):
     parser: Literal["strict", "original"] = "strict"
     gamma: float = Field(default=DEFAULT_GAMMA, ge=0)
     citation_judge: EvaluatorSpec | None = None
-    #: Keys whose values are paths.
-    PATHS: ClassVar[tuple[str, ...]] = ("responses", "knowledge", "demos")
 
     def list_inputs(self) -> list[str]:
         """The files that it names."""
-        single = [getattr(self, key) for key in self.PATHS if key != "responses"]
-        return [*self.responses, *filter(None, single)]
+        others = (self.knowledge, self.demos, getattr(self, "annotations", None))
+        return [*self.responses, *filter(None, others)]
+
+    def read_responses(self) -> list[Response]:
+        """The responses of the files."""
+        return read_responses(
+            self.responses, facts=self.facts, system=self.system, limit=self.limit
+        )
 
 
 class FactScoreSettings(ScoreSettings):
@@ -137,8 +144,7 @@ class DFactScoreSettings(ScoreSettings):
 
     grouper: Literal["llm", "given"] = "llm"
     rule: Literal["argmax", "hungarian"] = "argmax"
-    annotations: str | None = None
-    PATHS: ClassVar[tuple[str, ...]] = (*ScoreSettings.PATHS, "annotations")
+    annotations: InputPath | None = None
 
 
 @dataclass
@@ -156,11 +162,14 @@ class Pipeline:
     llm: LLMClient | None = None
     decomposer: LLMClient | None = None
     verifiers: list[NamedEvaluator] = field(init=False)
+    citation_judge: NamedEvaluator | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         settings = self.settings
         self.verifiers = [self._make_verifier(spec) for spec in settings.verifiers]
         check_unique_evaluator_names(self.verifiers)
+        if settings.citation_judge is not None:
+            self.citation_judge = make_named_evaluator(settings.citation_judge)
         self.retriever = PassageRetriever(settings.retrieval, settings.k)
         self.prompt = DecompositionPrompt.load(settings.demos, settings.decontextualize)
         if getattr(settings, "grouper", None) == "llm" and self.llm is None:
@@ -183,10 +192,8 @@ class Pipeline:
         """With all that the settings name; side files (pages of Wikipedia, a knowledge source) go
         under ``out``."""
         source = None
-        looks_up_topics = isinstance(settings, FactScoreSettings) and settings.verifiers != [
-            NO_CONTEXT
-        ]
-        if settings.knowledge is not None or looks_up_topics:
+        is_factscore = isinstance(settings, FactScoreSettings)
+        if settings.knowledge or (is_factscore and settings.verifiers != [NO_CONTEXT]):
             source = open_knowledge_source(settings.knowledge, settings.missing, out)
         return cls(settings, source, _make_client(settings.llm), _make_client(settings.decomposer))
 
@@ -213,15 +220,19 @@ class Pipeline:
 
     @property
     def callers(self) -> list[tuple[str, Any]]:
-        """Those who ask models, each with the name under which the run lists its calls."""
-        own = [one.name for one in self.verifiers if isinstance(one.evaluator, FactVerifier)]
+        """Those who ask models, each once, with the name under which the run lists its calls."""
+        named = [(one.name, one.evaluator) for one in self.verifiers]
+        if self.citation_judge is not None:
+            judge = self.citation_judge
+            named.append((f"citations: {judge.name}", judge.evaluator))
         found: list[tuple[str, Any]] = [
-            (own[0] if own else "decomposer", self.llm),
-            ("decomposer", self.decomposer),
+            (name, part) for name, one in named for part, _ in walk_evaluator_members(one)
         ]
-        for one in self.verifiers:
-            found += [(one.name, part) for part, _ in walk_evaluator_members(one.evaluator)]
-        return [(name, caller) for name, caller in found if caller is not None]
+        found += [("decomposer", one) for one in (self.llm, self.decomposer) if one is not None]
+        once: dict[int, tuple[str, Any]] = {}
+        for name, caller in found:
+            once.setdefault(id(caller), (name, caller))
+        return list(once.values())
 
     @property
     def needs_pages(self) -> bool:

@@ -3,9 +3,9 @@ engines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -20,16 +20,9 @@ from factaudit.engines.decompose import split_response
 from factaudit.engines.dfactscore import dfactscore
 from factaudit.engines.factscore import factscore
 from factaudit.engines.passages import VerifiedFacts
-from factaudit.engines.pipeline import (
-    DFactScoreSettings,
-    FactScoreSettings,
-    Pipeline,
-    Say,
-    ScoreSettings,
-)
-from factaudit.engines.responses import Response, read_responses
+from factaudit.engines.pipeline import DFactScoreSettings, FactScoreSettings, Pipeline, Say
 from factaudit.engines.score_rows import (
-    format_scores,
+    format_scored_responses,
     format_variant,
     list_factscore_rows,
     make_merged_section,
@@ -37,7 +30,6 @@ from factaudit.engines.score_rows import (
 )
 from factaudit.engines.variants import list_score_variants, stack_variants
 from factaudit.engines.verifier import OWN_VERIFIERS
-from factaudit.evaluators.judging import make_named_evaluator, walk_evaluator_members
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
 from factaudit.experiment.folder import (
     RunFolder,
@@ -51,32 +43,38 @@ from factaudit.files import write_jsonl
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.results import Results, compare
 from factaudit.settings.yaml_file import YamlFile, check_yaml_settings
-from factaudit.settings.yaml_paths import YamlPaths, YamlPlace
+from factaudit.settings.yaml_paths import (
+    YamlPathKind,
+    YamlPaths,
+    YamlPlace,
+    find_yaml_path_options,
+)
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import list_plain_rows, write_table
 from factaudit.text.display_text import format_count
+
+_SCORES: Mapping[str, Callable[..., VerifiedFacts]] = {
+    "factscore": factscore,
+    "dfactscore": dfactscore,
+}
 
 
 class _ScoreExperiment(RunSettings):
     """What the experiments of both scores do."""
 
+    #: The score's name: of its block of settings, its audit, and the function that computes it.
+    score: ClassVar[str]
+
     @property
     def block(self) -> Any:
         """The settings of the score."""
-        raise NotImplementedError
+        return getattr(self, self.score)
 
     @property
     def own_audits(self) -> dict[str, Row]:
         """The audits of the score, with their options."""
-        block = self.block
-        gamma = {"gamma": block.gamma}
-        facts = {"decomposition": {"demonstrations": block.demos} if block.demos else {}}
-        if isinstance(block, FactScoreSettings):
-            scores = {"factscore": gamma, "discrimination": {}, "factscore_agreement": gamma}
-            return scores | facts
-        link = {"link": block.rule}
-        people = {"dfactscore_gap": link, "dfactscore_linking": gamma, "dfactscore_elsewhere": link}
-        return {"dfactscore": link | gamma, **people, **facts}
+        demos = self.block.demos
+        return {"decomposition": {"demonstrations": demos} if demos else {}}
 
     def run_into(self, out: Path, *, progress: bool, overwrite: bool, say: Say) -> Results:
         """See `RunSettings.run_into`."""
@@ -88,28 +86,26 @@ class _ScoreExperiment(RunSettings):
         # A knowledge source may have gigabytes: the signature names it.
         if not str(block.knowledge).endswith((".jsonl", ".jsonl.gz")):
             inputs = [path for path in inputs if path != block.knowledge]
-        responses = _read_block_responses(block)
+        responses = block.read_responses()
         systems = format_count(len({one.system for one in responses}), "system")
         say(f"responses {len(responses):>9,} of {systems}")
+        # Variants share what they ask through the cache of replies.
         settings = {BASE_VARIANT: block, **list_score_variants(block)}
         pipelines = {name: Pipeline.open(one, out) for name, one in settings.items()}
-        models = pipelines[BASE_VARIANT]
-        judge = None if block.citation_judge is None else make_named_evaluator(block.citation_judge)
-        # Variants share what they ask through the cache of replies.
         callers = [
-            (who if name == BASE_VARIANT else f"{name}: {who}", client)
+            (who if name == BASE_VARIANT else f"{name}: {who}", caller)
             for name, one in pipelines.items()
-            for who, client in one.callers
+            for who, caller in one.callers
         ]
-        if judge is not None:
-            members = walk_evaluator_members(judge.evaluator)
-            callers += [(f"citations: {judge.name}", member) for member, _ in members]
+        models = pipelines[BASE_VARIANT]
         with RunFolder.open(out, inputs, overwrite=overwrite, say=say) as run:
+            cited = None
             with count_run_llm_calls(callers, run.work / "calls.json", self.max_cost) as calls:
                 asked: dict[str, Any] = {"journal": run.work / "journal", "progress": progress}
-                score = dfactscore if isinstance(block, DFactScoreSettings) else factscore
+                score = _SCORES[self.score]
                 scored = {name: score(responses, one, **asked) for name, one in pipelines.items()}
-                cited = None if judge is None else judge_citations(responses, judge, **asked)
+                if models.citation_judge is not None:
+                    cited = judge_citations(responses, models.citation_judge, **asked)
             claims, verdicts, notes = scored[BASE_VARIANT]
             say(f"claims    {claims['claim'].notna().sum():>9,}")
             for line in (*format_unscored_verdicts(verdicts, models.names, notes), *notes):
@@ -122,8 +118,9 @@ class _ScoreExperiment(RunSettings):
             results = compare(claims, verdicts, inputs=read, signatures=models.signatures, **given)
             if notes:
                 results.about["reading"] = notes
-            for line in self._describe_scores(results, judged, models.names[0], out):
-                say(line)
+            rows = self._score_responses(judged, results, models.names[0])
+            write_jsonl(out / "responses.jsonl", rows)
+            say(format_scored_responses(results.audits.get(self.score, [])))
             if cited is not None:
                 table = cited[0].drop(columns="doc").merge(cited[1], on="claim_id", how="left")
                 write_jsonl(out / "citations.jsonl", list_plain_rows(table))
@@ -139,13 +136,13 @@ class _ScoreExperiment(RunSettings):
         (how many at most; None for what depends on the facts). What they cost is not known before
         the facts are. Each variant is counted as if it asked everything anew."""
         block = self.block
-        responses = _read_block_responses(block)
+        responses = block.read_responses()
         texts = [one.output for one in responses if one.facts is None]
         n_sentences = sum(len(split_response(text)[0]) for text in texts)
         steps: dict[str, int | None] = {}
         if n_sentences and (block.decomposer or block.llm):
             steps["decompose"] = (1 + len(list_score_variants(block))) * n_sentences
-        if block.llm and isinstance(block, DFactScoreSettings) and block.grouper == "llm":
+        if block.llm and getattr(block, "grouper", None) == "llm":
             steps["group"] = len(responses)
         if block.llm and any(spec in OWN_VERIFIERS for spec in block.verifiers):
             steps["verify"] = None
@@ -158,12 +155,8 @@ class _ScoreExperiment(RunSettings):
 
     def _read_audits(self) -> dict[str, Row]:
         """The audits that ``audits`` names with their options, by default all that may be
-        computed. Of D-FActScore these are its own: others would take each fact and person for a
-        claim."""
-        able = list(list_computable_audits())
-        if isinstance(self.block, DFactScoreSettings):
-            able = list(self.own_audits)
-        return choose_supported_audits(self.audits, able, "is none of D-FActScore's: with it")
+        computed."""
+        return choose_supported_audits(self.audits, list(list_computable_audits()), "")
 
     def _choose_audits(self, judged: Judgements) -> list[dict[str, Row]]:
         """The score's own audits, those that ``audits`` names, and, if it names none, all others
@@ -182,35 +175,13 @@ class _ScoreExperiment(RunSettings):
                 chosen.append({name: own.get(name, {}) | named.get(name, {})})
         return chosen
 
-    def _describe_scores(
-        self, results: Results, judged: Judgements, verifier: str, out: Path
-    ) -> list[str]:
-        """Write ``responses.jsonl``, the scores of each response. Add to the results what the
-        report shows besides audits. Return a line about each system for the terminal.
+    def _score_responses(self, judged: Judgements, results: Results, verifier: str) -> list[Row]:
+        """The scores of each response. What the report shows besides audits is added to the
+        results.
 
         verifier: the name of the one whose score is *the* score.
         """
-        block = self.block
-        if isinstance(block, FactScoreSettings):
-            write_jsonl(out / "responses.jsonl", list_factscore_rows(judged, block.gamma))
-            figures = {"FActScore": "score", "without the length penalty": "init_score"}
-            return format_scores(results.audits.get("factscore", []), figures)
-        scored = score_biographies(judged, block.rule, block.gamma)
-        write_jsonl(out / "responses.jsonl", [one.row for one in scored])
-        own = [one for one in scored if one.row["evaluator"] == verifier]
-        if section := make_merged_section(own):
-            results.sections.append(section)
-        if block.annotations is not None:
-            people = score_human_biographies(read_biography_fact_annotations(block.annotations))
-            drawn = ClusterBootstrap(self.replicates, self.seed, self.confidence)
-            results.audits["factscore_agreement"] = compare_biography_scores(
-                people,
-                [one.row for one in own],
-                verifier,
-                drawn if self.replicates else None,
-            )
-        figures = {"FActScore": "init_factscore", "D-FActScore": "init_dfactscore"}
-        return format_scores(results.audits.get("dfactscore", []), figures)
+        raise NotImplementedError
 
     def _add_audits(
         self, results: Results, tables: tuple[pd.DataFrame, pd.DataFrame], audits: list[Any]
@@ -229,20 +200,21 @@ class _ScoreExperiment(RunSettings):
         out: Path,
     ) -> list[str]:
         """Add the audits that compare the variants with the base; a line for each."""
-        tables = stack_variants({name: (pipelines[name].names[0], scored[name]) for name in scored})
+        first_names = {name: one.names[0] for name, one in pipelines.items()}
+        tables = stack_variants(first_names, scored)
         write_table(tables[0], out / "variant_claims.parquet")
         write_table(tables[1], out / "variant_verdicts.parquet")
         gammas = {name: one.settings.gamma for name, one in pipelines.items()}
         options = {"gamma": gammas.pop(BASE_VARIANT), "gammas": gammas}
         self._add_audits(results, tables, [{"sensitivity": options}, "retrieval"])
         results.about["variants"] = {
-            name: pipelines[name].signatures[pipelines[name].names[0]] for name in gammas
+            name: pipelines[name].signatures[first_names[name]] for name in gammas
         }
         # The first row of a variant is of all systems.
         first: dict[str, Row] = {}
         for row in results.audits.get("sensitivity", []):
             first.setdefault(row["variant"], row)
-        return [format_variant(first[name]) for name in scored if name in first]
+        return list(map(format_variant, first.values()))
 
 
 class FactScoreExperiment(_ScoreExperiment):
@@ -250,10 +222,16 @@ class FactScoreExperiment(_ScoreExperiment):
 
     title: str = "FActScore"
     factscore: FactScoreSettings
+    score = "factscore"
 
     @property
-    def block(self) -> FactScoreSettings:
-        return self.factscore
+    def own_audits(self) -> dict[str, Row]:
+        gamma = {"gamma": self.block.gamma}
+        own = {"factscore": gamma, "discrimination": {}, "factscore_agreement": gamma}
+        return own | super().own_audits
+
+    def _score_responses(self, judged: Judgements, results: Results, verifier: str) -> list[Row]:
+        return list_factscore_rows(judged, self.block.gamma)
 
 
 class DFactScoreExperiment(_ScoreExperiment):
@@ -261,10 +239,33 @@ class DFactScoreExperiment(_ScoreExperiment):
 
     title: str = "D-FActScore"
     dfactscore: DFactScoreSettings
+    score = "dfactscore"
 
     @property
-    def block(self) -> DFactScoreSettings:
-        return self.dfactscore
+    def own_audits(self) -> dict[str, Row]:
+        gamma, link = {"gamma": self.block.gamma}, {"link": self.block.rule}
+        people = {"dfactscore_gap": link, "dfactscore_linking": gamma, "dfactscore_elsewhere": link}
+        return {"dfactscore": link | gamma, **people, **super().own_audits}
+
+    def _read_audits(self) -> dict[str, Row]:
+        # Others would take each fact and person for a claim.
+        refusal = "is none of D-FActScore's: with it"
+        return choose_supported_audits(self.audits, list(self.own_audits), refusal)
+
+    def _score_responses(self, judged: Judgements, results: Results, verifier: str) -> list[Row]:
+        scored = score_biographies(judged, self.block.rule, self.block.gamma)
+        own = [one for one in scored if one.row["evaluator"] == verifier]
+        if section := make_merged_section(own):
+            results.sections.append(section)
+        if self.block.annotations is not None:
+            people = score_human_biographies(
+                read_biography_fact_annotations(self.block.annotations)
+            )
+            drawn = ClusterBootstrap(self.replicates, self.seed, self.confidence)
+            results.audits["factscore_agreement"] = compare_biography_scores(
+                people, [one.row for one in own], verifier, drawn if self.replicates else None
+            )
+        return [one.row for one in scored]
 
 
 def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperiment:
@@ -277,25 +278,22 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
     model: Any = FactScoreExperiment if name == "factscore" else DFactScoreExperiment
     experiment = check_yaml_settings(model, file.data, file)
     paths, block = YamlPaths(file, experiment.data), experiment.block
+    kinds = find_yaml_path_options(type(block))
 
     def resolve(key: str, value: Any, place: YamlPlace) -> Any:
         """The value of a setting, or of its variants, with absolute paths."""
+        kind = kinds.get("verifiers" if key == "verifier" else key)
         if isinstance(value, list):
             return [resolve(key, one, (*place, at)) for at, one in enumerate(value)]
-        if value is None or value in OWN_VERIFIERS:
-            return value
-        if key in block.PATHS:
-            return paths.resolve_path(value, place)
-        if key in ("verifier", "verifiers", "citation_judge"):
+        if kind is YamlPathKind.EVALUATORS and value is not None and value not in OWN_VERIFIERS:
             return resolve_evaluator_paths(paths, value, *place)
-        return value
+        return paths.resolve_option(kind, value, place)
 
     changed: dict[str, Any] = {
-        key: resolve(key, getattr(block, key), (name, key))
-        for key in (*block.PATHS[1:], "verifiers", "citation_judge")
+        key: resolve(key, getattr(block, key), (name, key)) for key in kinds if key != "responses"
     }
     changed["responses"] = paths.resolve_files(block.responses, name, "responses")
-    if isinstance(block, FactScoreSettings):
+    if name == "factscore":
         changed["variants"] = {
             key: resolve(key, values, (name, "variants", key))
             for key, values in block.variants.items()
@@ -303,10 +301,3 @@ def load_experiment(file: YamlFile) -> FactScoreExperiment | DFactScoreExperimen
     check_audit_specs(paths, experiment.audits)
     paths.check_problems()
     return experiment.model_copy(update={name: block.model_copy(update=changed)})
-
-
-def _read_block_responses(block: ScoreSettings) -> list[Response]:
-    """The responses that a block of settings names."""
-    return read_responses(
-        block.responses, facts=block.facts, system=block.system, limit=block.limit
-    )

@@ -1,20 +1,19 @@
 """What is the score of each response, and how is it shown?
 
 Here the arrays of judgements become the rows of ``responses.jsonl`` and the merged paragraphs of
-the report, and the rows of the audits become the lines that `factaudit factscore` and `factaudit
-dfactscore` print.
+the report, and the rows of audits become lines for the terminal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from factaudit.arrays.biographies import SupportMatrix, collect_biographies
 from factaudit.arrays.biography_scores import score_biography
-from factaudit.arrays.judgements import ALL_TOGETHER, Judgements
+from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.result_rows import Row
@@ -22,7 +21,6 @@ from factaudit.audit.core.wording import (
     PERCENT_COLUMN,
     format_audit_figure,
     format_figure_range,
-    format_percent,
 )
 from factaudit.tables import list_plain_rows
 from factaudit.text.display_text import format_count
@@ -113,33 +111,17 @@ def _colour_paragraph(row: Row, matrix: SupportMatrix, told_of: np.ndarray) -> R
 # ------------------------------------------------------------------------------- what is printed
 
 
-def format_scores(rows: Sequence[Row], figures: Mapping[str, str]) -> list[str]:
-    """A line for each system and verifier: the scores with their intervals and with what facts
-    without a verdict, or with a guessed one, leave possible; and how many responses have a score.
+def format_scored_responses(rows: Sequence[Row]) -> str:
+    """How many responses have a score, and how many abstained.
 
-    rows: of the audit of the score. figures: the key in the row of each figure, by its name.
+    rows: of the audit of the score, that of all systems first.
     """
-    lines = []
-    for row in rows:
-        if row["system"] == ALL_TOGETHER:
-            continue
-        parts = []
-        for name, key in figures.items():
-            # Facts without a verdict count as not supported: if all are, that is no score of 0.
-            n_unscored = row["n_unscored_linked" if key == "init_dfactscore" else "n_unscored"]
-            if row[key] is None or n_unscored == row["n_facts"]:
-                parts.append(f"no {name}")
-                continue
-            low, high = row[f"{key}_min"], row[f"{key}_max"]
-            parts.append(f"{name} {_format_figure(row, key)}")
-            if low < high:
-                parts[-1] += f", at worst {format_percent(low)}, at best {format_percent(high)}"
-        n_scored = row.get("n_scored", row.get("n_answered"))
-        parts.append(f"{n_scored:,} of {format_count(row['n_responses'], 'response')} scored")
-        if row.get("n_abstained"):
-            parts.append(f"{row['n_abstained']:,} abstained")
-        lines.append(f"{row['system'] or 'all'}, by {row['evaluator']}: {'; '.join(parts)}")
-    return lines or ["no score: no response states a fact"]
+    if not rows:
+        return "scored            0: no response states a fact"
+    row = rows[0]
+    n_scored, n_abstained = row.get("n_scored", row.get("n_answered")), row.get("n_abstained")
+    abstained = f"; {n_abstained:,} abstained" if n_abstained else ""
+    return f"scored    {n_scored:>9,} of {format_count(row['n_responses'], 'response')}{abstained}"
 
 
 def _format_figure(row: Row, key: str, column: Column = PERCENT_COLUMN) -> str:

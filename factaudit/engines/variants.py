@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from factaudit.engines.passages import VerifiedFacts
 from factaudit.errors import UsageError, suggest_known_name
+from factaudit.settings.yaml_paths import YamlPathKind, find_yaml_path_options
 from factaudit.tables import validate_claims, validate_verdicts
 
 #: What may be varied: the steps of the pipeline, not what is scored.
@@ -36,7 +37,7 @@ def list_score_variants(block: Any) -> dict[str, Any]:
     Raises `UsageError` for settings that cannot be varied, values that they do not take, and two of
     one name.
     """
-    varied = getattr(block, "variants", {})
+    varied, kinds = getattr(block, "variants", {}), find_yaml_path_options(type(block))
     found: dict[str, Any] = {}
     for key, values in varied.items():
         if key not in VARIED_SETTINGS:
@@ -52,10 +53,12 @@ def list_score_variants(block: Any) -> dict[str, Any]:
             chosen = getattr(one, field)
             if chosen == getattr(block, field):
                 continue
-            name = f"{key}={Path(value).name if key in block.PATHS else _name_value(value)}"
+            is_path = kinds.get(key) is YamlPathKind.PATH
+            name = f"{key}={Path(value).name if is_path else _name_value(value)}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
-            found[name] = block.model_copy(update={field: chosen, "variants": {}})
+            other = {field: chosen, "variants": {}, "citation_judge": None}
+            found[name] = block.model_copy(update=other)
     if varied and not found:
         raise UsageError("variants: all values are those of the base")
     return found
@@ -72,17 +75,18 @@ def _name_value(value: Any) -> str:
 
 
 def stack_variants(
-    scored: Mapping[str, tuple[str, VerifiedFacts]],
+    verifiers: Mapping[str, str], scored: Mapping[str, VerifiedFacts]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All facts by variant, and what each variant's own verifier (its name stands before its facts)
+    """All facts by variant, and what each variant's own verifier, whose name ``verifiers`` has,
     says of them."""
     claims, verdicts = [], []
-    for name, (verifier, facts) in scored.items():
-        end = f"@{name}"
-        ids = {key: facts.claims[key] + end for key in ("claim_id", "fact_id")}
+    for name, facts in scored.items():
+        ids = {key: facts.claims[key] + f"@{name}" for key in ("claim_id", "fact_id")}
         claims.append(facts.claims.assign(**ids, doc=None, variant=name))
-        mine = facts.verdicts[facts.verdicts["evaluator"] == verifier]
-        ids = {"claim_id": mine["claim_id"] + end}
-        verdicts.append(mine.assign(**ids, evaluator=METRIC_NAME))
-    tables = [pd.concat(parts, ignore_index=True) for parts in (claims, verdicts)]
-    return validate_claims(tables[0]), validate_verdicts(tables[1])
+        mine = facts.verdicts[facts.verdicts["evaluator"] == verifiers[name]]
+        told = mine.assign(claim_id=mine["claim_id"] + f"@{name}", evaluator=METRIC_NAME)
+        verdicts.append(told)
+    return (
+        validate_claims(pd.concat(claims, ignore_index=True)),
+        validate_verdicts(pd.concat(verdicts, ignore_index=True)),
+    )

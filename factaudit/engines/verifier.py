@@ -126,9 +126,9 @@ class FactVerifier:
         return make_signature(self._kind, settings)
 
     @property
-    def cache_server(self) -> str:
-        """The server as the cache's keys have it."""
-        return self.llm.cache_server
+    def members(self) -> list[Any]:
+        """Who is asked: the language model, and `npm` where it has a say."""
+        return [self.llm, *filter(None, [self.npm])]
 
     @property
     def _kind(self) -> str:

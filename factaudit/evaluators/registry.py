@@ -29,7 +29,6 @@ _BUILTIN = {
     "nli": "nli:NLIEvaluator",
     "npm": "nonparametric:NonparametricEvaluator",
     "chunked": "chunked_evaluator:ChunkedEvaluator",
-    "ensemble": "ensemble:EnsembleEvaluator",
 }
 
 
