@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit_tables import compute, find, judged
+from audit_tables import compute, find, judged, tables
 from test_audit_properties import check_rows
+
+from factaudit import compare
 
 Row = dict[str, Any]
 
@@ -109,3 +111,4 @@ def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothi
         for each in make_facts("v", "a", "x", 2)
     ]
     assert compute("sensitivity", judged(without, "e")) == []
+    assert not [name for name in compare(*tables(without, ["e"])).audits if "sensitivity" in name]

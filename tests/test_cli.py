@@ -155,6 +155,15 @@ def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
             assert not {each for each in (word, key) if each.encode() in path.read_bytes()}, path
 
 
+def test_an_interrupt_says_how_to_go_on(call, claims, monkeypatch):
+    def interrupt(**options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.commands["inspect"], "callback", interrupt)
+    code, _, err = call("inspect", claims)
+    assert (code, "run the same command again to continue" in err) == (130, True)
+
+
 def test_a_reader_that_has_seen_enough_is_no_error():
     command = f"{sys.executable} -m factaudit list evaluators | head -1"
     shown = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)

@@ -142,10 +142,14 @@ def test_a_claim_is_shown_with_what_people_said(run_dir, tmp_path):
         {"claim_id": first, "annotator": "bob", "label": None, "grade": "benign"},
     ]
     write_table(pd.DataFrame(said), folder / "annotations.parquet")
+    verdicts = tables()[1]
+    again = verdicts.assign(repeat=1, raw="said later")
+    write_table(pd.concat([verdicts, again]), folder / "verdicts.parquet")
     rows = {
         one["id"]: one
         for one in ClaimBrowser.read_run_folder(folder).make_page_content(200)["claims"]
     }
+    assert {said["raw"] for one in rows.values() for said in one["said"]} == {*HOSTILE}
     assert rows[first]["people"] == [
         {"annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
         {"annotator": "bob", "grade": "benign"},

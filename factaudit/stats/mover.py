@@ -192,6 +192,11 @@ def error_balance_interval(
     >>> difference, (low, high) = error_balance_interval(found, 0.95)
     >>> round(difference.item(), 3), round(low.item(), 3), round(high.item(), 3)
     (0.05, -0.005, 0.105)
+    >>> rows = np.array([[4, 0], *([[0, 1], [1, 0]] * 10)])  # one document has 4 of the 24 errors
+    >>> counts = ClusterCounts(np.zeros(21, dtype=int), np.ones(21, dtype=int), rows, n_groups=1)
+    >>> found = estimate_clustered_proportions(counts, rows, np.full((21, 2), 10))
+    >>> [round(end.item(), 3) for end in error_balance_interval(found, 0.95)[1]]
+    [-0.052, 0.108]
     """
     point, n = proportions.point, proportions.n
     varies = proportions.variance > 0

@@ -109,6 +109,9 @@ def make_covariates(
 
     >>> make_covariates(np.array([[0.9, 0.1, 0.5], [0.8, np.nan, 0.4]]), ["a", "b"]).names
     ('shared', 'a', 'b', 'b missing')
+    >>> alike = make_covariates(np.array([[0.9, 0.1, 0.9, 0.1], [0.9, 0.1, 0.1, 0.9]]), ["a", "b"])
+    >>> alike.values[:, 0].round(2).tolist()
+    [-1.21, 1.21, -0.5, 0.5]
     """
     standardised = {name: _standardise(row) for name, row in zip(evaluators, score, strict=True)}
     known = {name: column for name, column in standardised.items() if column is not None}

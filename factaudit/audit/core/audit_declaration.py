@@ -47,15 +47,6 @@ FISHER_JACKKNIFE = f"Fisher's z, {JACKKNIFE}"
 CLUSTER_BOOTSTRAP = "cluster bootstrap"
 
 
-def is_random_interval_method(interval_method: str) -> bool:
-    """Whether a method resamples, and so has a number of replicates.
-
-    >>> is_random_interval_method(CLUSTER_BOOTSTRAP), is_random_interval_method(WILSON)
-    (True, False)
-    """
-    return "bootstrap" in interval_method
-
-
 # ---- what a figure shows
 # These classes say it without drawing; `factaudit.report.plots` draws and knows no audit. All keys
 # are keys of the audit's rows; units, headings, intervals and bounds come from its columns. If

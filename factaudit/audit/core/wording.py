@@ -42,6 +42,8 @@ def format_audit_figure(column: Column, value: Any) -> str:
 
     >>> [format_audit_figure(PERCENT_COLUMN, share) for share in (0.0004, 0, 0.12, 0.9996, 1)]
     ['0.04', '0.0', '12.0', '99.96', '100.0']
+    >>> format_audit_figure(PERCENT_COLUMN, True), format_audit_figure(PERCENT_COLUMN, None)
+    ('yes', '–')
     """
     if value is None:
         return UNDEFINED_MARK
