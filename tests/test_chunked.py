@@ -58,20 +58,10 @@ def test_claims_without_a_document_are_the_inner_evaluators():
     assert verdict.prediction == 1 or verdict.score == 1
 
 
-ENSEMBLES = [
-    "ensemble:evaluators=rouge2+unigram",
-    "ensemble:evaluators=rouge2+tfidf",
-    "ensemble:evaluators=rouge2+tfidf,how=vote",
-]
-
-
 def test_names_signatures_and_specs():
     inner = make_named_evaluator("chunked:size=40,evaluator=random:seed=3")
     assert (
         inner.signature != make_named_evaluator("chunked:size=40,evaluator=random:seed=4").signature
-    )
-    assert len({inner.signature for inner in map(make_named_evaluator, ENSEMBLES)}) == len(
-        ENSEMBLES
     )
     named = make_named_evaluator("chunked:size=40,evaluator=rouge2")
     assert named.name == "chunked-rouge2"

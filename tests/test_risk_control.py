@@ -32,6 +32,7 @@ def test_p_values_are_scipys_of_the_least_number_of_errors_that_breaks_the_promi
 CURVES = {
     "corpus": ({}, (92, 565, 12, 142, 12, 60)),
     "few": ({"n_claims": 60}, (40, 57, 3, 37, 3, 480)),
+    "half labelled": ({"n_claims": 300}, (79, 274, 16, 136, 16, 120)),
     "further claims": ({"is_population": True}, (81, 505, 8, 130, 8, 60)),
     "a stricter promise": ({"max_error": 0.03}, (-1, 588, 17, 148, 17, 340)),
     "a surer one": ({"confidence": 0.99}, (80, 499, 6, 127, 6, 120)),
