@@ -132,9 +132,11 @@ def test_new_names_and_another_order_change_nothing_but_names():
         for each in before.finding_rows
     }
     assert renamed == {each["statement"] for each in after.finding_rows}
-    told = [(each["task"], each["may"], each["figure"], each["why"]) for each in before.decisions]
+    told = [
+        (each["task"], each["may"], each["figure"], each["required"]) for each in before.decisions
+    ]
     assert told == [
-        (each["task"], each["may"], each["figure"], each["why"]) for each in after.decisions
+        (each["task"], each["may"], each["figure"], each["required"]) for each in after.decisions
     ]
 
 

@@ -103,7 +103,7 @@ def test_what_an_evaluator_may_be_used_for(case):
     ]
     assert tuple(row["may"] for row in found) == expected
     assert all(row["figure"] for row in found)
-    assert all("limit" in row["why"] or "must agree on at least" in row["why"] for row in found)
+    assert all("at most" in row["required"] or "at least" in row["required"] for row in found)
 
 
 def test_limits_can_be_set_and_are_checked():

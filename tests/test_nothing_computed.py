@@ -37,7 +37,9 @@ def test_no_sentence_of_a_run_without_intervals_says_what_only_an_interval_could
     without_intervals,
 ):
     texts = [each["statement"] for each in without_intervals.finding_rows]
-    texts += [text for one in without_intervals.decisions for text in (one["figure"], one["why"])]
+    texts += [
+        text for one in without_intervals.decisions for text in (one["figure"], one["required"])
+    ]
     texts += [one.sentence for one in compose_screen(without_intervals.to_dict()).advice]
     assert {one["may"] for one in without_intervals.decisions} == {"cannot tell"}
     assert any("no intervals were computed" in text.lower() for text in texts)

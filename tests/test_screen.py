@@ -139,9 +139,9 @@ def test_pairs_in_the_same_order_are_counted_with_what_unscored_claims_leave_ope
     said = (random.random(1200) > np.where(bad, 0.15, 0.25)).astype(int)
     verdicts["prediction"] = pd.array(said, dtype="Int64")
     audits = ["rates", "quantification", "ranking"]
-    assert column_of(compose((claims, verdicts), audits=audits), "system pairs") == ["0 of 1"]
+    assert column_of(compose((claims, verdicts), audits=audits), "pairs of systems") == ["0 of 1"]
     lossy = lose(verdicts, random.random(1200) < 0.9)
-    assert column_of(compose((claims, lossy), audits=audits), "system pairs") == ["0 to 1 of 1"]
+    assert column_of(compose((claims, lossy), audits=audits), "pairs of systems") == ["0 to 1 of 1"]
 
 
 def test_what_an_evaluator_was_trained_on_stands_beside_the_recommendation() -> None:
@@ -189,7 +189,7 @@ def test_a_table_of_error_rates_shows_how_far_they_are_off() -> None:
         {"dataset": "d", "system": list("abc") * 2, "evaluator": list("eeefff"), "n": 100} | rates
     )
     screen = compose_screen(compare_counts(validate_counts(table)).to_dict())
-    heads = ["error rates off by, on average", "agrees with labels on system pairs"]
+    heads = ["system error rates off by, on average", "agrees with labels on pairs of systems"]
     assert [" ".join(lines) for lines in screen.columns[1:]] == heads
     assert [row[:2] for row in screen.rows] == [["f", "1.3 points"], ["e", "12 points"]]
     unknown = compose_screen(compare_counts(validate_counts(table.assign(n_known=0))).to_dict())

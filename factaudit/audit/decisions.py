@@ -28,13 +28,13 @@ Permission = Literal["yes", "no", "cannot tell"]
 
 @dataclass(frozen=True)
 class Answer:
-    """``figure`` says what the evaluator does, as a sentence without its subject; ``why`` what is
-    required."""
+    """``figure`` says what the evaluator does, as a sentence without its subject; ``required`` what
+    it must do."""
 
     task: str
     may: Permission
     figure: str
-    why: str
+    required: str
 
 
 def list_decisions(run: AuditedRun, evaluator: str) -> list[Answer]:
@@ -58,11 +58,13 @@ def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     row, least = run.overall("rates").get(evaluator), run.limits.min_rate
     if row is None:
         return None
-    why = "The limits are {most:limit} % of the errors missed and {most:limit} % of the correct"
-    why = fill(f"{why} claims flagged.", {"most": 1 - least})
+    required = (
+        "at most {most:limit} % of the errors missed and {most:limit} % of the correct claims"
+    )
+    required = fill(f"{required} flagged", {"most": 1 - least})
     if row["tpr"] is None or row["tnr"] is None:
         figure = fill("has {n:number scored claim}", row)
-        return Answer("find single errors", "cannot tell", figure, why)
+        return Answer("find single errors", "cannot tell", figure, required)
     ends = {
         "misses {fpr:whole} of the errors": widen_interval(row, "tnr"),
         "flags {fnr:whole} of the correct claims": widen_interval(row, "tpr"),
@@ -70,7 +72,7 @@ def may_find_errors(run: AuditedRun, evaluator: str) -> Answer | None:
     too_low = [text for text, (_, high) in ends.items() if high < least]
     may = _choose(all(low > least for low, _ in ends.values()), bool(too_low))
     figure = " and ".join(too_low or ends)
-    return Answer("find single errors", may, run.fill(figure, row), why)
+    return Answer("find single errors", may, run.fill(figure, row), required)
 
 
 def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
@@ -93,8 +95,8 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
         figure += _word_worst_rate(rows, beyond, may, most)
     if may == "cannot tell":
         figure += _word_labels_needed(rows, most)
-    why = "The limit for each rate is {most:limit} points."
-    return Answer("report a system's error rate", may, figure, fill(why, {"most": most}))
+    required = fill("each rate at most {most:limit} points off", {"most": most})
+    return Answer("report a system's error rate", may, figure, required)
 
 
 def _word_worst_rate(
@@ -106,22 +108,24 @@ def _word_worst_rate(
     """
     single = [row for row in beyond if not row["is_total"]]
     worst = max(abs(row["bias"]) for row in single or rows)
-    told = {"off": worst, "n": len(rows), "beyond": len(single)}
+    told = {"off": worst, "n": len(rows), "beyond": len(single), "limit": limit}
+    more = "significantly more than {limit:limit} points"
     if len(rows) > 1 and len(single) > 1:
-        text = ", and {beyond} of its {n} rates are off by significantly more than the limit, the"
-        return fill(f"{text} worst by {{off:rough}}", told)
-    if len(rows) > 1 and single:
-        text = ", and one of its {n} rates is off by {off:rough}, significantly more than the limit"
+        text = f", and {{beyond}} of its {{n}} rates by {more}, the worst by {{off:rough}}"
         return fill(text, told)
+    if len(rows) > 1 and single:
+        return fill(f", and one of its {{n}} rates by {{off:rough}}, {more}", told)
     text = ", and by {off:rough} for the worst of {n:number rate}" if len(rows) > 1 else ""
     if single:
-        text += ", significantly more than the limit"
+        text += f", {more}"
     elif may == "no":
-        text += "; all systems together are off by significantly more than the limit"
-    elif may == "cannot tell" and worst > limit + 0.005:  # not "5 points, more than the limit of 5"
-        text += ", which is more than the limit, but not significantly"
+        text += f"; all systems together are off by {more}"
+    elif not all(has_interval(row, "bias") for row in rows):
+        pass  # nothing can be said of significance
+    elif may == "cannot tell" and worst > limit + 0.005:  # not "5 points, not more than 5 points"
+        text += f", not {more}"
     elif may == "cannot tell":
-        text += "; it is not certain that every rate is within the limit"
+        text += "; that every rate is at most {limit:limit} points off is not certain"
     return fill(text, told)
 
 
@@ -136,12 +140,12 @@ def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
         return ""
     # Rounded to two digits: 1,437 labels are about 1,400.
     told = {"needed": int(float(f"{needed:.2g}")), "have": round(np.median(have)), "limit": limit}
-    text = ". To know to within {limit:limit} points how far a rate is off, you need about {needed}"
-    text += " labels"
+    text = ". To know to within {limit:limit} points how far an uncorrected rate is off, you need"
+    text += " about {needed} labels"
     units = ["system"] if any(not is_total_key(row["system"]) for row in known) else []
     units += ["data set"] if len({row["dataset"] for row in known}) > 1 else []
     text += f" of each {' and '.join(units)}" if units else ""
-    return fill(text + "; there are {have}", told)
+    return fill(text + "; you have {have}", told)
 
 
 def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:
@@ -188,20 +192,19 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
     figure += "" if counts["n_reversed"] else " the wrong order"
     # Unscored claims may hide a difference, so the pairs are counted only where they cannot.
     if counts["n_one_sided"] and counts["n_not_alike_min"] == counts["n_not_alike_max"]:
-        figure += (
-            " (on {n_one_sided:number pair}, only one of the two finds a significant difference)"
-        )
+        figure += " (on {n_one_sided:number pair}, only the labels or only the evaluator finds a"
+        figure += " significant difference)"
     # The sums are rounded, because 0.1 · 30 is more than 3.
     told = counts | {
         "agreeing": count_agreeing_pairs(rows),
         "needed": n_pairs - math.floor(round(limits.max_misordered * n_pairs, 6)),
         "least": math.ceil(round(limits.min_orderable * n_pairs, 6)),
     }
-    why = "An evaluator must agree on at least {needed:number pair} and put none in the wrong order"
+    required = "agreement on at least {needed:number pair} and none in the wrong order"
     if not has_power:
-        why += "; by the labels, at least {least:number pair} must differ significantly"
-        why += " ({n_ordered} do)"
-    return Answer("rank systems", may, fill(figure, told), fill(f"{why}.", told))
+        required += "; by the labels, a significant difference for at least {least:number pair},"
+        required += " where {n_ordered:number pair} have one"
+    return Answer("rank systems", may, fill(figure, told), fill(required, told))
 
 
 def list_orders_of(run: AuditedRun, evaluator: str) -> list[Row]:

@@ -308,6 +308,7 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
     width = mean(row["rate_high"] - row["rate_low"] for row in estimated)
     told = {
         "expected": DISTANCE_PER_WIDTH * width,
+        "half": width / 2,
         "raw": mean(raw),
         "n": max(n_labels),
         "evaluator": biases[0]["evaluator"],
@@ -318,7 +319,10 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
     text += " at most {n} labels" if len(n_labels) > 1 else " {n} labels"
     text += " per data set" if len(_list_quotable(run)) > 1 else ""
     has_systems = len(places) > len({dataset for dataset, _ in places})
-    text += ", shared by all systems" if has_systems else ""
-    text += ", they are expected to be off by {expected:rough} on average, where {evaluator}'s are"
+    text += " (for all systems together)" if has_systems else ""
+    text += ", they are expected to be off by {expected:rough} on average"
+    text += (
+        f" ({100 * run.confidence:.3g} % CIs of about ±{{half:rough}}), where {{evaluator}}'s are"
+    )
     text += " off by {raw:rough}."
     return fill(text, told)

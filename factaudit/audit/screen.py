@@ -27,6 +27,7 @@ from factaudit.audit.core.wording import (
     join_names,
 )
 from factaudit.audit.decisions import (
+    Permission,
     average_absolute_bias,
     count_agreeing_pairs,
     list_decisions,
@@ -59,10 +60,12 @@ MAX_FINDINGS = 2
 _BASELINES = "baselines that read nothing"
 #: The tasks of decisions, as advice names them.
 _TASKS = {
-    "find single errors": "finding single errors",
+    "find single errors": "finding errors without review",
     "report a system's error rate": "publishing uncorrected error rates",
     "rank systems": "ranking systems",
 }
+#: How advice begins, by what a decision permits.
+_WORDS: dict[Permission, str] = {"yes": "Good for", "no": "Not for", "cannot tell": "Unclear"}
 
 
 @dataclass(frozen=True)
@@ -181,8 +184,8 @@ def _count_labels(run: AuditedRun) -> tuple[int, int, int]:
 _HEADS = (
     ("errors", "missed"),
     ("correct claims", "flagged"),
-    ("error rates off", "by, on average"),
-    ("agrees with labels", "on system pairs"),
+    ("system error rates", "off by, on average"),
+    ("agrees with labels", "on pairs of systems"),
     ("still passes", "after an error"),
     ("changes after", "a rewording"),
 )
@@ -432,19 +435,22 @@ def _advise_on_tasks(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[Adv
     answers = [(name, one) for name in evaluators for one in list_decisions(run, name)]
     for task, doing in _TASKS.items():
         mine = [(name, one) for name, one in answers if one.task == task]
-        rules = [f" {one.why}" for _, one in mine[:1]]  # said once for each task
-        for may, word in (("yes", "Good for"), ("no", "Not for")):
-            said = [f"{name} {one.figure}" for name, one in mine if one.may == may]
-            if said:
-                yield Advice(word, f"{doing}: {_join_clauses(said)}.{rules.pop() if rules else ''}")
-        if not mine or any(one.may == "yes" for _, one in mine):
-            continue
-        for name, one in [(name, one) for name, one in mine if one.may == "cannot tell"][:1]:
-            # The check of power speaks where the labels order no pair of systems.
-            if task != "rank systems" or _is_any_pair_ordered(list_orders_of(run, name)):
-                text = f"{doing} with {name}: it {one.figure}.{rules.pop() if rules else ''}"
-                yield Advice("Unclear", text)
-        yield from _advise_instead(run, task, evaluators)
+        required = [one.required for _, one in mine[:1]]  # said once for each task
+        said = {
+            may: [f"{name} {one.figure}" for name, one in mine if one.may == may] for may in _WORDS
+        }
+        # What is unclear is said of one evaluator, and only where none is good for the task. The
+        # check of power speaks where the labels order no pair of systems.
+        is_told = task == "rank systems" and not _is_any_pair_ordered(
+            list_orders_of(run, evaluators[0])
+        )
+        said["cannot tell"] = [] if said["yes"] or is_told else said["cannot tell"][:1]
+        for may, word in _WORDS.items():
+            if said[may]:
+                rule = f" (required: {required.pop()})" if required else ""
+                yield Advice(word, f"{doing}{rule}: {_join_clauses(said[may])}.")
+        if mine and not said["yes"]:
+            yield from _advise_instead(run, task, evaluators)
 
 
 def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> Iterator[Advice]:
@@ -462,10 +468,10 @@ def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> It
         able = [row for row in reviews if row.get("errors_found") is not None]
         if able:
             best = max(able, key=itemgetter("errors_found")) | {"reviewed": REVIEWED}
-            text = "review the claims with the lowest scores first; factaudit triage lists them."
-            text += (
-                " {evaluator}'s lowest {reviewed:whole} contain {errors_found:whole} of the errors."
-            )
+            text = "let people review the claims with the lowest scores first, which are the least"
+            text += " supported (factaudit triage lists them). The lowest {reviewed:whole} of"
+            text += " {evaluator}'s scores contain {errors_found:whole} of the errors; at random,"
+            text += " {reviewed:whole} of the claims contain {reviewed:whole} of them."
             if 0 < best["review_share"] < 1:
                 text += " If people review the lowest {review_share:whole} of its scores, at most"
                 text += " {max_error:limit} % of the claims that are left are errors"

@@ -23,7 +23,7 @@ from factaudit.text.display_text import format_count
 _MAX_NAMED_DATASETS = 4
 #: One evaluator of one run: evaluator, run, floor, signature, n_labelled (how many claims of each
 #: data set are labelled), rates (the row of the audit `rates` for each data set), mean_rates (their
-#: mean) and decisions (by task: may, figure, why).
+#: mean) and decisions (by task: may, figure, required).
 LeaderboardLine = dict[str, Any]
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen
 from factaudit.report.document import compose_report_remarks
-from factaudit.text.display_text import format_count
 
 #: The width of the first screen in characters.
 SCREEN_WIDTH = 100
@@ -30,18 +28,11 @@ def wrap_terminal_paragraph(
 
 def describe_run(results: Mapping[str, Any], folder: Path) -> list[str]:
     """What the terminal shows after a run: the first screen, and what to do next."""
-    counts = Counter(finding["severity"] for finding in results["findings"])
-    told = [
-        format_count(counts[key], noun)
-        for key, noun in (("fail", "problem"), ("warn", "warning"))
-        if counts[key]
-    ]
-    why = f", which explains {' and '.join(told)}" if told else ""
     lines = [
         "",
         *format_terminal_screen(results),
         "",
-        f"next      open {folder / 'report.html'}{why}",
+        f"next      open {folder / 'report.html'}",
     ]
     if (folder / "claims.parquet").is_file():
         lines.append(f"          look at single claims: factaudit view {folder}")

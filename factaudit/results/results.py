@@ -59,8 +59,8 @@ class Results:
     @property
     def decisions(self) -> list[Row]:
         """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot
-        tell, ...), the ``figure`` that it rests on, and ``why``. Evaluators that read nothing are
-        no candidates."""
+        tell, ...), the ``figure`` that it rests on, and what is ``required``. Evaluators
+        that read nothing are no candidates."""
         run = make_audited_run(self.audits, self.about)
         candidates = [name for name in self.evaluators if name not in run.floors]
         return [
