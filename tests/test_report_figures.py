@@ -325,7 +325,10 @@ def test_a_figure_has_so_many_evaluators(
 
 
 def test_of_many_groups_those_with_the_lowest_and_the_highest_figures_are_drawn() -> None:
-    rows = [rate_row(f"d{i:02}", "judge0") | {"auc": i / 100, "tuned_bacc": 0.5} for i in range(40)]
+    rows = [
+        {"dataset": f"d{i:02}", "evaluator": "judge0", "n": 20, "auc": i / 100, "tuned_bacc": 0.5}
+        for i in range(40)
+    ]
     figure = figure_of("discrimination", rows)
     assert figure.draw is not None
     labels = figure.draw().figure.axes[0].get_yticklabels()
