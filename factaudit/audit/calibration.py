@@ -7,7 +7,7 @@ others' rates, and what the others' labels make of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import mean
 
@@ -33,7 +33,6 @@ from factaudit.audit.core.audited_run import AuditedRun, has_interval
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.result_rows import Row, group_rows, tabulate
 from factaudit.audit.quantification import BIAS_CHECK
-from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.calibration import CORRECTION_METHODS, mean_of_calibrations, remaining_bias
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap, ClusterDraws
 
@@ -53,7 +52,6 @@ INTERVAL_METHODS = ("adjusted_counts", "zero_bias_threshold")
 #: Of fewer labelled errors, other claims or misjudged claims of a system, claims drawn again vary
 #: less than new ones.
 FEWEST_CLAIMS = 5
-_NO_CALIBRATION = "no calibration could be made"
 _NEVER_INTERVAL = "only claims have one, after adjusted counts or a threshold without bias"
 _NO_INTERVAL = (
     f"fewer than {FEWEST_CLAIMS} labelled errors, other claims or misjudged claims, fewer than two"
@@ -66,7 +64,6 @@ def compute_adjustment(
     judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
-    methods: Sequence[str] = CORRECTION_METHODS,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """Each system of a dataset calibrates in turn; what bias is left in the error rates of the
@@ -80,8 +77,7 @@ def compute_adjustment(
     why). What the labels of the others make of its own rate, averaged over the calibrations that
     could be made: adjusted_error_rate and bias (adjusted - labelled), with an interval from a
     cluster bootstrap that calibrates again (of `INTERVAL_LEVEL` and `INTERVAL_METHODS` alone).
-    calibration_error_rate (its labelled one) and
-    calibration_errors are of all its labels.
+    calibration_error_rate (its labelled one) is of all its labels.
 
     Row ``__cv__`` has the means over the n_systems calibrations that could be made, and the number
     of those that could not. Of more than `MOST_SYSTEMS` systems the single rows are of the best
@@ -91,10 +87,6 @@ def compute_adjustment(
     A mean of absolute values is pushed up by noise and never reaches 0, so no interval of it holds.
     There are no bounds.
     """
-    for method in methods:
-        if method not in CORRECTION_METHODS:
-            hint = suggest_known_name(method, CORRECTION_METHODS)
-            raise UsageError(f"adjustment: unknown method {method!r}{hint}")
     if intervals is not None:
         intervals = replace(intervals, replicates=min(intervals.replicates, MOST_REPLICATES))
     rows: list[Row] = []
@@ -106,13 +98,13 @@ def compute_adjustment(
             systems = [groups.keys[at]["system"] for at in members]
             labelled = [found[units.label[found] >= 0] for found in map(groups.rows, members)]
             draws = None
+            if intervals is not None and level == INTERVAL_LEVEL and len(systems) <= MOST_SYSTEMS:
+                every = np.concatenate([np.empty(0, dtype=np.int64), *labelled])
+                draws = intervals.draw(units.cluster_codes[every], dataset)
             for place, evaluator in enumerate(judgements.evaluators):
                 claims = CalibrationClaims.select(units, place, labelled)
-                has_draws = level == INTERVAL_LEVEL and len(systems) <= MOST_SYSTEMS
-                if intervals is not None and draws is None and has_draws:
-                    draws = intervals.draw(claims.cluster, dataset)
                 key: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
-                rows += _tabulate_calibrations(key, systems, claims, methods, intervals, draws)
+                rows += _tabulate_calibrations(key, systems, claims, intervals, draws)
     return sorted(rows, key=lambda row: row["dataset"])
 
 
@@ -120,37 +112,32 @@ def _tabulate_calibrations(
     key: Row,
     systems: Sequence[str],
     claims: CalibrationClaims,
-    methods: Sequence[str],
     intervals: ClusterBootstrap | None,
     draws: ClusterDraws | None,
 ) -> list[Row]:
     """The rows of one evaluator: its rates, corrected by each method, calibrated on each system."""
-    chosen = [method for method in claims.methods if method in methods]
-    rates = claims.correct_rates(list(dict.fromkeys(["none", *chosen])))
-    refusals = {method: claims.explain_refusals(method) for method in chosen}
-    ends: Mapping[str, np.ndarray] = {}
-    if intervals is not None and draws is not None and draws.n_units > 1 and systems:
-        possible = {
-            method: np.array([not why for why in refusals[method]], dtype=bool)
-            for method in chosen
-            if method in INTERVAL_METHODS
-        }
-        ends = estimate_corrected_intervals(claims, possible, intervals, draws)
-    tables = {}
-    for method in chosen:
-        lacking = None if intervals is None else np.full((2, 2, len(systems)), np.nan)
-        tables[method] = _tabulate_method(
-            key | {"method": method},
-            systems,
-            claims,
-            rates,
-            refusals[method],
-            ends.get(method, lacking),
+    rates = claims.correct_rates(claims.methods)
+    refusals = {method: claims.explain_refusals(method) for method in claims.methods}
+    ends: dict[str, np.ndarray] = {}
+    if intervals is not None:
+        ends = dict.fromkeys(claims.methods, np.full((2, 2, len(systems)), np.nan))
+        if draws is not None and draws.n_units > 1:
+            possible = {
+                method: np.array([not why for why in refusals[method]], dtype=bool)
+                for method in claims.methods
+                if method in INTERVAL_METHODS
+            }
+            ends |= estimate_corrected_intervals(claims, possible, intervals, draws)
+    tables = {
+        method: _tabulate_method(
+            key | {"method": method}, systems, claims, rates, refusals[method], ends.get(method)
         )
+        for method in claims.methods
+    }
     if len(systems) > MOST_SYSTEMS:
         left = {method: table[-1]["mean_abs_bias"] for method, table in tables.items()}
         known = {method: bias for method, bias in left.items() if bias is not None}
-        best = min(known, key=lambda method: known[method], default=None)
+        best = min(known, key=known.__getitem__, default=None)
         tables = {name: table if name == best else table[-1:] for name, table in tables.items()}
     return [row for table in tables.values() for row in table]
 
@@ -166,19 +153,13 @@ def _tabulate_method(
     """A row for each system, and one for all of them in turn."""
     method, size = key["method"], len(systems)
     labelled, corrected = rates.labelled[:, 0], rates.corrected[method][..., 0]
-    n_labels, n_usable = claims.cells[:, :2].sum(2), claims.count_usable(method).sum(1)
+    n_usable = claims.count_usable(method).sum(1)
     possible = np.array([not why for why in refusals], dtype=bool)
     before, _ = remaining_bias(rates.corrected["none"][..., 0], labelled, n_usable > 0)
     after, worst = remaining_bias(corrected, labelled, n_usable > 0)
-    means = {"mean_abs_bias": after, "worst_abs_bias": worst, "change": after - before}
-    means = {name: np.where(possible, values, np.nan) for name, values in means.items()}
-    made = ~np.isnan(means["mean_abs_bias"])
-    figures = {
-        name: Figure(np.append(values, mean_of_calibrations(values[made])))
-        for name, values in means.items()
-    }
-    if made.any():
-        figures["worst_abs_bias"].point[-1] = worst[made].max()
+    of_others = {"mean_abs_bias": after, "worst_abs_bias": worst, "change": after - before}
+    of_others = {name: np.where(possible, values, np.nan) for name, values in of_others.items()}
+    made = ~np.isnan(of_others["mean_abs_bias"])
     adjusted = average_calibrations(corrected, possible)
     of_one = {
         "calibration_error_rate": labelled,
@@ -186,42 +167,45 @@ def _tabulate_method(
         "adjusted_error_rate": adjusted,
         "bias": adjusted - labelled,
     }
-    figures |= {name: Figure(np.append(values, np.nan)) for name, values in of_one.items()}
+    figures = {}
+    for name, values in of_others.items():
+        figures[name] = Figure(np.append(values, mean_of_calibrations(values[made])))
+    if made.any():
+        figures["worst_abs_bias"].point[-1] = worst[made].max()
+    for name, values in of_one.items():
+        figures[name] = Figure(np.append(values, np.nan))
     if ends is not None:
         cells = claims.cells[:, :2, :2]
         n_misjudged = cells[:, 0, 1] + cells[:, 1, 0]
         has_enough = np.minimum(cells.sum(2).min(1), n_misjudged) >= FEWEST_CLAIMS
         for at, name in enumerate(("adjusted_error_rate", "bias")):
             # The interval holds the point, and there is none without a point.
-            point = of_one[name]
-            low, high = np.minimum(ends[0, at], point), np.maximum(ends[1, at], point)
+            low, high = np.minimum(ends[0, at], of_one[name]), np.maximum(ends[1, at], of_one[name])
             low, high = np.where(has_enough, [low, high], np.nan)
             interval = np.append(low, np.nan), np.append(high, np.nan)
             figures[name] = replace(figures[name], interval=interval)
     n_others = (n_usable > 0).sum() - (n_usable > 0)
+    n_labels = claims.cells[:, :2].sum()
     counts = {
         "n": np.full(size + 1, n_usable.sum()),
-        "n_unscored": np.full(size + 1, n_labels.sum() - n_usable.sum()),
+        "n_unscored": np.full(size + 1, n_labels - n_usable.sum()),
         "n_systems": np.append(n_others, made.sum()),
         "unidentifiable": np.append(~possible, (~possible).sum()).astype(int),
-        "calibration_errors": [*n_labels[:, 0].tolist(), None],
     }
     refused: dict[str, list[str]] = {}
     for name, why in zip(systems, refusals, strict=True):
         refused.setdefault(why, []).append(name)
-    every = [f"{', '.join(names)}: {why}" for why, names in refused.items() if why]
-    names, whys = [*systems, MEAN_OVER_CALIBRATIONS], [*refusals, "; ".join(every)]
+    every = "; ".join(f"{', '.join(names)}: {why}" for why, names in refused.items() if why)
     keys = [
         key | {"calibration_system": name, "reason": why}
-        for name, why in zip(names, whys, strict=True)
+        for name, why in zip([*systems, MEAN_OVER_CALIBRATIONS], [*refusals, every], strict=True)
     ]
     is_mean = np.arange(size + 1) == size
-    has_threshold = method in THRESHOLD_METHODS
     reasons = {
         "there is no other system to correct": np.append(n_others == 0, size < 2),
-        _NO_CALIBRATION: is_mean & (not made.any()),
+        "no calibration could be made": is_mean & (not made.any()),
         "a mean over calibrations has no figure of a single system": is_mean & made.any(),
-        "the method has no threshold": ~is_mean & (not has_threshold),
+        "the method has no threshold": ~is_mean & (method not in THRESHOLD_METHODS),
         "no other system can calibrate": np.append(np.isnan(adjusted), False),
         "no label": np.append(np.isnan(labelled), False),
     }
@@ -235,42 +219,47 @@ def _tabulate_method(
 _METHOD_WORDS = {
     "adjusted_counts": "adjusted counts",
     "zero_bias_threshold": "a threshold without bias",
-    "bacc_threshold": "the threshold with the best BAcc",
 }
 
 
 def _list_corrected_biases(run: AuditedRun) -> Iterator[Row]:
     """What the best method leaves of the bias of each system, of evaluators whose rates are wrong.
 
-    The best method is the one that corrects most rates, and of those the one that lowers the mean
-    |bias| most. A corrected rate rests on its system's documents as the predicted one does: of few,
-    its test is no finer.
+    The best method is the one that lowers the mean |bias| most, of those with intervals. A
+    corrected rate rests on its system's documents as the predicted one does: of few, its test is no
+    finer (``p_bias`` and n_clusters say so to it).
     """
     wrong = {
         found.evaluator for found in run.find(BIAS_CHECK) if found.verdict in ("beyond", "slight")
     }
-    rows = [row for row in run.rows("adjustment") if row["level"] == "claim"]
     clusters = {
         (row["dataset"], row["evaluator"], row["system"]): row.get("n_clusters")
         for row in run.rows("quantification")
         if row["level"] == "claim"
     }
-    corrected = (row for row in rows if row["method"] != "none" and row["evaluator"] in wrong)
-    for (evaluator,), mine in group_rows(corrected, "evaluator").items():
-        choices = []
-        for (method,), some in group_rows(mine, "method").items():
-            known = [row for row in some if row["change"] is not None]
-            means = [row for row in known if row["calibration_system"] == MEAN_OVER_CALIBRATIONS]
-            tested = [row for row in some if has_interval(row, "bias")]
-            if means and tested:
-                gain = -mean(row["change"] for row in means)
-                after = mean(row["mean_abs_bias"] for row in means)
-                choices.append((len(tested), gain, after, method, tested))
-        if choices:
-            _, gain, after, method, tested = max(choices, key=lambda one: one[:2])
-            told = {"by": _METHOD_WORDS[method], "before": after + gain, "after": after}
-            told |= {"severity": "warn" if gain > 0 else "fail", "p_bias": 0.0}
-            for row in tested:
+    corrected = [
+        row
+        for row in run.rows("adjustment")
+        if row["level"] == "claim"
+        and row["method"] in INTERVAL_METHODS
+        and row["evaluator"] in wrong
+    ]
+    for (evaluator,), rows in group_rows(corrected, "evaluator").items():
+        gains = {}
+        for (method,), some in group_rows(rows, "method").items():
+            means = [row for row in some if row["calibration_system"] == MEAN_OVER_CALIBRATIONS]
+            changes = [row["change"] for row in means if row["change"] is not None]
+            if changes and any(has_interval(row, "bias") for row in some):
+                after = mean(row["mean_abs_bias"] for row in means if row["change"] is not None)
+                gains[method] = -mean(changes), after
+        if not gains:
+            continue
+        best = max(gains, key=gains.__getitem__)
+        gain, after = gains[best]
+        told = {"by": _METHOD_WORDS[best], "before": after + gain, "after": after, "p_bias": 0.0}
+        told["severity"] = "warn" if gain > 0 else "fail"
+        for row in rows:
+            if row["method"] == best and has_interval(row, "bias"):
                 system = row["calibration_system"]
                 n_clusters = clusters.get((row["dataset"], evaluator, system))
                 yield row | told | {"system": system, "n_clusters": n_clusters}
@@ -383,9 +372,6 @@ AUDIT = Audit(
             "1 if the system lacks what the method needs; in a `__cv__` row, the number of such"
             " systems",
         ),
-        "calibration_errors": Column(
-            "errors", "count", "labelled errors of the system, whether or not they can be used"
-        ),
         "calibration_error_rate": Column(
             "labelled error rate", "percent", "share of errors among all labels of the system"
         ),
@@ -421,10 +407,7 @@ AUDIT = Audit(
         ),
         "bias": Column("bias", "points", _OWN_DESCRIPTION, interval=CLUSTER_BOOTSTRAP),
     },
-    options={
-        "levels": "`claim`, `response`",
-        "methods": "some of " + ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
-    },
+    options={"levels": "`claim`, `response`"},
     compute=compute_adjustment,
     counts="joint",
     readable=_select_means,
