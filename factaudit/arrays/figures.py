@@ -161,6 +161,21 @@ class Shares:
         return Figure(point + plus, bounds, (low + plus, high + plus))
 
 
+def estimate_share(
+    clusters: ClusterCounts,
+    hits: np.ndarray,
+    of: np.ndarray,
+    confidence: float | None,
+    bounds: IntervalEnds | None = None,
+) -> Figure:
+    """One share of each of G groups, with Wilson's interval. hits, of: (kinds of clusters,)."""
+    share = estimate_clustered_proportions(clusters, hits[:, None], of[:, None])
+    if confidence is None:
+        return Figure(share.point[:, 0], bounds)
+    low, high = share.wilson_intervals(confidence)
+    return Figure(share.point[:, 0], bounds, (low[:, 0], high[:, 0]))
+
+
 def share_units(
     is_hit: np.ndarray,
     inside: np.ndarray,
@@ -172,11 +187,8 @@ def share_units(
     are bool (n,), cluster is int (n,)."""
     hits, everywhere = is_hit[inside].astype(np.int64), np.zeros(int(inside.sum()), dtype=np.int64)
     clusters = count_codes_by_cluster(cluster[inside], everywhere, 1, hits, 2)
-    shares = estimate_clustered_proportions(
-        clusters, clusters.counts[:, 1:], clusters.counts.sum(1, keepdims=True)
-    )
-    low, high = (end[:, 0] for end in shares.wilson_intervals(confidence or 0.95))
-    return Figure(shares.point[:, 0], bounds, None if confidence is None else (low, high))
+    counts = clusters.counts
+    return estimate_share(clusters, counts[:, 1], counts.sum(1), confidence, bounds)
 
 
 def compute_rates(tally: Tally, confidence: float | None) -> Figures:

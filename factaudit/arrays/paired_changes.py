@@ -7,12 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from factaudit.arrays.figures import Figure, Figures, compute_rates, share_errors
+from factaudit.arrays.figures import (
+    Figure,
+    Figures,
+    compute_rates,
+    estimate_share,
+    share_errors,
+)
 from factaudit.arrays.judgements import LABEL, ClaimGroups, Judgements
 from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     GroupClusterPairs,
+    count_codes_by_cluster,
     estimate_clustered_proportions,
 )
 from factaudit.stats.mover import discordant_difference_interval
@@ -179,11 +186,10 @@ def compute_paired_flip_shares(
 
     before, after: int (n,), -1 if unscored.
     """
-    pairs = GroupClusterPairs.of(groups, clusters, n_groups)
-    flips = _sum_by_cluster(pairs, (before >= 0) & (after >= 0), (before != after).astype(float))
-    share = estimate_clustered_proportions(_make_cluster_counts(pairs), *flips)
-    low, high = share.wilson_intervals(confidence)
-    return share.point[:, 0], low[:, 0], high[:, 0]
+    flips = np.where((before >= 0) & (after >= 0), before != after, -1)
+    counts = count_codes_by_cluster(clusters, groups, n_groups, flips, 2)
+    share = estimate_share(counts, counts.counts[:, 1], counts.counts.sum(1), confidence)
+    return share.point, *share.ends
 
 
 def _sum_by_cluster(

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from factaudit.arrays.figures import Figure, Tally
+from factaudit.arrays.figures import Figure, Tally, estimate_share
 from factaudit.arrays.judgements import ClaimGroups, Judgements, check_evaluators
 from factaudit.audit.core.audit_declaration import (
     Audit,
@@ -31,7 +32,6 @@ from factaudit.audit.differences import find_bacc_difference
 from factaudit.audit.rates import RATES_COLUMNS, compute_evaluator_rates
 from factaudit.stats import divide_or_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import estimate_clustered_proportions
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.display_text import join_reasons
 from factaudit.text.rouge_overlap import rouge2_chunk_differences
@@ -70,9 +70,9 @@ def compute_chunking_flips(
     The shares have ``_min`` and ``_max`` and, if intervals are wanted, ``_low`` and ``_high``.
     """
     chosen = _pair_evaluators(judgements, pairs)
+    words = ASSUMED_CHUNK_WORDS if size == "unknown" else size
     if not chosen:
         return []
-    words = ASSUMED_CHUNK_WORDS if size == "unknown" else size
     lengths, difference = count_document_words(judgements), np.full(len(judgements.claims), np.nan)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         claims = judgements.claims["claim"].iloc[within].tolist()
@@ -81,19 +81,14 @@ def compute_chunking_flips(
     is_short = (lengths <= words) & (lengths > 0)
     is_lost = np.isnan(difference) & ~is_short
     codes = np.where(is_lost | is_short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
-    left_out = {
-        name: np.repeat(
-            np.bincount(groups.codes[mask], minlength=len(groups.keys)), len(_R2_DIFF_KINDS)
-        )
-        for name, mask in (("n_one_chunk", is_short), ("n_no_r2", is_lost))
-    }
+    left_out = {}
+    for name, mask in (("n_one_chunk", is_short), ("n_no_r2", is_lost)):
+        n_of_dataset = np.bincount(groups.codes[mask], minlength=len(groups.keys))
+        left_out[name] = np.repeat(n_of_dataset, len(_R2_DIFF_KINDS))
+    chunk_size = None if size == "unknown" else size
     rows = []
     for plain, chunked in chosen:
-        about = {
-            "evaluator": plain,
-            "chunked_evaluator": chunked,
-            "chunk_size": None if size == "unknown" else size,
-        }
+        about = {"evaluator": plain, "chunked_evaluator": chunked, "chunk_size": chunk_size}
         keys = [key | about | {"r2_diff": kind} for key in groups.keys for kind in _R2_DIFF_KINDS]
         # The cells are laid out as for a label and a prediction; the evaluator takes the place of
         # the label.
@@ -107,9 +102,8 @@ def compute_chunking_flips(
             "no such claim about a document longer than a chunk": total == 0,
         }
         figures = {name: _measure_flips(tally, *flip, intervals) for name, flip in _FLIPS.items()}
-        found = tabulate(keys, {"n": n, "n_unscored": total - n} | left_out, figures, reasons)
-        rows += [(at // len(_R2_DIFF_KINDS), row) for at, row in enumerate(found)]
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+        rows += tabulate(keys, {"n": n, "n_unscored": total - n} | left_out, figures, reasons)
+    return sorted(rows, key=lambda row: row["dataset"])
 
 
 def _measure_flips(
@@ -118,12 +112,9 @@ def _measure_flips(
     """The share of claims that flip, among those that both scored. The cells are [evaluator,
     chunked counterpart]."""
     table, stated = tally.clusters.counts.reshape(-1, 3, 3), tally.stated
-    flips, both = table[:, before, after, None], table[:, :2, :2].sum((1, 2))[:, None]
-    shares = estimate_clustered_proportions(tally.clusters, flips, both)
-    low, high = (
-        end[:, 0]
-        for end in shares.wilson_intervals(0.95 if intervals is None else intervals.confidence)
-    )
+    flips, both = table[:, before, after], table[:, :2, :2].sum((1, 2))
+    confidence = None if intervals is None else intervals.confidence
+    share = estimate_share(tally.clusters, flips, both, confidence)
     possible = stated[:, before, 2] + stated[:, 2, after] + stated[:, 2, 2]
     least, most = (
         divide_or_undefined(stated[:, before, after] + more, stated.sum((1, 2)))
@@ -132,12 +123,7 @@ def _measure_flips(
     # If one of the two found a claim attributable and the other did not score it, one kind of flip
     # is impossible for this claim. So the bound over all completions can be lower than the share
     # among the claims that both scored.
-    point = shares.point[:, 0]
-    return Figure(
-        point,
-        (np.fmin(least, point), np.fmax(most, point)),
-        None if intervals is None else (low, high),
-    )
+    return replace(share, bounds=(np.fmin(least, share.point), np.fmax(most, share.point)))
 
 
 def compute_chunking_rates(

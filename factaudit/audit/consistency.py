@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from factaudit.arrays.figures import Figure, Tally
+from factaudit.arrays.figures import Figure, Tally, estimate_share
 from factaudit.arrays.judgements import ClaimGroups, Judgements
 from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import (
@@ -22,7 +22,7 @@ from factaudit.audit.core.checks import Check
 from factaudit.audit.core.result_rows import Row, tabulate
 from factaudit.audit.rates import list_evaluators_alike_by_bacc
 from factaudit.stats import divide_or_undefined
-from factaudit.stats.agreement import iou_interval, weighted_kappa
+from factaudit.stats.agreement import weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval
 
@@ -82,13 +82,9 @@ def _measure_iou(tally: Tally, value: int, confidence: float | None) -> Figure:
     """The intersection over union of the claims for which each of two evaluators predicts
     ``value``."""
     other, stated = 1 - value, tally.stated
-    clusters = tally.clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
-    ends = None
-    if confidence is not None:
-        ends = iou_interval(tally.clusters, clusters, value, confidence)
     (both, union), (sure, known) = (
         (cells[:, value, value], cells[:, :2, :2].sum((1, 2)) - cells[:, other, other])
-        for cells in (tally.cells, stated)
+        for cells in (tally.clusters.counts.reshape(-1, 3, 3), stated)
     )
     # Claims that one evaluator scored are in the union already, or may be in it but not in the
     # intersection. Claims that neither scored may be in both.
@@ -96,7 +92,8 @@ def _measure_iou(tally: Tally, value: int, confidence: float | None) -> Figure:
     free = inside + stated[:, 2, 2]
     least = divide_or_undefined(sure, known + free + outside)
     most = divide_or_undefined(sure + free, known + free)
-    return Figure(divide_or_undefined(both, union), (least, np.fmax(least, most)), ends)
+    bounds = least, np.fmax(least, most)
+    return estimate_share(tally.clusters, both, union, confidence, bounds)
 
 
 def _measure_kappa(

@@ -6,7 +6,7 @@ from operator import methodcaller
 
 import numpy as np
 
-from factaudit.arrays.figures import Figure
+from factaudit.arrays.figures import Figure, estimate_share
 from factaudit.arrays.judgements import ClaimGroups, Judgements
 from factaudit.audit.core.audit_declaration import (
     Audit,
@@ -20,10 +20,7 @@ from factaudit.audit.core.checks import Check
 from factaudit.audit.core.result_rows import Row, interleave, tabulate
 from factaudit.stats import divide_or_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import (
-    count_codes_by_cluster,
-    estimate_clustered_proportions,
-)
+from factaudit.stats.clustered_proportions import count_codes_by_cluster
 
 
 def compute_verdict_stability(
@@ -35,27 +32,17 @@ def compute_verdict_stability(
     flip_rate is over the pairs of verdicts on a claim. For its bounds, pairs with a missing verdict
     agree or differ.
     """
-    groups = judgements.make_groups("claim")
-    asked = (
-        judgements.prediction[None]
-        if judgements.repeat_predictions is None
-        else judgements.repeat_predictions
-    )
+    groups, asked = judgements.make_groups("claim"), judgements.repeat_predictions
+    if asked is None:
+        return []
     tables = []
     for place, evaluator in enumerate(judgements.evaluators):
         said = asked[(asked[:, place] >= 0).any(1), place]
-        if len(said) < 2:
-            continue
-        flip_rate, counts = _measure_flips(judgements, groups, said, intervals)
-        keys = [{**key, "evaluator": evaluator} for key in groups.keys]
-        tables.append(
-            tabulate(
-                keys,
-                counts,
-                {"flip_rate": flip_rate},
-                {"no claim has two verdicts": counts["n"] == 0},
-            )
-        )
+        if len(said) > 1:
+            flip_rate, counts = _measure_flips(judgements, groups, said, intervals)
+            keys = [key | {"evaluator": evaluator} for key in groups.keys]
+            reasons = {"no claim has two verdicts": counts["n"] == 0}
+            tables.append(tabulate(keys, counts, {"flip_rate": flip_rate}, reasons))
     return interleave(tables)
 
 
@@ -77,18 +64,14 @@ def _measure_flips(
     )
     sums = clusters.counts @ np.stack([pairs, flips, verdicts > 1], axis=1)
     n_pairs, n_flips, n = clusters.sum_by_group(sums).T
-    share = estimate_clustered_proportions(clusters, sums[:, [1]], sums[:, [0]])
     claims = np.bincount(groups.codes, minlength=n_groups)
     every = claims * pairs.max()
     bounds = (
         divide_or_undefined(n_flips, every),
         divide_or_undefined(n_flips + every - n_pairs, every),
     )
-    low, high = (
-        ends[:, 0]
-        for ends in share.wilson_intervals(0.95 if intervals is None else intervals.confidence)
-    )
-    flip_rate = Figure(share.point[:, 0], bounds, None if intervals is None else (low, high))
+    confidence = None if intervals is None else intervals.confidence
+    flip_rate = estimate_share(clusters, sums[:, 1], sums[:, 0], confidence, bounds)
     n = n.astype(np.int64)
     return flip_rate, {"n": n, "n_unscored": claims - n, "n_repeats": np.full(n_groups, len(said))}
 

@@ -1,5 +1,5 @@
 """How far do raters, scores or orders of systems agree? κ, α, ρ and r with intervals by the
-influence of units, IoU with one by clusters, and Kendall's τ."""
+influence of units, and Kendall's τ."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ import numpy as np
 import scipy
 
 from factaudit.stats import divide_or_undefined
-from factaudit.stats.clustered_proportions import (
-    ClusterCounts,
-    IntervalEnds,
-    estimate_clustered_proportions,
-)
 from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval
 
 
@@ -113,23 +108,6 @@ def krippendorff_alpha(values: np.ndarray, unit: np.ndarray, n_units: int) -> St
     expected = np.bincount(unit, from_all**2, n_units)
     ratio, scale = observed.sum() / expected.sum(), (n - 1) / n / expected.sum()
     return Statistic(float(1 - (n - 1) / n * ratio), -scale * (observed - ratio * expected))
-
-
-def iou_interval(
-    clusters: ClusterCounts, table: np.ndarray, class_index: int, confidence: float
-) -> IntervalEnds:
-    """The interval of the intersection over union of two raters' sets: (G,) each, Wilson's on the
-    share of the union.
-
-    table: (k, 2, 2), a row for each of ``clusters``: its units by a's and b's answer (0 or 1).
-    class_index: whose set.
-    """
-    both = table[:, class_index, class_index]
-    union = table[:, class_index].sum(1) + table[:, :, class_index].sum(1) - both
-    low, high = estimate_clustered_proportions(
-        clusters, both[:, None], union[:, None]
-    ).wilson_intervals(confidence)
-    return low[:, 0], high[:, 0]
 
 
 # ---- systems
