@@ -254,7 +254,7 @@ def test_an_experiment_loads_files_as_it_reads_them(tmp_path):
     found = []
     for where in ("memory", "duckdb"):
         (tmp_path / f"{where}.yaml").write_text(
-            "replicates: 0\naudits: [rates, {quantification: {by: [topic]}}]\n"
+            "replicates: 0\naudits: [quantification, {rates: {by: [topic]}}]\n"
             f"claims: claims.parquet\nverdicts: [verdicts-*.parquet]\nwhere: {where}\n"
         )
         found.append(run(tmp_path / f"{where}.yaml", tmp_path / where))

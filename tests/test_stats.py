@@ -10,7 +10,6 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 from factaudit.stats.agreement import (
-    iou_interval,
     krippendorff_alpha,
     pearson,
     weighted_kappa,
@@ -205,7 +204,7 @@ def test_a_tuned_threshold_is_tried_on_documents_that_it_has_not_seen():
     )
 
 
-def test_kappa_and_iou():
+def test_kappa():
     table = np.array([[120, 30], [20, 80]])
     a, b = (
         np.repeat(answers, table.ravel()).astype(float) for answers in ([0, 0, 1, 1], [0, 1] * 2)
@@ -213,13 +212,6 @@ def test_kappa_and_iou():
     expected = cohens_kappa(table)
     ends = interval(weighted_kappa(a, b), np.arange(250), "fisher", telling=a != b)
     assert ends == pytest.approx((expected.kappa_low, expected.kappa_upp), abs=0.02)
-    kinds = ClusterCounts(np.zeros(4, dtype=int), table.ravel(), np.eye(4, dtype=int), 1)
-    low, high = iou_interval(kinds, kinds.counts.reshape(-1, 2, 2), 0, 0.95)
-    wilson_ends = proportion_confint(120, 170, method="wilson")
-    assert (low[0], high[0]) == (
-        pytest.approx(wilson_ends[0], abs=5e-3),
-        pytest.approx(wilson_ends[1], abs=5e-3),
-    )
     same = interval(weighted_kappa(a, a), np.arange(250), "fisher", telling=a != a)
     assert np.isnan(same).all(), "two that always agreed need not always agree: no zero width"
 

@@ -57,6 +57,14 @@ class Figure:
         lacking = np.full(len(self.point), np.nan)
         return (lacking, lacking) if self.interval is None else self.interval
 
+    def where(self, is_defined: np.ndarray) -> Figure:
+        """The figure with its bounds and interval where ``is_defined``, bool (N,); else NaN."""
+        point, least, most, low, high = (
+            np.where(is_defined, values, np.nan)
+            for values in (self.point, *self.limits, *self.ends)
+        )
+        return Figure(point, (least, most), None if self.interval is None else (low, high))
+
 
 Figures = dict[str, Figure]
 

@@ -337,12 +337,12 @@ class Judgements:
     def make_groups(
         self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False
     ) -> ClaimGroups:
-        """The claims or responses in the groups that the *claims* have, so that a group without any
-        response is still seen.
+        """The claims or responses in the groups that the *claims* have, so that a data set without
+        any response is still seen.
 
-        ``systems``: split each group by system; claims without a system are then in no group.
-        Raises `UsageError` for an unknown level or column, and if the claims of one response are in
-        several groups.
+        by: columns of the claims; of responses the data set alone. systems: split each group by
+        system; claims without a system are then in no group. Raises `UsageError` for an unknown
+        level or column.
         """
         key = ("groups", level, tuple(by), systems)
         return self.compute_once(key, lambda: self._make_groups(level, by, systems))
@@ -353,10 +353,6 @@ class Judgements:
             alone = groups.codes[self.response_index < 0]
             outside = np.bincount(alone, minlength=len(groups.keys))
             codes = self.reduce_responses(np.minimum, groups.codes)
-            if (codes != self.reduce_responses(np.maximum, groups.codes)).any():
-                raise UsageError(
-                    f"claims of one response differ in {', '.join(by)}: use levels: [claim]"
-                )
             groups = ClaimGroups(codes, groups.keys, level, tuple(outside.tolist()))
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 

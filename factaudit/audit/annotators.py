@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -132,15 +132,13 @@ def compute_annotator_ceiling(
         for row in compute_evaluator_rates(left_out, intervals=intervals)
     }
     rows = []
-    for dataset in left_out.dataset_names:
-        people = rates[dataset, _ANNOTATORS_AS_EVALUATOR]
-        for evaluator in judgements.evaluators:
-            own = rates[dataset, evaluator]
-            row: Row = {"dataset": dataset, "evaluator": evaluator}
-            row |= {key: own[key] for key in ("n", "n_unscored", "reason")}
-            for end in (end for end in _ENDS if f"bacc{end}" in people):
-                row |= {f"ceiling{end}": people[f"bacc{end}"], f"bacc{end}": own[f"bacc{end}"]}
-            rows.append(row)
+    for dataset, evaluator in product(left_out.dataset_names, judgements.evaluators):
+        people, own = rates[dataset, _ANNOTATORS_AS_EVALUATOR], rates[dataset, evaluator]
+        row: Row = {"dataset": dataset, "evaluator": evaluator}
+        row |= {key: own[key] for key in ("n", "n_unscored", "reason")}
+        row |= {f"ceiling{end}": people[f"bacc{end}"] for end in _ENDS if f"bacc{end}" in people}
+        row |= {f"bacc{end}": own[f"bacc{end}"] for end in _ENDS if f"bacc{end}" in own}
+        rows.append(row)
     return rows
 
 

@@ -13,17 +13,16 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.figures import Figure
+from factaudit.arrays.figures import Figure, Shares
 from factaudit.arrays.judgements import Judgements, encode_claim_group_column
 from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
 from factaudit.audit.core.audit_declaration import (
-    DEFAULT_CONFIDENCE,
     JACKKNIFE,
     MOVER,
     Audit,
@@ -39,13 +38,8 @@ from factaudit.audit.surface_bias import RATE_LABELS, encode_task_groups, measur
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats import divide_or_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import (
-    ClusterCounts,
-    GroupClusterPairs,
-    estimate_clustered_proportions,
-)
-from factaudit.stats.influence import MIN_CLUSTERS, interval, slope, slope_bounds
-from factaudit.stats.mover import mover_proportion_sum
+from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
+from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval, slope, slope_bounds
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.tables.schema import is_text_placeholder
 from factaudit.text.chunks import count_words
@@ -271,31 +265,31 @@ def _compare_groups(
         size,
     )
     cells = clusters.counts.reshape(-1, 2, 2)[:, ::-1]  # inside of the group first
-    shares = estimate_clustered_proportions(clusters, cells[:, :, 1], cells.sum(2))
-    level = confidence or DEFAULT_CONFIDENCE
-    low, high = shares.wilson_intervals(level)
-    point, ends = mover_proportion_sum(shares, np.array([1.0, -1.0]), level)
     # The unscored and guessed claims may all be wrong, or all be right.
     stated = np.bincount(codes * 3 + part.stated % 3, minlength=3 * size).reshape(size, 3)
     both = np.stack([stated, stated.sum(0) - stated], axis=1)
     n_labels = both.sum(2)
     least, most = (divide_or_undefined(both[..., 1] + more, n_labels) for more in (0, both[..., 2]))
-    bounds = (
-        np.minimum(least[:, 0] - most[:, 1], point),
-        np.maximum(most[:, 0] - least[:, 1], point),
-    )
+    shares = Shares(clusters, cells[:, :, 1], cells.sum(2), (least, most), confidence)
     is_few = n_labels.min(1) < MIN_CLAIMS
-    right = np.array([shares.point, least, most, low, high])[..., 0]
-    difference = np.where(is_few, np.nan, np.array([point, *bounds, *ends]))
-    n = shares.n[:, 0]
-    counts_of = {"n": n, "n_unscored": n_labels[:, 0] - n, "n_clusters": shares.n_clusters.min(1)}
+    figures = {
+        "right": shares.sum({0: 1}),
+        "difference": shares.sum({0: 1, 1: -1}).where(~is_few),
+    }
+    n, n_clusters = shares.estimate.n[:, 0], shares.estimate.n_clusters.min(1)
+    counts_of = {"n": n, "n_unscored": n_labels[:, 0] - n, "n_clusters": n_clusters}
+    counts_of = {name: values.astype(np.int64) for name, values in counts_of.items()}
     keys = [key | {"value": name, "per": ""} for name in covariate.names]
-    return _tabulate(keys, counts_of, right, difference, {_FEW_LABELS: is_few}, confidence)
+    few = f"no difference: fewer than {MIN_CLAIMS} labels in the group, or outside of it"
+    rows = tabulate(keys, counts_of, figures, {few: is_few}, _FEW_CLUSTERS)
+    return [row for row in rows if row["n"] or row["n_unscored"]]
 
 
 def _fit_line(key: Row, part: _Part, covariate: Covariate, confidence: float | None) -> list[Row]:
     """The row of a number, if there are claims of this class: how much the rate changes with it."""
     assert covariate.numbers is not None
+    if not len(part.rows):
+        return []
     numbers = covariate.numbers[part.rows]
     # In a fixed order, so that the sums do not depend on the order of the table.
     order = np.lexsort([part.cluster, numbers])
@@ -303,50 +297,40 @@ def _fit_line(key: Row, part: _Part, covariate: Covariate, confidence: float | N
     known = right >= 0
     cluster, right = part.cluster[order][known], right[known]
     line = slope(numbers[known], right.astype(np.float64))
-    found = [line.point, line.point, line.point, np.nan, np.nan]
     if len(right) < MIN_CLAIMS:
-        found = [np.nan] * 5
-    elif not np.isnan(line.point):
-        level = confidence or DEFAULT_CONFIDENCE
-        found[3:] = interval(line, cluster, confidence=level, min_clusters=MIN_CLUSTERS)
+        line = Statistic.undefined(len(right))
+    bounds, ends = (line.point, line.point), (np.nan, np.nan)
+    if not np.isnan(line.point) and (stated < 0).any():
         # The line through the scored claims may lead beyond 0 or 1 at an unscored claim; no
         # completion would.
-        ends = slope_bounds(numbers, np.where(stated < 0, np.nan, stated))
-        if (stated < 0).any():
-            found[1:3] = min(ends[0], line.point), max(ends[1], line.point)
+        least, most = slope_bounds(numbers, np.where(stated < 0, np.nan, stated))
+        bounds = min(least, line.point), max(most, line.point)
+    if confidence is not None:
+        ends = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
+    figures = {
+        name: Figure(
+            np.array([point]),
+            (np.array([least]), np.array([most])),
+            None if confidence is None else (np.array([low]), np.array([high])),
+        )
+        for name, point, (least, most), (low, high) in (
+            ("right", np.nan, (np.nan, np.nan), (np.nan, np.nan)),
+            ("difference", line.point, bounds, ends),
+        )
+    }
     n_clusters = min(len(np.unique(cluster[right == value])) for value in (0, 1))
-    counts = {"n": len(right), "n_unscored": len(numbers) - len(right), "n_clusters": n_clusters}
-    return _tabulate(
-        [key | {"value": SLOPE, "per": covariate.per}],
-        {name: np.array([number]) for name, number in counts.items()},
-        np.full((5, 1), np.nan),
-        np.array(found)[:, None],
-        {_NO_LINE: np.isnan(found[:1]), "a slope has no rate of a group": np.array([True])},
-        confidence,
-    )
+    row = key | {"value": SLOPE, "per": covariate.per, "n": len(right)}
+    row |= {"n_unscored": len(numbers) - len(right), "n_clusters": n_clusters}
+    reasons = {
+        f"no slope: fewer than {MIN_CLAIMS} scored claims, or all claims are alike in this": (
+            [np.isnan(line.point)]
+        ),
+        "a slope has no rate of a group": [True],
+    }
+    return tabulate([row], {}, figures, reasons, _FEW_CLUSTERS)
 
 
-_FEW_LABELS = f"no difference: fewer than {MIN_CLAIMS} labels in the group, or outside of it"
-_NO_LINE = f"no slope: fewer than {MIN_CLAIMS} scored claims, or all claims are alike in this"
-
-
-def _tabulate(
-    keys: Sequence[Row],
-    counts: Mapping[str, np.ndarray],
-    right: np.ndarray,
-    difference: np.ndarray,
-    reasons: Mapping[str, np.ndarray],
-    confidence: float | None,
-) -> list[Row]:
-    """Rows of figures. right, difference: (5, N), the point, the two bounds and the two ends of the
-    interval."""
-    figures = {}
-    for name, (point, least, most, low, high) in (("right", right), ("difference", difference)):
-        ends = None if confidence is None else (low, high)
-        figures[name] = Figure(point, (least, most), ends)
-    whole = {name: values.astype(np.int64) for name, values in counts.items()}
-    rows = tabulate(keys, whole, figures, reasons, "too few clusters, or all are right or wrong")
-    return [row for row in rows if row["n"] or row["n_unscored"]]
+_FEW_CLUSTERS = "too few clusters, or all are right or wrong"
 
 
 # ---- checks

@@ -55,37 +55,28 @@ def compute_grade_agreement(
     grade) need one scale with a lowest and a highest grade.
     """
     people = _collect_people_grades(judgements)
-    grades = (
-        np.full(judgements.score.shape, np.nan) if judgements.grade is None else judgements.grade
-    )
     is_ok = judgements.status == STATUSES.index("ok")
     rows = []
     for place, dataset in enumerate(judgements.dataset_names):
-        inside = (judgements.dataset_codes == place) & ~np.isnan(people)
-        if not inside.any():
+        inside = np.flatnonzero((judgements.dataset_codes == place) & ~np.isnan(people))
+        if not len(inside):
             continue
-        if scale is not None and not (
-            scale[0] <= people[inside].min() and people[inside].max() <= scale[1]
-        ):
-            found = f"{people[inside].min():g} to {people[inside].max():g} on {dataset}"
+        least, most = people[inside].min(), people[inside].max()
+        if scale is not None and not (scale[0] <= least and most <= scale[1]):
             raise UsageError(
-                f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found {found}"
+                f"grades: expected people's grades from {scale[0]:g} to {scale[1]:g}, found"
+                f" {least:g} to {most:g} on {dataset}"
             )
         for at, evaluator in enumerate(judgements.evaluators):
-            measure = "score" if np.isnan(grades[at]).all() else "grade"
-            given = np.where(
-                is_ok[at], (judgements.score if measure == "score" else grades)[at], np.nan
-            )[inside]
+            measure, given = "score", judgements.score[at]
+            if judgements.grade is not None and not np.isnan(judgements.grade[at]).all():
+                measure, given = "grade", judgements.grade[at]
+            given = np.where(is_ok[at], given, np.nan)
             # The rounding of a sum depends on the order of its terms, so they are put into an order
             # that does not depend on the rows.
-            rank = np.lexsort((given, people[inside], judgements.cluster_codes[inside]))
-            figures = _compare_grades(
-                given[rank],
-                people[inside][rank],
-                judgements.cluster_codes[inside][rank],
-                scale,
-                intervals,
-            )
+            cluster = judgements.cluster_codes
+            rank = inside[np.lexsort((given[inside], people[inside], cluster[inside]))]
+            figures = _compare_grades(given[rank], people[rank], cluster[rank], scale, intervals)
             row = {"dataset": dataset, "evaluator": evaluator, "measure": measure} | figures
             why = ["" if row["n"] else "no claim that people graded has a grade by the evaluator"]
             if row["n"] and row["lowest"] is None:
@@ -112,43 +103,34 @@ def _compare_grades(
     both = ~np.isnan(given)
     alone, ends = people[~both], _find_common_scale(given[both], people, scale)
     given, people, cluster = given[both], people[both], cluster[both]
-    row: Row = {
-        "n": int(both.sum()),
-        "n_unscored": len(alone),
-        "n_clusters": len(np.unique(cluster)),
-    }
+    rho, kappa, difference = (
+        spearman(given, people),
+        weighted_kappa(given, people),
+        mean(given - people),
+    )
+    row: Row = {"n": len(given), "n_unscored": len(alone), "n_clusters": len(np.unique(cluster))}
     row |= {"lowest": None, "highest": None} | dict.fromkeys(
         ("kappa", "difference", "difference_min", "difference_max")
     )
-    rho = spearman(given, people)
     row["rho"] = none_if_undefined(rho.point)
     if ends is not None:
-        kappa, difference, total = (
-            weighted_kappa(given, people),
-            mean(given - people),
-            given.sum() - people.sum(),
-        )
         row |= {"kappa": none_if_undefined(kappa.point), "difference": difference.point}
         row |= {"lowest": ends[0], "highest": ends[1]}
-        # The bounds: all missing grades are at one end of the scale.
-        extremes = [float((total + (end - alone).sum()) / len(both)) for end in ends]
-        row["difference_min"] = (
-            min(extremes[0], difference.point) if len(alone) else difference.point
-        )
-        row["difference_max"] = (
-            max(extremes[1], difference.point) if len(alone) else difference.point
-        )
+        row["difference_min"] = row["difference_max"] = difference.point
+        if len(alone):
+            # The bounds: all missing grades are at one end of the scale.
+            total = given.sum() - people.sum()
+            least, most = (float((total + (end - alone).sum()) / len(both)) for end in ends)
+            row["difference_min"] = min(least, difference.point)
+            row["difference_max"] = max(most, difference.point)
     if intervals is not None:
-        row |= dict.fromkeys(("kappa_low", "kappa_high", "difference_low", "difference_high"))
-        row |= name_ends("rho", correlation_interval(rho, cluster, intervals.confidence))
-        if ends is not None:
-            row |= name_ends(
-                "kappa",
-                correlation_interval(kappa, cluster, intervals.confidence, telling=given != people),
-            )
-            row |= name_ends(
-                "difference", interval(difference, cluster, confidence=intervals.confidence)
-            )
+        level = intervals.confidence
+        row |= name_ends("rho", correlation_interval(rho, cluster, level))
+        of_kappa = correlation_interval(kappa, cluster, level, telling=given != people)
+        of_difference = interval(difference, cluster, confidence=level)
+        unknown = (np.nan, np.nan)
+        row |= name_ends("kappa", of_kappa if ends is not None else unknown)
+        row |= name_ends("difference", of_difference if ends is not None else unknown)
     return row
 
 

@@ -38,48 +38,31 @@ def compute_quantification_bias(
     judgements: Judgements,
     *,
     levels: Sequence[str] = LEVELS,
-    by: Sequence[str] = ("dataset",),
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """Labelled and predicted error rates of each system, and the bias = predicted - labelled.
 
-    There is a row per group of ``by``, level, evaluator and system, then one for the system
-    ``__all__`` (all claims of the group, also those without a system). It has the keys of ``by``,
-    level, system, evaluator, n (labelled and scored claims or responses; all scored ones if none is
-    labelled), n_unscored, n_guessed, n_unlabelled, labelled_error_rate (over all labels, scored or
-    not), predicted_error_rate (over n) and bias. Each figure has ``_min`` and ``_max``, the lowest
-    and highest values that the missing predictions allow, and if intervals are wanted ``_low`` and
-    ``_high``. Claims in no response (`find_claims_in_responses`) are counted in the reason of the
-    ``__all__`` row.
+    There is a row per data set, level, evaluator and system, then one for the system ``__all__``
+    (all claims of the data set, also those without a system). It has n (labelled and scored claims
+    or responses; all scored ones if none is labelled), n_unscored, n_guessed, n_unlabelled,
+    labelled_error_rate (over all labels, scored or not), predicted_error_rate (over n) and bias.
+    Each figure has ``_min`` and ``_max``, the lowest and highest values that the missing
+    predictions allow, and if intervals are wanted ``_low`` and ``_high``. Claims in no response
+    (`find_claims_in_responses`) are named in the reason of the ``__all__`` row.
     """
-    by = [column for column in by if column != "system"]  # every row is of a system anyway
-    rows: list[tuple[int, Row]] = []
+    rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        whole, systems = (
-            judgements.make_groups(level, by),
-            judgements.make_groups(level, by, systems=True),
-        )
-        place_of = {tuple(key.values()): place for place, key in enumerate(whole.keys)}
-        # The system comes last.
-        parents = [place_of[tuple(key.values())[:-1]] for key in systems.keys]
-        for evaluator in range(len(judgements.evaluators)):
-            rows += zip(
-                parents,
-                _tabulate_error_rates(judgements, evaluator, systems, intervals),
-                strict=True,
-            )
-            rows += enumerate(_tabulate_error_rates(judgements, evaluator, whole, intervals))
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+        groups = [judgements.make_groups(level, systems=systems) for systems in (True, False)]
+        for place in range(len(judgements.evaluators)):
+            for each in groups:
+                rows += _tabulate_error_rates(judgements, place, each, intervals)
+    return sorted(rows, key=lambda row: row["dataset"])
 
 
 def _tabulate_error_rates(
     judgements: Judgements, place: int, groups: ClaimGroups, intervals: ClusterBootstrap | None
 ) -> list[Row]:
-    tally, evaluator, level = (
-        judgements.tally(groups, LABEL, place),
-        judgements.evaluators[place],
-        groups.level,
-    )
+    tally, level = judgements.tally(groups, LABEL, place), groups.level
     figures = compute_error_rates(tally, None if intervals is None else intervals.confidence)
     labels, counts = tally.cells[:, :2].sum((1, 2)), tally.count_sizes()
     counts["n_labelled"] = labels
@@ -97,17 +80,15 @@ def _tabulate_error_rates(
             is_lacking & (labels > 0) & (level == "response")
         ),
     }
-    keys = []
-    for key in groups.keys:
-        named = {column: value for column, value in key.items() if column != "system"}
-        keys.append(
-            named
-            | {
-                "level": level,
-                "system": key.get("system", ALL_TOGETHER),
-                "evaluator": evaluator,
-            }
-        )
+    keys = [
+        {
+            "dataset": key["dataset"],
+            "level": level,
+            "system": key.get("system", ALL_TOGETHER),
+            "evaluator": judgements.evaluators[place],
+        }
+        for key in groups.keys
+    ]
     return tabulate(keys, counts, figures, reasons)
 
 
@@ -207,10 +188,7 @@ AUDIT = Audit(
         " the predicted ones, or report the bias beside them."
     ),
     columns=QUANTIFICATION_COLUMNS,
-    options={
-        "levels": "`claim`, `response`",
-        "by": "columns of the claims table that form the groups",
-    },
+    options={"levels": "`claim`, `response`"},
     compute=compute_quantification_bias,
     counts="margins",
     without_labels=True,

@@ -133,11 +133,8 @@ class AuditedRun:
             return
         for row in self.rows(audit):
             is_wanted = all(row.get(key) == value for key, value in wanted.items())
-            if (
-                is_wanted
-                and row["dataset"] != MACRO_MEAN
-                and (figure is None or row.get(figure) is not None)
-            ):
+            is_known = figure is None or row.get(figure) is not None
+            if is_wanted and is_known and row["dataset"] != MACRO_MEAN:
                 yield row
 
     def overall(self, audit: str) -> dict[str, Row]:
