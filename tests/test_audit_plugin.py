@@ -138,13 +138,14 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
     assert row["enough"] is True
 
 
-def test_rows_of_an_audit_that_is_not_installed_are_shown_all_the_same(tmp_path):
+def test_rows_of_an_audit_that_is_not_installed_are_kept_and_not_shown(tmp_path):
     results = compare(*tables(rows(), ["e"]), audits=["rates"], replicates=0)
     results.audits["balance"] = [
         {"dataset": "d", "evaluator": "e", "n": 40, "attributable_share": 0.25, "reason": None}
     ]
     results.save(tmp_path)
-    assert "25.0" in read_report_text(tmp_path).rsplit("Balance", 1)[1]
+    assert "Balance" not in read_report_text(tmp_path)
+    assert Results.load(tmp_path).balance["attributable_share"].tolist() == [0.25]
 
 
 def test_a_package_whose_audits_do_not_load_is_left_out_with_a_warning(tmp_path, monkeypatch):

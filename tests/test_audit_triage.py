@@ -11,8 +11,6 @@ import pytest
 from audit_tables import compute, find, judged
 from test_decisions import Row
 
-from factaudit import UsageError
-
 
 def scored_rows(
     n: int = 900, skill: float = 2.0, rate: float = 0.25, seed: int = 0, **names: Any
@@ -41,22 +39,14 @@ def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
         None,
         None,
     )
-    assert (
-        useless["reason"]
-        == "the labels are too few to promise anything at any threshold; it would take more than"
-        " 9,000 labels, if any number is enough"
-    )
+    too_few = "the labels are too few to promise anything at any threshold"
+    assert useless["reason"] == too_few
     worse = compute("triage", judged([row | {"e": 1 - row["e"]} for row in scored_rows()], "e"))
-    assert "it would take more than" in worse[0]["reason"]
+    assert worse[0]["reason"] == too_few
     right = compute("triage", judged([row for row in scored_rows() if row["label"]][:4], "e"))
-    assert "it would take more than 40 labels" in right[0]["reason"], "no error was seen"
-
-
-def test_few_labels_promise_nothing_and_say_how_many_would_do():
-    rows = compute("triage", judged(scored_rows(n=36, skill=6.0), "e"))
-    (row,) = rows
-    assert row["review_share"] == 1
-    assert "labels would be enough" in row["reason"]
+    assert right[0]["reason"] == f"{too_few}; there is no labelled error"
+    (few,) = compute("triage", judged(scored_rows(n=36, skill=6.0), "e"))
+    assert (few["review_share"], few["reason"]) == (1, too_few)
 
 
 def test_what_is_unscored_or_guessed_is_reviewed():
@@ -86,9 +76,3 @@ def test_several_evaluators_share_the_level_and_several_datasets_do_not():
     both = compute("triage", judged([*rows, *other], "e"))
     assert [row["dataset"] for row in both] == ["d", "x", "__all__"]
     assert both[0] == alone
-
-
-@pytest.mark.parametrize("options", [{"max_error": 0}, {"confidence": 0.2}])
-def test_what_cannot_be_promised_is_refused(options):
-    with pytest.raises(UsageError, match="expected max_error from 0 to 1"):
-        compute("triage", judged(scored_rows(n=30), "e"), **options)

@@ -49,9 +49,7 @@ def has_fact_entities(judgements: Judgements) -> bool:
     return bool(needed.notna().all(axis=1).any())
 
 
-def collect_biographies(
-    judgements: Judgements, evaluator: int, group_column: str = "group"
-) -> list[SupportMatrix]:
+def collect_biographies(judgements: Judgements, evaluator: int) -> list[SupportMatrix]:
     """The responses as one evaluator judged them. Responses without any fact
     (`Judgements.empty_responses`) have no matrix.
 
@@ -60,24 +58,17 @@ def collect_biographies(
     same person twice, or has two groups.
     """
     return judgements.compute_once(
-        ("biographies", evaluator, group_column),
-        lambda: _read_biographies(judgements, evaluator, group_column),
+        ("biographies", evaluator), lambda: _read_biographies(judgements, evaluator)
     )
 
 
-def _read_biographies(
-    judgements: Judgements, evaluator: int, group_column: str
-) -> list[SupportMatrix]:
+def _read_biographies(judgements: Judgements, evaluator: int) -> list[SupportMatrix]:
     claims = judgements.claims
-    if group_column not in claims:
-        known = suggest_known_name(group_column, [str(column) for column in claims.columns])
-        raise UsageError(f"the claims have no column {group_column!r}{known}")
     told = {
         name: getattr(judgements, name)[evaluator] for name in ("prediction", "score", "status")
     }
-    facts = claims.assign(group=claims[group_column])
     # A response without a claim has no fact, whatever else its row says.
-    table = pd.concat([facts, judgements.empty_responses.assign(fact_id=None)], ignore_index=True)
+    table = pd.concat([claims, judgements.empty_responses.assign(fact_id=None)], ignore_index=True)
     table = table.reindex(columns=_COLUMNS).astype(object)
     table = table.where(table.notna(), None)
     for name, values in (told | {"label": judgements.label}).items():

@@ -4,10 +4,9 @@ computes."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -145,16 +144,6 @@ def check_first_repeats(names: Iterable[str]) -> None:
         raise UsageError(
             f"no verdict of {listed} has repeat 0, which audits read: number repeats from 0"
         )
-
-
-def pair_evaluators(
-    evaluators: Sequence[str], partner_by_evaluator: Mapping[str, str] | None
-) -> list[tuple[int, int]]:
-    """The positions of the wanted pairs of evaluators, one array for each side. None: all pairs."""
-    if partner_by_evaluator is None:
-        return list(combinations(range(len(evaluators)), 2))
-    check_evaluators((name for pair in partner_by_evaluator.items() for name in pair), evaluators)
-    return [(evaluators.index(a), evaluators.index(b)) for a, b in partner_by_evaluator.items()]
 
 
 @dataclass(frozen=True)

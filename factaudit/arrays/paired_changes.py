@@ -120,55 +120,58 @@ def compute_paired_changes(
     [1.0, 0.9, -0.1, -0.199, -0.001]
     """
     pairs = GroupClusterPairs.of(groups, clusters, n_groups)
+    kinds = len(pairs.group)
+    counts = ClusterCounts(pairs.group, np.ones(kinds, int), np.zeros((kinds, 0)), n_groups)
+
+    def sum_by_cluster(values: np.ndarray) -> np.ndarray:
+        return np.bincount(pairs.pair, values, kinds)
+
     is_labelled, scored = label >= 0, ~np.isnan(before) & ~np.isnan(after)
     is_unlabelled = np.bincount(groups, is_labelled, n_groups) == 0
-    correct, errors, labelled = (scored & which for which in (label == 1, label == 0, is_labelled))
+    labelled = scored & is_labelled
     counted = scored & (is_labelled | is_unlabelled[groups])
-
-    def average(inside: np.ndarray, values: np.ndarray) -> np.ndarray:
-        sums = np.bincount(groups[inside], values[inside], n_groups)
-        return divide_or_undefined(sums, np.bincount(groups[inside], minlength=n_groups))
-
-    def measure_bias(prediction: np.ndarray) -> np.ndarray:
-        """What each claim contributes to |bias|: its excess of predicted errors, with the sign
-        reversed if too few errors are predicted."""
-        excess = label - prediction
-        return np.where(average(labelled, excess) < 0, -1.0, 1.0)[groups] * excess
-
-    of_correct, of_errors = (correct, before, after), (errors, 1 - before, 1 - after)
-    # Each figure is a weighted sum of means. For each mean: the claims that it is over, and their
-    # values before and after.
-    figures = {
-        "tpr": [(1.0, *of_correct)],
-        "tnr": [(1.0, *of_errors)],
-        "bacc": [(0.5, *of_correct), (0.5, *of_errors)],
-        "ppr": [(1.0, counted, before, after)],
-        "bias": [(1.0, labelled, label - before, label - after)],
-        "abs_bias": [(1.0, labelled, measure_bias(before), measure_bias(after))],
-        "unscored": [
-            (1.0, np.ones(len(label), dtype=bool), np.isnan(before) * 1.0, np.isnan(after) * 1.0)
-        ],
+    # |bias| is the bias with its sign turned in groups where too few errors are predicted.
+    excess = [label - prediction for prediction in (before, after)]
+    signs = [
+        np.where(np.bincount(groups[labelled], each[labelled], n_groups) < 0, -1.0, 1.0)[groups]
+        for each in excess
+    ]
+    everywhere, lost = np.ones(len(label), dtype=bool), [np.isnan(before), np.isnan(after)]
+    # The means that figures are made of: the claims that they are over, and their values before
+    # and after.
+    means = {
+        "tpr": (scored & (label == 1), before, after),
+        "tnr": (scored & (label == 0), 1 - before, 1 - after),
+        "ppr": (counted, before, after),
+        "bias": (labelled, *excess),
+        "abs_bias": (labelled, signs[0] * excess[0], signs[1] * excess[1]),
+        "unscored": (everywhere, *(each.astype(float) for each in lost)),
     }
+    figures = {key: {key: 1.0} for key in means} | {"bacc": {"tpr": 0.5, "tnr": 0.5}}
+    # Of each mean in each cluster: how much it rises, how much it falls, the sums before and after,
+    # and the number of claims.
+    sums = {}
+    for key, (inside, old, new) in means.items():
+        change = new - old
+        terms = (np.maximum(change, 0), np.maximum(-change, 0), old, new, np.ones(len(label)))
+        sums[key] = [sum_by_cluster(np.where(inside, term, 0)) for term in terms]
     changes = {}
-    for key, terms in figures.items():
-        old = np.sum(
-            [weight * average(inside, values) for weight, inside, values, _ in terms], axis=0
-        )
-        new = np.sum(
-            [weight * average(inside, values) for weight, inside, _, values in terms], axis=0
-        )
+    for key, weights in figures.items():
+        averages = []
+        for at in (2, 3):
+            shares = [
+                weight
+                * divide_or_undefined(*map(counts.sum_by_group, (sums[one][at], sums[one][4])))
+                for one, weight in weights.items()
+            ]
+            averages.append(np.sum(shares, axis=0))
         # The change of a mean is the share of values that rose minus the share of values that fell.
-        weights, hits, sizes = [], [], []
-        for weight, inside, earlier, later in terms:
-            for sign in (1.0, -1.0):
-                weights.append(sign * weight)
-                some, of = _sum_by_cluster(pairs, inside, np.maximum(sign * (later - earlier), 0))
-                hits.append(some)
-                sizes.append(of)
-        shares = estimate_clustered_proportions(
-            _make_cluster_counts(pairs), np.hstack(hits), np.hstack(sizes)
-        )
-        low, high = discordant_difference_interval(shares, np.array(weights), confidence)[1]
+        hits = np.stack([sums[one][at] for one in weights for at in (0, 1)], axis=1)
+        sizes = np.stack([sums[one][4] for one in weights for _ in (0, 1)], axis=1)
+        signed = np.array([sign * weight for weight in weights.values() for sign in (1, -1)])
+        estimate = estimate_clustered_proportions(counts, hits, sizes)
+        low, high = discordant_difference_interval(estimate, signed, confidence)[1]
+        old, new = averages
         changes[key] = (old, new, new - old, np.maximum(low, -1), np.minimum(high, 1))
     return changes
 
@@ -190,19 +193,3 @@ def compute_paired_flip_shares(
     counts = count_codes_by_cluster(clusters, groups, n_groups, flips, 2)
     share = estimate_share(counts, counts.counts[:, 1], counts.counts.sum(1), confidence)
     return share.point, *share.ends
-
-
-def _sum_by_cluster(
-    pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The sum and the number of the values for each pair of a group and a cluster: (k, 1) each."""
-    at, length = pairs.pair[inside], len(pairs.group)
-    sums = np.bincount(at, values[inside], length)
-    return sums[:, None], np.bincount(at, minlength=length)[:, None].astype(np.float64)
-
-
-def _make_cluster_counts(pairs: GroupClusterPairs) -> ClusterCounts:
-    length = len(pairs.group)
-    return ClusterCounts(
-        pairs.group, np.ones(length, dtype=np.int64), np.zeros((length, 0)), pairs.n_groups
-    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
 from factaudit.arrays.figures import Figure, Tally, estimate_share
 from factaudit.arrays.judgements import ClaimGroups, Judgements
-from factaudit.arrays.judgements import pair_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import (
     FISHER_JACKKNIFE,
     WILSON,
@@ -32,15 +32,10 @@ PREDICTED_CLASSES = {"attributable": 1, "unattributable": 0}
 
 
 def compute_evaluator_consistency(
-    judgements: Judgements,
-    *,
-    pairs: Mapping[str, str] | None = None,
-    intervals: ClusterBootstrap | None = None,
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
     """For each pair of evaluators and each class, the IoU (intersection over union) of the sets of
     claims that they predict to be of that class.
-
-    pairs: from each evaluator_a to its evaluator_b; by default all pairs.
 
     Labels are not read. A row per data set, pair and class has dataset, evaluator_a, evaluator_b,
     class, n (claims scored by both), n_unscored (by one or both), iou with ``_min`` and ``_max``
@@ -52,7 +47,7 @@ def compute_evaluator_consistency(
     confidence = None if intervals is None else intervals.confidence
     names = judgements.evaluators
     rows: list[Row] = []
-    for a, b in pairs_of(names, pairs):
+    for a, b in combinations(range(len(names)), 2):
         # The cells are laid out as for a label and a prediction; a's prediction takes the place of
         # the label.
         tally = judgements.tally(groups, a, b)
@@ -202,9 +197,6 @@ AUDIT = Audit(
             digits=2,
             interval=FISHER_JACKKNIFE,
         ),
-    },
-    options={
-        "pairs": "each evaluator_a with the evaluator_b to compare it with; by default all pairs",
     },
     compute=compute_evaluator_consistency,
     without_labels=True,

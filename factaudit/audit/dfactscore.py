@@ -71,41 +71,37 @@ def compute_dfactscore_audit(
     judgements: Judgements,
     *,
     link: LinkRule = "argmax",
-    group: str = "group",
     gamma: float = DEFAULT_GAMMA,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """FActScore and D-FActScore: a row per dataset, evaluator and system; ``__all__`` comes first
     if there are several systems.
 
-    link: how the person of a group is found (`factaudit.arrays.biographies.LINKING_RULES`).
-    group: the column that has the groups. gamma: of the length penalty on the number of facts; 0
-    turns it off. The figures are those of
+    link: how the person of a group is found (`factaudit.arrays.biographies.LINKING_RULES`). gamma:
+    of the length penalty on the number of facts; 0 turns it off. The figures are those of
     `factaudit.arrays.biography_scores.summarise_biography_scores`.
     """
     rows = []
-    for key, responses in _split_responses(judgements, group):
+    for key, responses in _split_responses(judgements):
         scored = [score_biography(one, link, gamma=gamma) for one in responses]
         noise = estimate_merged_beyond_noise(scored, intervals)
-        unknown = (
-            "" if noise["n_false"] else f"no fact is known to be false: {', '.join(NOISE_FIGURES)}"
-        )
-        row = _summarise(scored, intervals)
-        row["reason"] = join_reasons([row["reason"] or "", unknown])
-        rows.append(key | {"link": link} | row | noise)
+        row = key | {"link": link} | _summarise(scored, intervals) | noise
+        if not noise["n_false"]:
+            unknown = f"no fact is known to be false: {', '.join(NOISE_FIGURES)}"
+            row["reason"] = join_reasons([row["reason"] or "", unknown])
+        rows.append(row)
     return rows
 
 
 def compute_dfactscore_audit_by_link_rule(
     judgements: Judgements,
     *,
-    group: str = "group",
     gamma: float = DEFAULT_GAMMA,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """The figures that depend on links, by every rule for which the table has what it needs."""
     rows = []
-    for key, responses in _split_responses(judgements, group):
+    for key, responses in _split_responses(judgements):
         # The rule `given` needs claims that name the person of each group, and this person must be
         # a candidate.
         named = [set(one.given.values()) <= set(one.people) for one in responses if one.given]
@@ -117,7 +113,7 @@ def compute_dfactscore_audit_by_link_rule(
             shown = {
                 name: value for name, value in figures.items() if names[name] in _LINKED_FIGURES
             }
-            rows.append({"grouper": group, "link": rule} | key | shown)
+            rows.append({"grouper": "group", "link": rule} | key | shown)
     return rows
 
 
@@ -143,7 +139,6 @@ def compute_dfactscore_gaps(
     judgements: Judgements,
     *,
     link: LinkRule = "argmax",
-    group: str = "group",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """The share of responses in which FActScore − D-FActScore (without penalty) is at least 0.05,
@@ -152,7 +147,7 @@ def compute_dfactscore_gaps(
     n: the responses that have both scores.
     """
     rows = []
-    for key, responses in _split_responses(judgements, group):
+    for key, responses in _split_responses(judgements):
         scored = [score_biography(one, link, gamma=0) for one in responses]
         known = [row for row in scored if row["gap"] is not None]
         gaps = np.array([row["gap"] for row in known])
@@ -168,7 +163,6 @@ def list_facts_of_other_people(
     judgements: Judgements,
     *,
     link: LinkRule = "argmax",
-    group: str = "group",
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """The facts that belong to somebody else, a row each, from the most merged responses on. These
@@ -178,7 +172,7 @@ def list_facts_of_other_people(
     is true.
     """
     by_response: list[list[Row]] = []
-    for key, responses in _split_responses(judgements, group):
+    for key, responses in _split_responses(judgements):
         for one in responses if key["system"] != ALL_TOGETHER else ():
             names = {"name": one.key["topic"], "response_id": one.key["response_id"]}
             by_response.append(
@@ -197,16 +191,14 @@ def _list_facts_of_other_people(response: SupportMatrix, link: LinkRule) -> Iter
         yield {"linked": linked, "fact": response.texts[fact], "about": owner}
 
 
-def _split_responses(
-    judgements: Judgements, group_column: str
-) -> Iterator[tuple[Row, list[SupportMatrix]]]:
+def _split_responses(judgements: Judgements) -> Iterator[tuple[Row, list[SupportMatrix]]]:
     """The responses of each system by evaluator and data set; ``__all__`` comes first if there are
     several systems.
 
     Only data sets whose facts have people, and for which the evaluator has verdicts, are listed.
     """
     for at, evaluator in enumerate(judgements.evaluators):
-        responses = collect_biographies(judgements, at, group_column)
+        responses = collect_biographies(judgements, at)
         scored = set(judgements.claims["dataset"][judgements.status[at] >= 0])
         scored &= {one.key["dataset"] for one in responses if one.people}
         keys = pd.DataFrame([one.key for one in responses], columns=["dataset", "system"])
@@ -372,7 +364,6 @@ _DFACTSCORE_OPTIONS = {
         "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the"
         " same, but no entity twice) or `given` (column `given_entity`)"
     ),
-    "group": "the column with the groups of facts",
     "gamma": "γ of the length penalty; 0 turns it off",
 }
 
@@ -442,7 +433,7 @@ AUDITS = (
             **_LINK_COLUMNS,
             **{name: (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name] for name in _LINKED_FIGURES},
         },
-        options=_pick_options("group", "gamma"),
+        options=_pick_options("gamma"),
         compute=compute_dfactscore_audit_by_link_rule,
         applies=has_fact_entities,
     ),
@@ -467,7 +458,7 @@ AUDITS = (
                 interval=RESPONSE_WILSON,
             ),
         },
-        options=_pick_options("link", "group"),
+        options=_pick_options("link"),
         compute=compute_dfactscore_gaps,
         applies=has_fact_entities,
         plot=PlotSpec(
@@ -496,7 +487,7 @@ AUDITS = (
             "fact": Column("fact", "text", "the fact"),
             "about": Column("true of", "text", "the person of whom the fact is true"),
         },
-        options=_pick_options("link", "group"),
+        options=_pick_options("link"),
         compute=list_facts_of_other_people,
         applies=has_fact_entities,
     ),

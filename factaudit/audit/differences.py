@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 
 import numpy as np
 
-from factaudit.arrays.judgements import LABEL, Judgements
-from factaudit.arrays.judgements import pair_evaluators as pairs_of
+from factaudit.arrays.judgements import LABEL, Judgements, check_evaluators
 from factaudit.arrays.paired_changes import compare_evaluators
 from factaudit.audit.core.audit_declaration import (
     DISCORDANT,
@@ -48,8 +48,11 @@ def compute_evaluator_differences(
     datasets = judgements.make_groups("claim")
     confidence = None if intervals is None else intervals.confidence
     names = judgements.evaluators
+    chosen = list(combinations(names, 2) if pairs is None else pairs.items())
+    check_evaluators((name for pair in chosen for name in pair), names)
     rows: list[Row] = []
-    for a, b in pairs_of(names, pairs):
+    for pair_of_names in chosen:
+        a, b = map(names.index, pair_of_names)
         labelled = judgements.tally(datasets, LABEL, a, b).cells[:, :2]
         n = labelled[:, :, :2, :2].sum((1, 2, 3))
         n_unscored = labelled.sum((1, 2, 3)) - n

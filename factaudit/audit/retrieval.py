@@ -30,10 +30,10 @@ _SHARES = ("recall", "not_in_passages")
 
 
 def compute_retrieval_recall(
-    judgements: Judgements, *, page: str = PAGE_VARIANT, intervals: ClusterBootstrap | None = None
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
-    """A row per dataset, evaluator and variant other than ``page``, over the facts on which both
-    variants have a verdict.
+    """A row per dataset, evaluator and variant other than `PAGE_VARIANT`, over the facts on which
+    both variants have a verdict.
 
     recall: of the facts that the whole page supports, the share that the passages support.
     not_in_passages: of the facts that the passages do not support, the share that the page
@@ -48,8 +48,8 @@ def compute_retrieval_recall(
     facts = facts[facts["variant"].notna() & facts["response_id"].notna()].drop_duplicates(
         [*_FACT, "variant"]
     )
-    whole = facts[facts["variant"] == page].drop(columns="variant")
-    pairs = facts[facts["variant"] != page].merge(whole, on=_FACT, suffixes=("", "_page"))
+    whole = facts[facts["variant"] == PAGE_VARIANT].drop(columns="variant")
+    pairs = facts[facts["variant"] != PAGE_VARIANT].merge(whole, on=_FACT, suffixes=("", "_page"))
     rows = []
     for (dataset, variant), of in pairs.groupby(["dataset", "variant"], sort=True):
         cluster = of.groupby(["system", "response_id"], dropna=False).ngroup().to_numpy()
@@ -125,7 +125,6 @@ AUDIT = Audit(
         ),
         **pick_shared_columns("reason"),
     },
-    options={"page": "the variant that reads whole pages"},
     compute=compute_retrieval_recall,
     applies=lambda judged: (
         "variant" in judged.claims

@@ -52,13 +52,12 @@ _SCORES = ["score", "score_min", "score_max"]
 def compute_score_sensitivity(
     judgements: Judgements,
     *,
-    base: str = BASE_VARIANT,
     gamma: float = DEFAULT_GAMMA,
     gammas: Mapping[str, float] | None = None,
     intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """The FActScore of each system by each variant: a row per dataset, evaluator, variant and
-    system; ``base`` comes first.
+    system; the base comes first.
 
     ``score`` is as in the audit `factscore`. ``change``: the mean difference of the scores over the
     n responses that both this variant and the base scored; clusters are topics. For the bounds,
@@ -68,12 +67,14 @@ def compute_score_sensitivity(
     if "variant" not in judgements.claims:
         return rows
     scores = _score_variants(judgements, gamma, gammas or {})
-    first = scores.loc[scores["variant"] == base, [*_RESPONSE, *_SCORES]]
+    first = scores.loc[scores["variant"] == BASE_VARIANT, [*_RESPONSE, *_SCORES]]
     scores = scores.merge(first, how="left", on=_RESPONSE, suffixes=("", "_base"))
     # The base has no change.
-    scores.loc[scores["variant"] == base, "score_base"] = np.nan
+    scores.loc[scores["variant"] == BASE_VARIANT, "score_base"] = np.nan
     for (dataset, evaluator), of in scores.groupby(["dataset", "evaluator"]):
-        for variant in sorted(of["variant"].unique(), key=lambda name: (name != base, name)):
+        for variant in sorted(
+            of["variant"].unique(), key=lambda name: (name != BASE_VARIANT, name)
+        ):
             own = of[of["variant"] == variant]
             for key, inside in split_by_system(own):
                 row: Row = {"dataset": dataset, "evaluator": evaluator, "variant": variant}
@@ -154,7 +155,6 @@ def _has_variants(judgements: Judgements) -> bool:
 
 
 _OPTIONS = {
-    "base": "the variant that the others are compared with",
     "gamma": "γ of the length penalty; 0 turns it off",
     "gammas": "γ for variants that use another value",
 }

@@ -9,29 +9,20 @@ import numpy as np
 from factaudit.arrays.judgements import ALL_TOGETHER, MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.result_rows import Row
-from factaudit.errors import UsageError
 from factaudit.stats import none_if_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.risk_control import (
-    control_passing_errors,
-    find_errors_by_review,
-    plan_labels_to_pass,
-)
-from factaudit.text.display_text import format_count, join_reasons
+from factaudit.stats.risk_control import control_passing_errors, find_errors_by_review
+from factaudit.text.display_text import join_reasons
 
 #: The share of claims for which the audit says how many of the errors a review finds.
 REVIEWED = 0.1
-#: The number of labels that would be enough is given up to this multiple of the present number; a
-#: larger number is too uncertain.
-_MOST_MORE_LABELS = 10
+#: The largest share of errors among the claims that pass, and how sure it is that no promise of a
+#: data set is broken.
+MAX_ERROR, CONFIDENCE = 0.05, 0.9
 
 
 def compute_review_shares(
-    judgements: Judgements,
-    *,
-    max_error: float = 0.05,
-    confidence: float = 0.9,
-    intervals: ClusterBootstrap | None = None,
+    judgements: Judgements, *, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
     """The smallest share of claims to review, by each evaluator's scores, so that few of the others
     are errors.
@@ -41,100 +32,56 @@ def compute_review_shares(
     E evaluators are tried on the same labels, so all E promises of a dataset hold together. A claim
     that an evaluator left unscored, or whose verdict was guessed, is reviewed.
     """
-    if not 0 < max_error < 1 or not 0.5 <= confidence < 1:
-        raise UsageError(
-            "triage: expected max_error from 0 to 1 and confidence from 0.5 to 1, found"
-            f" {max_error} and {confidence}"
-        )
-    labelled = judgements.label != MISSING
-    names = judgements.dataset_names
-    parts = [
-        (name, labelled & (judgements.dataset_codes == code)) for code, name in enumerate(names)
-    ]
+    labelled, names = judgements.label != MISSING, judgements.dataset_names
+    parts = {name: judgements.dataset_codes == code for code, name in enumerate(names)}
     if len(names) > 1:
-        parts.append((ALL_TOGETHER, labelled))
+        parts[ALL_TOGETHER] = np.ones(len(labelled), dtype=bool)
     return [
         row
-        for name, inside in parts
-        for row in _build_triage_review_rows(
-            judgements, name, np.flatnonzero(inside), max_error, confidence
-        )
+        for name, inside in parts.items()
+        for row in _build_review_rows(judgements, name, np.flatnonzero(labelled & inside))
     ]
 
 
-def _build_triage_review_rows(
-    judgements: Judgements, dataset: str, claims: np.ndarray, max_error: float, confidence: float
-) -> Iterator[Row]:
-    asked = [
-        name
-        for name, status in zip(judgements.evaluators, judgements.status[:, claims], strict=True)
-        if (status != MISSING).any()
-    ]
-    error = 1.0 - judgements.label[claims]
-    level = (1 - confidence) / max(len(asked), 1)
-    for name in asked:
-        support = judgements.compute_support([name])[0, claims]
-        is_stated = (
-            judgements.stated_prediction[judgements.evaluators.index(name), claims] != MISSING
-        )
+def _build_review_rows(judgements: Judgements, dataset: str, claims: np.ndarray) -> Iterator[Row]:
+    asked = np.flatnonzero((judgements.status[:, claims] != MISSING).any(axis=1))
+    error, level = 1.0 - judgements.label[claims], (1 - CONFIDENCE) / max(len(asked), 1)
+    for at in asked.tolist():
+        evaluator = judgements.evaluators[at]
+        support = judgements.compute_support([evaluator])[0, claims]
+        is_stated = judgements.stated_prediction[at, claims] != MISSING
+        n_scored = int(is_stated.sum())
         risk = np.where(is_stated, 1 - support, np.nan)
         curve = control_passing_errors(
             risk,
             np.arange(len(claims)),
             error,
             1 - level,
-            max_error,
+            MAX_ERROR,
             cluster=judgements.cluster_codes[claims],
             is_population=True,
         )
-        n_scored = int(is_stated.sum())
-        # Predictions alone do not say which claims come first.
-        can_order = len(np.unique(support[is_stated])) > 2
-        row: Row = {
-            "dataset": dataset,
-            "evaluator": name,
-            "n": n_scored,
-            "n_unscored": len(claims) - n_scored,
-        }
-        row |= {
-            "n_errors": int(error.sum()),
-            "errors_found": (
-                none_if_undefined(find_errors_by_review(risk, error, REVIEWED))
-                if can_order
-                else None
-            ),
-        }
-        row |= {"review_share": 1.0, "passing_error_share": None, "threshold": None}
-        row |= {"max_error": max_error, "confidence": confidence, "reason": None}
+        row: Row = {"dataset": dataset, "evaluator": evaluator, "n": n_scored}
+        row |= {"n_unscored": len(claims) - n_scored, "n_errors": int(error.sum())}
+        row |= {"errors_found": None, "review_share": 1.0, "passing_error_share": None}
+        row |= {"threshold": None, "max_error": MAX_ERROR, "confidence": CONFIDENCE}
+        reasons = []
         if curve.last >= 0:
             passes = risk <= curve.threshold[curve.last]
             row["review_share"] = float(1 - passes.mean())
             row["passing_error_share"] = float(error[passes].mean())
             row["threshold"] = float(support[passes].min())  # 1 − risk may be rounded above it
         elif not n_scored:  # labels lack nothing
-            row["reason"] = "no labelled claim is scored"
+            reasons.append("no labelled claim is scored")
         else:
-            needed = plan_labels_to_pass(curve, len(claims), max_error, 1 - level)
-            most = _MOST_MORE_LABELS * len(claims)
-            if needed is not None and needed <= most:
-                why = (
-                    f"; about {format_count(needed, 'label')} would be enough if errors stay as"
-                    " rare"
-                )
-            else:
-                why = (
-                    f"; it would take more than {format_count(most, 'label')}, if any number is"
-                    " enough"
-                )
-            row["reason"] = f"the labels are too few to promise anything at any threshold{why}"
-        if row["errors_found"] is None and n_scored:
-            lacking = (
-                "there is no labelled error"
-                if can_order
-                else "verdicts of yes and no alone do not order claims"
-            )
-            row["reason"] = join_reasons([row["reason"] or "", lacking])
-        yield row
+            reasons.append("the labels are too few to promise anything at any threshold")
+        # Predictions alone do not say which claims come first.
+        if len(np.unique(support[is_stated])) > 2:
+            row["errors_found"] = none_if_undefined(find_errors_by_review(risk, error, REVIEWED))
+            reasons += ["there is no labelled error"] * (row["errors_found"] is None)
+        elif n_scored:
+            reasons.append("verdicts of yes and no alone do not order claims")
+        yield row | {"reason": join_reasons(reasons)}
 
 
 AUDIT = Audit(
@@ -190,10 +137,6 @@ AUDIT = Audit(
             shown=False,
         ),
         **pick_shared_columns("reason"),
-    },
-    options={
-        "max_error": "the largest share of errors allowed among the claims that pass",
-        "confidence": "probability that the guarantees hold for all evaluators at once",
     },
     compute=compute_review_shares,
 )

@@ -43,36 +43,32 @@ def expand_published_counts(counts_table: pd.DataFrame, level: str) -> Judgement
     for row in rows:
         groups.setdefault((row["dataset"], row["system"]), []).append(row)
     sizes = [group[0]["n"] for group in groups.values()]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    label = np.ones(starts[-1], dtype=np.int8)
-    prediction = np.full((len(names), starts[-1]), MISSING, dtype=np.int8)
-    for start, size, group in zip(starts, sizes, groups.values(), strict=False):
+    label = np.ones(sum(sizes), dtype=np.int8)
+    prediction = np.full((len(names), sum(sizes)), MISSING, dtype=np.int8)
+    start = 0
+    for size, group in zip(sizes, groups.values(), strict=True):
         errors = group[0]["labelled_errors"]
         label[start : start + errors] = 0
         for row in group:
-            at, predicted = names.index(row["evaluator"]), row["predicted_errors"]
-            found = row["errors_found"]
+            flagged, found = row["predicted_errors"], row["errors_found"]
             if found is None:
-                found = max(0, errors + predicted - size)
-            prediction[at, start : start + size] = 1
-            prediction[at, start : start + found] = 0
-            prediction[at, start + errors : start + errors + predicted - found] = 0
-    ids = pd.Series(np.arange(starts[-1]).astype(str), dtype="str")
-    claims = pd.DataFrame(
-        {column: pd.Series(None, index=ids.index, dtype="str") for column in CLAIM_COLUMNS}
-    )
-    claims["claim_id"] = ids
+                found = max(0, errors + flagged - size)
+            # Errors that are flagged and that are not, then correct claims likewise.
+            cells = [found, errors - found, flagged - found, size - errors - flagged + found]
+            said = np.repeat([0, 1, 0, 1], cells)
+            prediction[names.index(row["evaluator"]), start : start + size] = said
+        start += size
+    claims = pd.DataFrame(index=range(start), columns=list(CLAIM_COLUMNS), dtype="str")
+    claims["claim_id"] = claims.index.astype("str")
     if level == "response":
-        claims["response_id"] = ids
+        claims["response_id"] = claims["claim_id"]
     for place, column in enumerate(("dataset", "system")):
         values = np.array([key[place] for key in groups], dtype=object)
         claims[column] = pd.Series(np.repeat(values, sizes), dtype="str")
     claims["label"] = pd.Series(label, dtype="Int8")
-    ok = STATUSES.index("ok")
-    status = np.where(prediction == MISSING, MISSING, ok).astype(np.int8)
-    return Judgements(
-        claims, tuple(names), label, prediction, np.full(prediction.shape, np.nan), status
-    )
+    status = np.where(prediction == MISSING, MISSING, STATUSES.index("ok")).astype(np.int8)
+    score = np.full(prediction.shape, np.nan)
+    return Judgements(claims, tuple(names), label, prediction, score, status)
 
 
 UNKNOWN_COUNTS = "numbers of claims are not published"
