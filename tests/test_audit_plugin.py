@@ -144,7 +144,7 @@ def test_rows_of_an_audit_that_is_not_installed_are_kept_and_not_shown(tmp_path)
         {"dataset": "d", "evaluator": "e", "n": 40, "attributable_share": 0.25, "reason": None}
     ]
     results.save(tmp_path)
-    assert "Balance" not in read_report_text(tmp_path)
+    assert "25.0" not in read_report_text(tmp_path)
     assert Results.load(tmp_path).balance["attributable_share"].tolist() == [0.25]
 
 
