@@ -28,7 +28,7 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     cache = tmp_path / "cache.sqlite"
     judge = LLMJudge(base_url="local", template="short", cache=str(cache), concurrency=2)
-    judge.budget = LLMCostBudget()
+    judge.llm.budget = LLMCostBudget()
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge(CLAIMS)}
     assert set(verdicts) == {"a", "b", "c", "d"}
     assert verdicts["d"].status == "skipped"
@@ -38,7 +38,7 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path, monkeypatch):
         assert verdicts[key].raw
         if verdicts[key].status == "ok":
             assert 0.0 <= (verdicts[key].score or 0.0) <= 1.0
-    used = judge.budget.summarise_callers()[""]
+    used = judge.llm.budget.summarise_callers()[""]
     assert used["calls"] == 3
     assert used["prompt_tokens"] > 100
     assert used["cost"] == 0.0

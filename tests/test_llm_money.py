@@ -184,7 +184,7 @@ cache = f"{folder}/cache.sqlite"
 rate_limits.BACKOFF_SECONDS = 0.002
 prices = {"input": 1e6, "output": 1e6}
 judge = LLMJudge(model="m", base_url=url, cache=cache, timeout=2.0, max_retries=3, prices=prices)
-judge.budget = LLMCostBudget(float(limit) or None, run="r")
+judge.llm.budget = LLMCostBudget(float(limit) or None, run="r")
 order = range(int(first), int(first) + int(number))
 for verdict in judge.judge(Claim(f"c{i}", f"number {i}", f"doc {i % 50}") for i in order):
     print(verdict.claim_id, verdict.status, flush=True)
@@ -407,9 +407,9 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path):
         assert row["cost"] == pytest.approx((2.0 * row["prompt_tokens"] + 8.0 * 80) / 1e6)
         half = estimate_llm_judging_cost(replace(judge, batch=True), CLAIMS)
         assert half["cost"] == pytest.approx(row["cost"] / 2)
-        judge.budget = LLMCostBudget()
+        judge.llm.budget = LLMCostBudget()
         list(judge.judge(CLAIMS[:4]))
-        assert judge.budget.summarise_callers()[""]["calls"] == 4
+        assert judge.llm.budget.summarise_callers()[""]["calls"] == 4
         row = estimate_llm_judging_cost(judge, [*CLAIMS, CLAIMS[9]])
         assert (row["calls"], row["cached_calls"]) == (6, 5)
 

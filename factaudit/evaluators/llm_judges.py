@@ -13,9 +13,8 @@ from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.llm.ask_all import ask_all
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCallUsage, LLMCostBudget, find_reply_token_limit
+from factaudit.llm.cost import find_reply_token_limit
 from factaudit.llm.reply import extract_llm_answer
-from factaudit.llm.server import Server
 from factaudit.llm.settings import LLMSettings
 from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
@@ -59,11 +58,8 @@ class LLMJudge(LLMSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        #: Shared by the evaluators of a run; the runner sets it.
-        self.budget: LLMCostBudget | None = None
-        #: What this evaluator has used so far.
-        self.usage = LLMCallUsage()
         self._prompt = JudgePromptTemplate.load(self.template)
+        self.llm = LLMClient(self, cache=self.cache_path())
 
     @property
     def signature(self) -> str:
@@ -83,9 +79,9 @@ class LLMJudge(LLMSettings):
         return name if self.template == "default" else f"{name}:{Path(self.template).stem}"
 
     @property
-    def cache_server(self) -> str:
-        """The server as the cache's keys have it."""
-        return Server(self).cache_name
+    def members(self) -> list[LLMClient]:
+        """Who is asked."""
+        return [self.llm]
 
     def again(self, repeat: int) -> LLMJudge:
         """The same judge asked once more, past the cache."""
@@ -98,10 +94,8 @@ class LLMJudge(LLMSettings):
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """Yield verdicts as the replies come. Raises `FactauditError` where no claim can be
         judged."""
-        client = LLMClient(self, cache=self.cache_path(), budget=self.budget, usage=self.usage)
-        for claim_id, reply in ask_all(
-            client, self._make_jobs(claims), reply_without_request=_NO_DOCUMENT_REPLY
-        ):
+        jobs = self._make_jobs(claims)
+        for claim_id, reply in ask_all(self.llm, jobs, reply_without_request=_NO_DOCUMENT_REPLY):
             yield self._make_verdict(claim_id, reply)
 
     def _make_jobs(self, claims: Iterable[Claim]) -> Iterator[tuple[str, ChatRequest | None]]:

@@ -152,12 +152,11 @@ class ReplyStore:
 
     def get(self, key: bytes) -> ChatReply | None:
         """The reply under a key, marked as cached; None where there is none."""
-        with self._connect() as connection:
-            sql = "SELECT created, reply FROM replies WHERE key = ?"
-            row = connection.execute(sql, (key,)).fetchone()
-        if row is None:
+        rows = self._run("SELECT created, reply FROM replies WHERE key = ?", key)
+        if not rows:
             return None
-        return replace(_REPLY_ADAPTER.validate_json(row[1]), cached=True, created=row[0])
+        ((created, reply),) = rows
+        return replace(_REPLY_ADAPTER.validate_json(reply), cached=True, created=created)
 
     def begin(
         self, send: Send, max_cost: float | None = None
@@ -168,27 +167,25 @@ class ReplyStore:
 
         max_cost: of the run, US dollars.
         """
-        with self._write() as connection:
+        with self._transaction():
             if (reply := self.get(send.key)) is not None:
                 return reply
             sql = "SELECT owner, until FROM sends WHERE key = ? AND batch = ?"
-            row = connection.execute(sql, (send.key, send.batch)).fetchone()
-            if row is not None:
-                if not _is_abandoned(*row):
+            for owner, until in self._run(sql, send.key, send.batch):
+                if not _is_abandoned(owner, until):
                     return "wait"
-                self._settle(connection, send.key, send.batch, KILLED)
+                self._settle(send.key, send.batch, KILLED)
             most = send.most_cost or 0.0
             if max_cost is not None and self.spent(send.run) + most > max_cost:
                 self.settle_abandoned_sends()
-                (spent,) = connection.execute(_SUM_SPENT, (send.run,)).fetchone()
+                ((spent,),) = self._run(_SUM_SPENT, send.run)
                 return "over" if spent + most > max_cost else "wait"
             owner, until = _identify_process(), time.time() + send.seconds
             row = (send.key, send.batch, send.run, send.caller, owner, until)
-            row += (send.most_cost, send.prompt_tokens)
-            connection.execute("INSERT INTO sends VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            sql = "INSERT INTO sends VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            self._run(sql, *row, send.most_cost, send.prompt_tokens)
             if send.batch:
-                sql = "INSERT OR IGNORE INTO batches VALUES (?, NULL, ?)"
-                connection.execute(sql, (send.batch, owner))
+                self._run("INSERT OR IGNORE INTO batches VALUES (?, NULL, ?)", send.batch, owner)
             return "send"
 
     def finish(
@@ -204,36 +201,36 @@ class ReplyStore:
 
         tokens: of prompt and reply. reply: what is to be kept; the first reply to a key stays.
         """
-        with self._write() as connection:
+        with self._transaction():
             if reply is not None and self.is_cache:
                 text = _REPLY_ADAPTER.dump_json(reply, exclude={"cached", "created"}).decode()
                 sql = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?)"
-                connection.execute(sql, (key, int(time.time()), text))
-            self._settle(connection, key, batch, status, tokens, cost)
+                self._run(sql, key, int(time.time()), text)
+            self._settle(key, batch, status, tokens, cost)
 
     def settle_abandoned_sends(self) -> None:
         """Settle what processes that have ended left open. Batches are apart: a later run collects
         them."""
-        with self._write() as connection:
-            sql = "SELECT key, owner, until FROM sends WHERE batch = ''"
-            for key, owner, until in connection.execute(sql).fetchall():
+        with self._transaction():
+            for key, owner, until in self._run(
+                "SELECT key, owner, until FROM sends WHERE batch = ''"
+            ):
                 if _is_abandoned(owner, until):
-                    self._settle(connection, key, "", KILLED)
+                    self._settle(key, "", KILLED)
 
     def spent(self, run: str = "") -> float:
         """US dollars that a run has, or may have, spent, with what is under way at the most that it
         can cost."""
-        with self._connect() as connection:
-            return float(connection.execute(_SUM_SPENT_AND_UNDER_WAY, (run,)).fetchone()[0])
+        ((dollars,),) = self._run(_SUM_SPENT_AND_UNDER_WAY, run)
+        return float(dollars)
 
     def summarise_callers(self, run: str = "") -> dict[str, dict[str, Any]]:
         """By caller: ``calls`` (that were, or may have been, billed), ``prompt_tokens``,
         ``completion_tokens``, ``cost`` (None where one has no price), and of these
         ``possible_calls`` and ``possible_cost``."""
-        with self._connect() as connection:
-            rows = connection.execute(_SUMMARISE_CALLERS, (run,)).fetchall()
         return {
-            caller: dict(zip(EMPTY_CALLER_ROW, values, strict=True)) for caller, *values in rows
+            caller: dict(zip(EMPTY_CALLER_ROW, values, strict=True))
+            for caller, *values in self._run(_SUMMARISE_CALLERS, run)
         }
 
     # Batches that are about to be submitted, or that were submitted and are not collected yet. Like
@@ -243,51 +240,48 @@ class ReplyStore:
 
     def name_batch(self, digest: str, batch_id: str) -> None:
         """Note the server's id of a batch."""
-        with self._write() as connection:
-            sql = "UPDATE batches SET batch_id = ? WHERE digest = ?"
-            connection.execute(sql, (batch_id, digest))
+        self._run("UPDATE batches SET batch_id = ? WHERE digest = ?", batch_id, digest)
 
     def drop_batch(self, digest: str, status: str) -> None:
         """Forget a batch; its lines without a result end with this status."""
-        with self._write() as connection:
+        with self._transaction():
             for key in self.list_batch_lines(digest):
-                self._settle(connection, key, digest, status)
-            connection.execute("DELETE FROM batches WHERE digest = ?", (digest,))
+                self._settle(key, digest, status)
+            self._run("DELETE FROM batches WHERE digest = ?", digest)
 
     def find_batch_of(self, key: bytes) -> str | None:
         """The digest of a batch that holds the line of this key and is not collected yet."""
-        with self._connect() as connection:
-            sql = "SELECT MAX(batch) FROM sends WHERE key = ? AND batch != ''"
-            return connection.execute(sql, (key,)).fetchone()[0]
+        sql = "SELECT MAX(batch) FROM sends WHERE key = ? AND batch != ''"
+        ((digest,),) = self._run(sql, key)
+        return digest
 
     def find_batch_id(self, digest: str) -> tuple[str | None, bool] | None:
         """The server's id of a batch (None: it is not submitted yet), and whether the process that
         submits it has ended, or is this one; None of a batch that somebody has collected."""
-        with self._connect() as connection:
-            sql = "SELECT batch_id, owner FROM batches WHERE digest = ?"
-            row = connection.execute(sql, (digest,)).fetchone()
-        own = _identify_process()
-        return row and (row[0], row[1] == own or _has_process_ended(row[1]))
+        rows = self._run("SELECT batch_id, owner FROM batches WHERE digest = ?", digest)
+        for batch_id, owner in rows:
+            return batch_id, owner == _identify_process() or _has_process_ended(owner)
+        return None
 
     def list_batch_lines(self, digest: str) -> list[bytes]:
         """The keys of a batch's lines without a result."""
-        with self._connect() as connection:
-            sql = "SELECT key FROM sends WHERE batch = ?"
-            return [key for (key,) in connection.execute(sql, (digest,))]
+        return [key for (key,) in self._run("SELECT key FROM sends WHERE batch = ?", digest)]
 
     # Parameters that models refuse: one refusal is enough for all runs.
 
     def add_refused_param(self, server: str, model: str, name: str) -> None:
         """Remember that a model of a server does not take a parameter."""
-        with self._write() as connection:
-            sql = "INSERT OR IGNORE INTO refused_params VALUES (?, ?, ?)"
-            connection.execute(sql, (server, model, name))
+        self._run("INSERT OR IGNORE INTO refused_params VALUES (?, ?, ?)", server, model, name)
 
     def list_refused_params(self, server: str, model: str) -> list[str]:
         """The parameters that a model of a server does not take."""
-        with self._connect() as connection:
-            sql = "SELECT name FROM refused_params WHERE server = ? AND model = ?"
-            return [name for (name,) in connection.execute(sql, (server, model))]
+        sql = "SELECT name FROM refused_params WHERE server = ? AND model = ?"
+        return [name for (name,) in self._run(sql, server, model)]
+
+    def count_rows(self, table: str) -> int:
+        """The number of rows of a table."""
+        ((n_rows,),) = self._run(f"SELECT COUNT(*) FROM {table}")
+        return int(n_rows)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -298,7 +292,6 @@ class ReplyStore:
 
     def _settle(
         self,
-        connection: sqlite3.Connection,
         key: bytes,
         batch: str,
         status: str,
@@ -306,26 +299,29 @@ class ReplyStore:
         cost: float | None = 0.0,
     ) -> None:
         """Turn a send into a count of what it has cost."""
-        sql = (
-            "DELETE FROM sends WHERE key = ? AND batch = ?"
-            " RETURNING run, caller, prompt_tokens, most"
-        )
-        for run, caller, prompt_tokens, most in connection.execute(sql, (key, batch)).fetchall():
+        sql = "DELETE FROM sends WHERE key = ? AND batch = ?"
+        sql += " RETURNING run, caller, prompt_tokens, most"
+        for run, caller, prompt_tokens, most in self._run(sql, key, batch):
             if status in _COUNTED_AT_MOST:
                 tokens, cost = (prompt_tokens, 0), most
-            values = (run, caller, status, *tokens, cost or 0.0, cost is None)
-            connection.execute(_COUNT_CALL, values)
+            self._run(_COUNT_CALL, run, caller, status, *tokens, cost or 0.0, cost is None)
+
+    def _run(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a statement. It stands alone, or is part of the transaction that is under
+        way."""
+        with self._connect() as connection:
+            return connection.execute(sql, values).fetchall()
 
     @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[None]:
         """One transaction, or a part of the one that is under way."""
         with self._connect() as connection:
             if connection.in_transaction:
-                yield connection
+                yield
                 return
             connection.execute("BEGIN IMMEDIATE")
             with connection:  # commits, or rolls back
-                yield connection
+                yield
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
@@ -397,12 +393,10 @@ def summarise_reply_store(path: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise FactauditError(f"cache {path}: there is no such file")
     store = ReplyStore(path)
-    found: dict[str, Any] = {"path": str(path), "bytes": path.stat().st_size}
-    with store._connect() as connection:
-        for name, table in (("replies", "replies"), ("open_batches", "batches")):
-            (found[name],) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+    n_replies, n_batches = store.count_rows("replies"), store.count_rows("batches")
     store.close()
-    return found
+    size = path.stat().st_size
+    return {"path": str(path), "bytes": size, "replies": n_replies, "open_batches": n_batches}
 
 
 # Which process has a send under way, and is it still running? ---------------------------------
