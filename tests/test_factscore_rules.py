@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factaudit import InputError, UsageError
+from factaudit import InputError
 from factaudit.engines.abstention import is_abstaining_response
 from factaudit.engines.decompose import (
     DecompositionPrompt,
@@ -356,8 +356,3 @@ MARKDOWN = yaml.safe_load(
 @pytest.mark.parametrize("row", MARKDOWN, ids=[row["shape"] for row in MARKDOWN])
 def test_lines_that_only_lay_a_response_out_are_left_out_and_counted(row):
     assert split_response(row["text"]) == (row["sentences"], row["left_out"])
-
-
-def test_an_unknown_detector_is_refused():
-    with pytest.raises(UsageError, match="did you mean 'original'"):
-        is_abstaining_response("x", "originel")

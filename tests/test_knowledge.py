@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from published_server import PublishedFilesServer, send_bytes
 
-from factaudit import FactauditError, InputError, UsageError
+from factaudit import FactauditError, InputError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB, KnowledgePage
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PassageRetriever
@@ -315,15 +315,6 @@ def test_dense_ranks_by_cosine_of_title_and_passage(monkeypatch):
         "by the sea",
     ]
     assert asked == [["T by the sea", "T on a hill", "T nowhere"], ["Topic a hill"]]
-
-
-def test_wrong_retrieval_options_are_refused():
-    with pytest.raises(
-        UsageError, match=r"unknown retrieval method 'bm52' \(did you mean 'bm25'\?\)"
-    ):
-        PassageRetriever("bm52")
-    with pytest.raises(UsageError, match="at least 1 passage"):
-        PassageRetriever(k=0)
 
 
 # ---- topics, Wikipedia

@@ -139,9 +139,6 @@ def test_a_limit_needs_a_price_and_a_bound_on_replies():
         asked = ChatRequest(({"role": "user", "content": "x"},), params)
         with FaultServer() as server, pytest.raises(UsageError, match=said):
             ask(server, asked, budget=LLMCostBudget(1.0), prices=prices)
-    for wrong in (-1.0, float("nan")):
-        with pytest.raises(UsageError, match="max_cost"):
-            LLMCostBudget(wrong)
 
 
 def test_a_reply_without_counts_is_estimated():

@@ -125,7 +125,8 @@ def _list_published_data() -> Iterator[dict[str, Any]]:
 
 
 def _list_replies() -> Iterator[dict[str, Any]]:
-    from factaudit.llm.store import default_cache_path, summarise_reply_store
+    from factaudit.llm.settings import default_cache_path
+    from factaudit.llm.store import summarise_reply_store
 
     found = summarise_reply_store(default_cache_path())
     yield {

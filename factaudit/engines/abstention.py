@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import re
 
-from factaudit.errors import UsageError, suggest_known_name
 from factaudit.text.sentences import split_sentences
 from factaudit.text.stated_verdicts import strip_thoughts
-
-ABSTENTION_DETECTORS = ("declines", "original", "none")
 
 _MODEST = r"(?:\w+\s+){0,2}?"
 _NOT_A_WORD_OF_THE_MODEL = re.compile(
@@ -75,18 +72,10 @@ def is_abstaining_response(output: str, detector: str = "declines") -> bool:
     ``declines``: it says that it cannot answer, or asks back, and then tells nothing; so does an
     empty one.
     ``original``: it begins with "I'm sorry" or asks to "provide more". ``none``: never.
-    Raises `UsageError` for another detector.
     """
-    if detector == "declines":
-        return _is_declining_response(output)
     if detector == "original":
         return output.startswith("I'm sorry") or "provide more" in output
-    if detector == "none":
-        return False
-    raise UsageError(
-        "unknown abstention detector"
-        f" {detector!r}{suggest_known_name(detector, ABSTENTION_DETECTORS)}"
-    )
+    return detector == "declines" and _is_declining_response(output)
 
 
 def _is_declining_response(output: str) -> bool:

@@ -43,8 +43,7 @@ from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCostBudget
-from factaudit.llm.settings import LLMField, LLMSettings
+from factaudit.llm.settings import LLMField
 from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.signature import hash_texts, make_signature
 
@@ -195,7 +194,10 @@ class Pipeline:
         is_factscore = isinstance(settings, FactScoreSettings)
         if settings.knowledge or (is_factscore and settings.verifiers != [NO_CONTEXT]):
             source = open_knowledge_source(settings.knowledge, settings.missing, out)
-        return cls(settings, source, _make_client(settings.llm), _make_client(settings.decomposer))
+        clients = [
+            None if one is None else LLMClient(one) for one in (settings.llm, settings.decomposer)
+        ]
+        return cls(settings, source, *clients)
 
     @property
     def names(self) -> list[str]:
@@ -254,12 +256,6 @@ class Pipeline:
             raise UsageError(
                 "facts are to be had from the responses: that needs an LLM (or give the facts)"
             )
-
-
-def _make_client(settings: LLMSettings | None) -> LLMClient | None:
-    if settings is None:
-        return None
-    return LLMClient(settings, cache=settings.cache_path(), budget=LLMCostBudget(None))
 
 
 def open_knowledge_source(

@@ -139,11 +139,6 @@ class JudgePromptTemplate(BaseModel):
     def _parse_answer(self) -> WordParser:
         return make_answer_parser(self.positive, self.negative)
 
-    def has_whole_answer(self, text: str, max_tokens: int | None) -> bool:
-        """Whether a reply that was cut off has its answer all the same: it is the only token that
-        was asked for."""
-        return max_tokens == 1 and self.parse_score(text) is not None
-
 
 def _find_answer_token(
     tokens: Sequence[ChatReplyToken], stated: StatedVerdict

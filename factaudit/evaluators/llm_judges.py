@@ -17,11 +17,9 @@ from factaudit.llm.cost import find_reply_token_limit
 from factaudit.llm.reply import extract_llm_answer
 from factaudit.llm.settings import LLMSettings
 from factaudit.settings.yaml_paths import NameOrPath
-from factaudit.signature import make_signature
 
 #: The most that OpenAI's API gives; for a server that gives fewer there is ``params.top_logprobs``.
 _TOP_LOGPROBS = 20
-_NO_DOCUMENT_REPLY = ChatReply("skipped", error="no document")
 
 
 @evaluator(
@@ -59,16 +57,12 @@ class LLMJudge(LLMSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._prompt = JudgePromptTemplate.load(self.template)
-        self.llm = LLMClient(self, cache=self.cache_path())
+        self.llm = LLMClient(self)
 
     @property
     def signature(self) -> str:
-        """Every setting that can change a verdict; not the server's address, nor how fast it is
-        asked."""
-        model, revision = self.client_key()
-        settings = {"model": model, "revision": revision, "template": self._prompt.digest}
-        settings |= {"server": self.server_name} if self.server_name else {}
-        return make_signature("llm", {**settings, **self._make_request_params()})
+        """As that of the settings, with the template."""
+        return self.sign({"template": self._prompt.digest, **self._make_request_params()})
 
     @property
     def verdict_name(self) -> str:
@@ -89,21 +83,26 @@ class LLMJudge(LLMSettings):
 
     def requests(self, claims: Iterable[Claim]) -> Iterator[ChatRequest]:
         """All requests that judging ``claims`` takes, in order."""
-        return (request for _, request in self._make_jobs(claims) if request is not None)
+        return (request for _, request in self._make_jobs(claims, []))
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """Yield verdicts as the replies come. Raises `FactauditError` where no claim can be
         judged."""
-        jobs = self._make_jobs(claims)
-        for claim_id, reply in ask_all(self.llm, jobs, reply_without_request=_NO_DOCUMENT_REPLY):
+        without_document: list[str] = []
+        for claim_id, reply in ask_all(self.llm, self._make_jobs(claims, without_document)):
             yield self._make_verdict(claim_id, reply)
+        for claim_id in without_document:
+            yield Verdict(claim_id, status="skipped", raw="no document")
 
-    def _make_jobs(self, claims: Iterable[Claim]) -> Iterator[tuple[str, ChatRequest | None]]:
-        """The claim's id, with its request; None for one that has no document to be judged by."""
+    def _make_jobs(
+        self, claims: Iterable[Claim], without_document: list[str]
+    ) -> Iterator[tuple[str, ChatRequest]]:
+        """The claim's id, with its request. ``without_document`` gets the ids of those that cannot
+        be asked about."""
         params = self._make_request_params()
         for claim in claims:
             if claim.doc is None and self._prompt.needs_doc:
-                yield claim.claim_id, None
+                without_document.append(claim.claim_id)
             else:
                 messages = self._prompt.messages(claim.claim, claim.doc)
                 yield claim.claim_id, ChatRequest(messages, params)
@@ -120,13 +119,12 @@ class LLMJudge(LLMSettings):
         return self.request_params(wanted)
 
     def _make_verdict(self, claim_id: str, reply: ChatReply) -> Verdict:
-        answer = extract_llm_answer(reply, self._has_whole_answer)
+        is_one_token = find_reply_token_limit(self._make_request_params()) == 1
+        if is_one_token and self._prompt.parse_score(reply.text) is not None:
+            # The only token that was asked for is the answer, though the server calls it cut off.
+            reply = replace(reply, finish_reason="stop")
+        answer = extract_llm_answer(reply)
         if answer.status != "ok":
             return Verdict(claim_id, status=answer.status, raw=answer.error or answer.text)
         score = self._prompt.parse_score(answer.text, answer.tokens)
         return Verdict(claim_id, score, None, "unparsed" if score is None else "ok", reply.text)
-
-    def _has_whole_answer(self, text: str) -> bool:
-        return self._prompt.has_whole_answer(
-            text, find_reply_token_limit(self._make_request_params())
-        )

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from rank_bm25 import BM25Okapi
 
-from factaudit.errors import FactauditError, UsageError, suggest_known_name
+from factaudit.errors import FactauditError
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.signature import make_signature
 
-RETRIEVAL_METHODS = ("bm25", "dense", "all")
 #: Passages per fact, as published.
 PASSAGES_PER_FACT = 5
 #: Pages whose indexes are kept in memory.
@@ -50,13 +49,6 @@ class PassageRetriever:
     model: str = "sentence-transformers/gtr-t5-large"
 
     def __post_init__(self) -> None:
-        if self.method not in RETRIEVAL_METHODS:
-            raise UsageError(
-                "unknown retrieval method"
-                f" {self.method!r}{suggest_known_name(self.method, RETRIEVAL_METHODS)}"
-            )
-        if self.k < 1:
-            raise UsageError(f"retrieval takes at least 1 passage, found k {self.k}")
         self._get_page_index = lru_cache(MAX_INDEXED_PAGES)(self._make_page_index)
 
     @property

@@ -32,31 +32,25 @@ _GARBAGE_THRESHOLD = 100_000
 
 
 def ask_all(
-    llm: LLMClient,
-    item_requests: Iterable[tuple[Item, ChatRequest | None]],
-    *,
-    reply_without_request: ChatReply | None = None,
+    llm: LLMClient, item_requests: Iterable[tuple[Item, ChatRequest]]
 ) -> Iterator[tuple[Item, ChatReply]]:
     """Yield ``(item, reply)`` in the order of completion; ``item_requests`` is read lazily, in the
     caller's thread.
 
-    What the cache has is answered at once and costs nothing. An item whose request is None gets
-    ``reply_without_request``. What goes wrong with one request is its reply's status; raises
-    `FactauditError` only for what would befall all of them. Whoever leaves the iteration (by an
-    error, a signal, or `close`) sends nothing more; calls under way are awaited for ten seconds,
-    and their replies are kept.
+    What the cache has is answered at once and costs nothing. What goes wrong with one request is
+    its reply's status; raises `FactauditError` only for what would befall all of them. Whoever
+    leaves the iteration (by an error, a signal, or `close`) sends nothing more; calls under way are
+    awaited for ten seconds, and their replies are kept.
     """
     ask = ask_through_batch_api if llm.settings.batch else _ask_one_by_one
-    with closing(llm.store), closing(ask(llm, item_requests, reply_without_request)) as replies:
+    with closing(llm.store), closing(ask(llm, item_requests)) as replies:
         for item, reply in replies:
             llm.usage.count_reply(reply)
             yield item, reply
 
 
 def _ask_one_by_one(
-    llm: LLMClient,
-    item_requests: Iterable[tuple[Item, ChatRequest | None]],
-    reply_without_request: ChatReply | None,
+    llm: LLMClient, item_requests: Iterable[tuple[Item, ChatRequest]]
 ) -> Generator[tuple[Item, ChatReply], None, None]:
     loop = _start_event_loop(os.getpid())
     under_way: dict[Future[ChatReply], Item] = {}
@@ -74,19 +68,15 @@ def _ask_one_by_one(
     gc.set_threshold(max(threshold[0], _GARBAGE_THRESHOLD) if threshold[0] else 0)
     try:
         for item, request in item_requests:
-            reply = reply_without_request
-            if request is not None:
-                reply = llm.find_cached_reply(request)
-            if reply is not None:
+            if (reply := llm.find_cached_reply(request)) is not None:
                 yield item, reply
-            elif request is not None:
-                # Twice as many as may be sent at a time: those that wait to be retried hold no
-                # place.
-                while len(under_way) >= 2 * llm.concurrency:
-                    yield from take()
-                future = asyncio.run_coroutine_threadsafe(llm.ask(request), loop)
-                under_way[future] = item
-                future.add_done_callback(done.put)
+                continue
+            # Twice as many as may be sent at a time: those that wait to be retried hold no place.
+            while len(under_way) >= 2 * llm.concurrency:
+                yield from take()
+            future = asyncio.run_coroutine_threadsafe(llm.ask(request), loop)
+            under_way[future] = item
+            future.add_done_callback(done.put)
         while under_way:
             yield from take()
     finally:

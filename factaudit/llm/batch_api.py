@@ -47,26 +47,22 @@ _Item = TypeVar("_Item")
 
 
 def ask_through_batch_api(
-    client: LLMClient,
-    item_requests: Iterable[tuple[_Item, ChatRequest | None]],
-    reply_without_request: ChatReply | None = None,
+    client: LLMClient, item_requests: Iterable[tuple[_Item, ChatRequest]]
 ) -> Generator[tuple[_Item, ChatReply], None, None]:
     """Yield ``(item, reply)``: what is kept at once, the rest when its batch has ended.
 
-    An item whose request is None gets ``reply_without_request``. Raises `FactauditError` where the
-    server cannot be reached, or refuses to take a batch. Whoever leaves (by a signal, say) leaves
-    the batches as they are, and the next run collects them.
+    Raises `FactauditError` where the server cannot be reached, or refuses to take a batch. Whoever
+    leaves (by a signal, say) leaves the batches as they are, and the next run collects them.
     """
     import openai
 
     requests: dict[bytes, ChatRequest] = {}
     items: dict[bytes, list[_Item]] = {}
     for item, request in item_requests:
-        key = b"" if request is None else client.request_key(request)
-        reply = reply_without_request if request is None else client.store.get(key)
-        if reply is not None:
+        key = client.request_key(request)
+        if (reply := client.store.get(key)) is not None:
             yield item, reply
-        elif request is not None:
+        else:
             requests[key] = request
             items.setdefault(key, []).append(item)
     batches = _Batches(client, requests)

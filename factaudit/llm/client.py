@@ -59,12 +59,13 @@ Answer = ChatReply | ServerAttemptFailure
 class LLMClient:
     """Ask one model of one server, through `factaudit.llm.ask_all.ask_all`.
 
-    ``settings``: an `LLMSettings`, or a model's name with ``options`` that are its fields. Nothing
-    is looked up, connected or started before a request is not in the cache. ``concurrency`` bounds
-    the requests under way, ``timeout`` (seconds) each attempt; attempts that fail in a way that may
-    pass (429, 5xx, timeouts, dropped connections, half a reply) are repeated up to ``max_retries``
-    times with exponential backoff and jitter, or when the server says. A reply is kept as its
-    server's: another server is asked itself, though its model has the same name.
+    ``settings``: an `LLMSettings`, or a model's name with ``options`` that are its fields (and no
+    cache, unless they name one). Nothing is looked up, connected or started before a request is not
+    in the cache. ``concurrency`` bounds the requests under way, ``timeout`` (seconds) each attempt;
+    attempts that fail in a way that may pass (429, 5xx, timeouts, dropped connections, half a
+    reply) are repeated up to ``max_retries`` times with exponential backoff and jitter, or when the
+    server says. A reply is kept as its server's: another server is asked itself, though its model
+    has the same name.
 
     A parameter that the model refuses is left out from then on. A prompt of which the server has
     read only a part is an error. The limits of the account hold for all clients of all processes.
@@ -77,20 +78,19 @@ class LLMClient:
         self,
         settings: LLMSettings | str,
         *,
-        cache: str | Path | None = None,
         budget: LLMCostBudget | None = None,
-        usage: LLMCallUsage | None = None,
         **options: Any,
     ) -> None:
         if isinstance(settings, str):
-            settings = LLMSettings(model=settings, **options)
+            settings = LLMSettings(model=settings, **{"cache": "none", **options})
         self.settings = settings
         self.model, self.revision = settings.client_key()
         local = settings.local_model
         # What a local server cannot work on would wait there, and its time would run out.
         self.concurrency = settings.concurrency if local is None else local.slots
-        self.usage = usage or LLMCallUsage()
-        self.cache = None if cache is None else Path(cache)
+        #: What was asked so far.
+        self.usage = LLMCallUsage()
+        self.cache = settings.cache_path()
         #: The limit of money, which a run replaces by its own.
         self.budget = budget or LLMCostBudget()
         self.server = Server(settings)

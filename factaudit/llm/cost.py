@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 from factaudit.errors import UsageError
 from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.settings import LLMModelPrice
 from factaudit.llm.store import EMPTY_CALLER_ROW, ReplyStore, Send, name_serving_model
 
 #: OpenAI's Batch API costs half (OpenAI help centre, "Batch API FAQ").
@@ -21,19 +23,6 @@ BATCH_DISCOUNT = 0.5
 #: tokens": 3, and 3 more).
 _TOKENS_PER_MESSAGE = 3
 _BYTES_PER_TOKEN = 4
-
-
-@dataclass(frozen=True)
-class LLMModelPrice:
-    """US dollars per million tokens."""
-
-    input: float
-    output: float
-
-    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """US dollars for so many tokens. A provider's discount on prompts that it has cached is not
-        counted."""
-        return (prompt_tokens * self.input + completion_tokens * self.output) / 1e6
 
 
 @dataclass
@@ -87,8 +76,6 @@ class LLMCostBudget:
         run: str | None = None,
         path: str | Path | None = None,
     ) -> None:
-        if max_cost is not None and not max_cost >= 0:
-            raise UsageError(f"max_cost: expected US dollars, 0 or more, found {max_cost!r}")
         self.max_cost = max_cost
         self.run = run or uuid.uuid4().hex
         self._path = path
@@ -183,7 +170,10 @@ def estimate_llm_judging_cost(judge: Any, claims: Iterable[Any]) -> dict[str, An
     from factaudit.llm.client import LLMClient
 
     path = judge.cache_path()
-    client = LLMClient(judge, cache=path if path and path.is_file() else None)
+    if path is not None and not path.is_file():
+        judge = copy(judge)
+        judge.cache = "none"  # nothing is made on disk
+    client = LLMClient(judge)
     requests = list(judge.requests(claims))
     to_send = {
         client.request_key(one): one for one in requests if client.find_cached_reply(one) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -129,17 +129,14 @@ def _read_tokens(logprobs: Any) -> tuple[ChatReplyToken, ...] | None:
     return tokens
 
 
-def extract_llm_answer(
-    reply: ChatReply, is_whole: Callable[[str], bool] | None = None
-) -> ChatReply:
+def extract_llm_answer(reply: ChatReply) -> ChatReply:
     """The reply with its answer for a text, ready to be parsed.
 
     Thoughts and markup are left out. Where no answer is left the status says so: ``refused``, or
     ``unparsed`` for a reply that is empty, that was cut off at its limit of tokens or that calls a
     tool; ``error`` then has the reason and what was replied, and the text is empty. A reply that is
     not ok is returned as it is. The tokens of a reply from which thoughts or a call were taken are
-    left out, since nobody can tell which of them belong to the answer. ``is_whole`` says of the
-    text of a reply that was cut off whether the answer in it is whole all the same.
+    left out, since nobody can tell which of them belong to the answer.
     """
     if reply.status != "ok":
         return reply
@@ -147,7 +144,7 @@ def extract_llm_answer(
     answer = _TOOL_CALL_PATTERN.sub("", thoughtless)
     text = _MARKUP_PATTERN.sub("", answer)
     missing = ""
-    if reply.finish_reason in CUT_OFF_FINISH_REASONS and not (is_whole and is_whole(thoughtless)):
+    if reply.finish_reason in CUT_OFF_FINISH_REASONS:
         length = f" after {reply.completion_tokens:,} tokens" if reply.completion_tokens else ""
         missing = (
             f"{CUT_OFF_PREFIX}{length} (finish_reason: {reply.finish_reason}): raise max_tokens, or"

@@ -4,12 +4,13 @@ line."""
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import yaml
 from pydantic import (
@@ -27,9 +28,6 @@ from factaudit.settings.yaml_file import parse_plain_yaml
 from factaudit.settings.yaml_paths import NameOrPath
 from factaudit.signature import make_signature
 
-if TYPE_CHECKING:
-    from factaudit.llm.cost import LLMModelPrice
-
 #: Parameters that would change what comes back, not how the model is sampled.
 _RESERVED_PARAMS = ("model", "messages", "stream", "n")
 #: A name of a secret, as a key of JSON, or what looks like one.
@@ -39,6 +37,24 @@ _SECRET_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS_PATTERN = re.compile(r"https?://[\w.\[\]:-]+(/[^?#@\s]*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LLMModelPrice:
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+
+    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """US dollars for so many tokens. A provider's discount on prompts that it has cached is not
+        counted."""
+        return (prompt_tokens * self.input + completion_tokens * self.output) / 1e6
+
+
+def default_cache_path() -> Path:
+    """``$FACTAUDIT_CACHE``, else ``.cache/factaudit/llm.sqlite`` in the working directory."""
+    return Path(os.environ.get("FACTAUDIT_CACHE") or ".cache/factaudit/llm.sqlite")
 
 
 @dataclass(kw_only=True)
@@ -156,11 +172,15 @@ class LLMSettings:
 
     @property
     def signature(self) -> str:
-        """Model, revision, parameters and the server's name, if any; not its address, nor how fast
-        it is asked."""
+        """Every setting that can change a reply: model, revision, parameters and the server's name,
+        if any; not its address, nor how fast it is asked."""
+        return self.sign(self.params)
+
+    def sign(self, params: Mapping[str, Any]) -> str:
+        """The signature with other parameters."""
         model, revision = self.client_key()
         named = {"server": self.server_name} if self.server_name else {}
-        return make_signature("llm", {"model": model, "revision": revision, **named, **self.params})
+        return make_signature("llm", {"model": model, "revision": revision, **named, **params})
 
     @cached_property
     def local_model(self) -> LocalModelServer | None:
@@ -171,8 +191,6 @@ class LLMSettings:
 
     def cache_path(self) -> Path | None:
         """The cache's file; None where it is turned off."""
-        from factaudit.llm.store import default_cache_path
-
         if self.cache == "none":
             return None
         return default_cache_path() if self.cache == "default" else Path(self.cache)
@@ -191,8 +209,6 @@ class LLMSettings:
 
     def price(self) -> LLMModelPrice | None:
         """The price that these settings give, if any; a model that runs here costs nothing."""
-        from factaudit.llm.cost import LLMModelPrice
-
         if self.base_url == LOCAL_BASE_URL:
             return LLMModelPrice(0.0, 0.0)
         return None if self.prices is None else LLMModelPrice(**self.prices)

@@ -103,11 +103,6 @@ _KEY_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=s
 _REPLY_ADAPTER = TypeAdapter(ChatReply)
 
 
-def default_cache_path() -> Path:
-    """``$FACTAUDIT_CACHE``, else ``.cache/factaudit/llm.sqlite`` in the working directory."""
-    return Path(os.environ.get("FACTAUDIT_CACHE") or ".cache/factaudit/llm.sqlite")
-
-
 def hash_request(model: str, request: ChatRequest, revision: str = "", server: str = "") -> bytes:
     """The 32 bytes under which a reply is kept."""
     parts = [server, model, revision, dict(request.params), list(map(dict, request.messages))]
