@@ -19,7 +19,7 @@ from factaudit.arrays.judgements import ALL_TOGETHER
 from factaudit.errors import UsageError
 from factaudit.stats import name_ends
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.influence import bounded_change_interval, bounded_mean_interval
+from factaudit.stats.influence import bounded_mean_interval
 from factaudit.stats.influence import interval as influence_interval
 from factaudit.stats.influence import mean as mean_statistic
 
@@ -122,17 +122,6 @@ def average_responses(
         if low is not None:
             found |= name_ends(key, (max(low, min(mean, least)), high))
     return found
-
-
-def average_changes(
-    key: str,
-    values: Iterable[float | None],
-    intervals: ClusterBootstrap | None,
-    least: float = -1,
-    cluster: np.ndarray | None = None,
-) -> dict[str, float | None]:
-    """`average_responses` of the difference of two scores of each response."""
-    return average_responses(key, values, intervals, bounded_change_interval, least, cluster)
 
 
 def average_with_bounds(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -104,9 +105,12 @@ def _tabulate_systems(
         # The missing predictions of each system are independent of the others', so the lower bound
         # is the lowest of all.
         least, most = (_find_least(end[used]) for end in rate.limits)
-        ends = None if confidence is None else (least * np.nan, least * np.nan)
-        if confidence is not None and used:
-            ends = least_proportion_interval(shares.select_as_one_group(used, column), confidence)
+        ends = None
+        if confidence is not None:
+            ends = (np.array([np.nan]), np.array([np.nan]))
+            if used:
+                chosen = shares.select_as_one_group(used, column)
+                ends = least_proportion_interval(chosen, confidence)
         figures[kind] = Figure(point, (least, most), ends)
         lowest[kind] = [at for at in used if rate.point[at] == point]
         row[f"{kind}_system"] = ", ".join(systems.keys[at]["system"] for at in lowest[kind]) or None
@@ -148,22 +152,22 @@ def _subtract_lowest_rates(
     if confidence is None:
         return bias
     first, second = rates["predicted_error_rate"], rates["labelled_error_rate"]
-    lows, highs = [], []
+    ends: list[Sequence[Any]] = []
     for a, b in product(lowest["predicted"], lowest["labelled"]):
-        low, high = (end[a] for end in rates["bias"].ends)
-        if a != b:
-            point = np.array([first.point[a], second.point[b]])
-            low_ends, high_ends = (
-                np.array([x[a], y[b]]) for x, y in zip(first.ends, second.ends, strict=True)
+        if a == b:
+            ends.append([end[a] for end in rates["bias"].ends])
+            continue
+        point, low, high = (
+            np.array([of_a[a], of_b[b]])
+            for of_a, of_b in zip(
+                (first.point, *first.ends), (second.point, *second.ends), strict=True
             )
-            weights = np.array([1.0, -1.0])
-            low, high = mover_weighted_sum(point, (low_ends, high_ends), weights)[1]
-        lows.append(low)
-        highs.append(high)
-    low, high = (np.array([pick(ends or [np.nan])]) for pick, ends in ((min, lows), (max, highs)))
+        )
+        ends.append(mover_weighted_sum(point, (low, high), np.array([1.0, -1.0]))[1])
+    lows, highs = np.array(ends or [[np.nan, np.nan]]).T
     (p_low, p_high), (l_low, l_high) = predicted.ends, labelled.ends
-    low = np.maximum(low, np.minimum(p_low - l_high, 0))
-    return replace(bias, interval=(low, np.minimum(high, np.maximum(p_high - l_low, 0))))
+    low = np.maximum(lows.min(), np.minimum(p_low - l_high, 0))
+    return replace(bias, interval=(low, np.minimum(highs.max(), np.maximum(p_high - l_low, 0))))
 
 
 # ---- checks

@@ -26,7 +26,6 @@ from factaudit.arrays.response_facts import (
 )
 from factaudit.arrays.response_means import (
     DEFAULT_GAMMA,
-    average_changes,
     average_responses,
     split_by_system,
 )
@@ -43,7 +42,7 @@ from factaudit.audit.core.result_rows import Row, explain_row
 from factaudit.stats import name_ends, none_if_undefined
 from factaudit.stats.agreement import correlation_interval, pearson, spearman
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.influence import MIN_CLUSTERS
+from factaudit.stats.influence import MIN_CLUSTERS, bounded_change_interval
 
 _RESPONSE = ["system", "response_id"]
 #: The figures of D-FActScore that people's annotations give, named as in the rows of responses.
@@ -117,7 +116,9 @@ def compare_with_human_scores(
         ("mae", np.abs(predicted - human)),
     ):
         row |= average_responses(name, values, intervals, cluster=own)
-    row |= average_changes("bias", predicted - human, intervals, cluster=own)
+    row |= average_responses(
+        "bias", predicted - human, intervals, bounded_change_interval, -1, cluster=own
+    )
     for name, measure in (("pearson_r", pearson), ("spearman_r", spearman)):
         correlation = measure(human, predicted)
         is_known = len(score_pairs) > 2

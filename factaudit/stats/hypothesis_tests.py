@@ -33,22 +33,10 @@ def fisher_exact_p(
     )
     first, n_first, second, n_second = numbers.T[:, :, None]
     possible = np.arange(int(n_first.max(initial=0)) + 1)
-    # Hypergeometric; scipy.stats has it, too, and takes a second to import.
-    errors, other = first + second, n_first + n_second - first - second
-    log_ways = _log_choose(errors, possible) + _log_choose(other, n_first - possible)
-    probability = np.exp(log_ways - _log_choose(n_first + n_second, n_first))
+    probability = scipy.stats.hypergeom.pmf(possible, n_first + n_second, first + second, n_first)
     seen = np.take_along_axis(probability, first, axis=1)
     p = np.where(probability <= seen * (1 + 1e-7), probability, 0.0).sum(1)
     return np.minimum(p, 1.0)[place.reshape(-1)]
-
-
-def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """log of n over k; -inf where k is below 0 or above n."""
-    return (
-        scipy.special.gammaln(n + 1)
-        - scipy.special.gammaln(k + 1)
-        - scipy.special.gammaln(n - k + 1)
-    )
 
 
 def pair_p_values(
