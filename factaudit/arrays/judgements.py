@@ -43,15 +43,15 @@ class ClaimGroups:
     """Rows in groups. ``codes``: int64 (n,), the group of each row, -1 for none; ``keys``: for each
     group its value of each column, sorted.
 
-    ``level`` says whether the rows are claims or responses. ``claims_without_response``: for each
-    group, the number of its claims that are in no response. ``tallies``: the counts that
+    ``level`` says whether the rows are claims or responses. ``has_lone_claims``: bool, for each
+    group whether some of its claims are in no response. ``tallies``: the counts that
     `Judgements.tally` has made.
     """
 
     codes: np.ndarray
     keys: list[dict[str, Any]]
     level: str = "claim"
-    claims_without_response: tuple[int, ...] = ()
+    has_lone_claims: np.ndarray | None = None
     tallies: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def rows(self, group_index: int) -> np.ndarray:
@@ -88,7 +88,7 @@ def split_claim_groups_by_column(
         {**groups.keys[pair // len(names)], column: names[pair % len(names)]}
         for pair in pairs.tolist()
     ]
-    return replace(groups, codes=found, keys=keys, claims_without_response=())
+    return ClaimGroups(found, keys, groups.level)
 
 
 def encode_claim_group_column(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[Any]]:
@@ -339,10 +339,9 @@ class Judgements:
     def _make_groups(self, level: str, by: Sequence[str], systems: bool) -> ClaimGroups:
         units, groups = self.at_level(level), group_claims_by_columns(self.claims, by)
         if level == "response":
-            alone = groups.codes[self.response_index < 0]
-            outside = np.bincount(alone, minlength=len(groups.keys))
+            alone = np.isin(np.arange(len(groups.keys)), groups.codes[self.response_index < 0])
             codes = self.reduce_responses(np.minimum, groups.codes)
-            groups = ClaimGroups(codes, groups.keys, level, tuple(outside.tolist()))
+            groups = ClaimGroups(codes, groups.keys, level, alone)
         return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
     def tally(self, groups: ClaimGroups, *fields: int) -> Tally:

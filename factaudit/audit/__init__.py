@@ -97,17 +97,6 @@ def _sort_audits(audits: Iterable[Audit]) -> list[Audit]:
     return sorted(audits, key=lambda audit: (places.get(audit.name, len(places)), audit.name))
 
 
-def make_audited_run(
-    audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
-) -> AuditedRun:
-    """A run's rows by audit as checks and sentences read them, with the columns that the audits
-    declare."""
-    columns = {
-        name: audit.columns for name, audit in load_all_audits().items() if name in audit_rows
-    }
-    return AuditedRun(audit_rows, about or {}, columns)
-
-
 def list_computable_audits() -> dict[str, Audit]:
     """Those of `load_all_audits` that can be computed from claims and verdicts."""
     return {name: audit for name, audit in load_all_audits().items() if audit.compute is not None}
@@ -136,7 +125,7 @@ def run_audit_checks(
     audit_rows: rows by audit name. about: that of the results, with the evaluators (one without any
     row gets a finding, floors such as ``always-yes`` get none) and the number of clusters.
     """
-    run = make_audited_run(audit_rows, about)
+    run = AuditedRun(audit_rows, about or {})
     found = [one for check in list_checks() for one in run.find(check)]
     n_tests = {one.id: one.row["n_tests"] for one in found if one.row["n_tests"]}
     return [one.as_dict() for one in found if one.severity is not None], n_tests

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
 from factaudit.arrays.figures import compute_error_rates, count_bias_clusters
 from factaudit.arrays.judgements import (
     ALL_TOGETHER,
@@ -68,16 +66,17 @@ def _tabulate_error_rates(
     counts["n_labelled"] = labels
     if intervals is not None:
         counts["n_clusters"] = count_bias_clusters(tally)
-    is_lacking = counts["n_unlabelled"] > 0
-    reasons = {
-        "claims in no response": np.array(groups.claims_without_response or [0] * len(labels)) > 0,
+    reasons = {}
+    if groups.has_lone_claims is not None:
+        reasons["claims in no response"] = groups.has_lone_claims
+    reasons |= {
         f"no labelled {level} is scored": (labels > 0) & (counts["n"] == 0),
         f"no {level} is scored": (labels == 0) & (counts["n"] == 0),
         f"{explain_missing_labels(level)}: the rate is of all scored": (
             (labels == 0) & (counts["n"] > 0)
         ),
         "responses without labels for all claims left out": (
-            is_lacking & (labels > 0) & (level == "response")
+            (counts["n_unlabelled"] > 0) & (labels > 0) & (level == "response")
         ),
     }
     keys = [

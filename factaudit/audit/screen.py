@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from factaudit.arrays.judgements import ALL_TOGETHER
-from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit import load_all_audits
 from factaudit.audit.annotators import AGREEMENT
 from factaudit.audit.core.audited_run import AuditedRun, has_interval, widen_interval
 from factaudit.audit.core.checks import Check, combine_figures
@@ -103,7 +103,7 @@ class Screen:
 
 def compose_screen(results: Mapping[str, Any]) -> Screen:
     """The first screen of a ``results.json``'s content."""
-    run = make_audited_run(results["audits"], results["about"])
+    run = AuditedRun(results["audits"], results["about"])
     advice = [*_advise_on_evaluators(run), *list_warnings(run)]
     heads, table, most = *tabulate_evaluators(run), MAX_EVALUATORS
     if not table:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
+from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
 from factaudit.audit.screen import DEFAULT_TITLE, Screen, compose_screen, rank_evaluators
 from factaudit.publications.register import recognise_publications
@@ -76,7 +77,7 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     about = results["about"]
     audits = [audit for name, audit in load_all_audits().items() if results["audits"].get(name)]
     chosen = _choose_audits(audits, results)
-    run = make_audited_run(results["audits"], about)
+    run = AuditedRun(results["audits"], about)
     ranked = rank_evaluators(run)
     engine = [
         _build_engine_section(place, given, run_dir)
@@ -130,7 +131,7 @@ def _build_audit_section(
     """The section of an audit, with its figure if there is room for one. An audit without a figure
     shows a short table."""
     about = results["about"]
-    run = make_audited_run(results["audits"], about)
+    run = AuditedRun(results["audits"], about)
     evaluators = [row["name"] for row in about.get("evaluators", [])]
     rows = [row for row in results["audits"][audit.name] if not is_redundant_macro_row(row)]
     rows = sort_declared_rows(rows, list_declared_columns(audit.columns, rows), evaluators)

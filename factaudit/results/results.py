@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import (
     ScatterPlot,
     list_declared_columns,
     sort_declared_rows,
 )
-from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
+from factaudit.audit.core.audited_run import AuditedRun
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.decisions import list_decisions
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
@@ -61,7 +62,7 @@ class Results:
         """What each evaluator can be used for: ``evaluator``, ``task``, ``may`` (yes, no, cannot
         tell, ...), the ``figure`` that it rests on, and what is ``required``. Evaluators
         that read nothing are no candidates."""
-        run = make_audited_run(self.audits, self.about)
+        run = AuditedRun(self.audits, self.about)
         candidates = [name for name in self.evaluators if name not in run.floors]
         return [
             {"evaluator": name, **vars(answer)}
@@ -133,15 +134,13 @@ class Results:
             raise UsageError(
                 f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}"
             )
-        keys = list_row_keys(self.audits[audit])
-        for key in where:
-            if keys and key not in keys:
+        found = list(self.audits[audit])
+        keys = list(found[0]) if found else []  # which are the same in all rows
+        for key, value in where.items():
+            if found and key not in keys:
                 raise UsageError(f"rows of {audit} have no {key!r}{suggest_known_name(key, keys)}")
-        wanted = {
-            key: value if isinstance(value, list | tuple) else [value]
-            for key, value in where.items()
-        }
-        found = select_rows_by_keys(self.audits[audit], wanted)
+            wanted = value if isinstance(value, list | tuple) else [value]
+            found = [row for row in found if row[key] in wanted]
         if audit not in load_all_audits():  # of a package that is not installed
             return found
         columns = list_declared_columns(load_all_audits()[audit].columns, found)
@@ -190,7 +189,7 @@ class Results:
             raise UsageError(
                 f"there is nothing to draw: the audit {audit!r} has no rows with these values"
             )
-        run = make_audited_run(self.audits, self.about)
+        run = AuditedRun(self.audits, self.about)
         if declared.readable is not None:
             rows = declared.readable(rows)[0]
         from factaudit.report.plots.drawing import draw_audit_plot

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from factaudit.arrays.judgements import ALL_TOGETHER
-from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE, Column
+from factaudit.audit.core.audit_declaration import DEFAULT_CONFIDENCE
 from factaudit.audit.core.result_rows import (
     EVALUATOR_KEYS,
     MACRO_MEAN,
@@ -109,14 +109,10 @@ def open_share(row: Row) -> float:
 
 @dataclass(frozen=True)
 class AuditedRun:
-    """The rows of a run by audit, and what they are ``about`` (as in ``results.json``).
-
-    columns: the columns that each audit declares; `factaudit.audit.make_audited_run` fills them in.
-    """
+    """The rows of a run by audit, and what they are ``about`` (as in ``results.json``)."""
 
     audits: Mapping[str, Sequence[Row]]
     about: Mapping[str, Any] = field(default_factory=dict)
-    columns: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     _found: dict[str, list[checks.Finding]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -129,7 +125,7 @@ class AuditedRun:
         """The rows of single data sets (or of all together) that have these values and whose
         ``figure`` is defined. There are none if rows are split by a column of the claims."""
         asked = (self.about.get("options") or {}).get(audit, {}).get("by") or ()
-        if set(asked) - {"dataset", *self.columns.get(audit, ())}:
+        if set(asked) - {"dataset"}:
             return
         for row in self.rows(audit):
             is_wanted = all(row.get(key) == value for key, value in wanted.items())
@@ -186,7 +182,7 @@ class AuditedRun:
             ]
             for name, rows in self.audits.items()
         }
-        return AuditedRun(audits, self.about, self.columns)
+        return AuditedRun(audits, self.about)
 
     def find(self, check: checks.Check) -> list[checks.Finding]:
         """What a check finds in this run, including findings that say nothing. It is computed

@@ -17,7 +17,7 @@ never NaN. `tabulate` makes a row for each group, `average_datasets` the means o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,16 +55,6 @@ def explain_missing_labels(level: str) -> str:
     return (
         "no claim is labelled" if level == "claim" else f"no {level} has labels for all its claims"
     )
-
-
-def list_row_keys(rows: Sequence[Row]) -> list[str]:
-    """The keys of the rows, which are the same in all of them; none if there is no row."""
-    return list(rows[0]) if rows else []
-
-
-def select_rows_by_keys(rows: Sequence[Row], wanted: Mapping[str, Collection[Any]]) -> list[Row]:
-    """The rows in which each key has one of the wanted values."""
-    return [row for row in rows if all(row[key] in values for key, values in wanted.items())]
 
 
 def is_total_key(key_value: Any) -> bool:
