@@ -56,6 +56,16 @@ def test_a_share_is_as_certain_as_what_it_leaves():
     assert found[1].wilson_intervals(0.95) == (pytest.approx(1 - high), pytest.approx(1 - low))
 
 
+def test_one_cluster_tells_neither_how_sure_a_share_is_nor_how_two_go_together():
+    assert np.isnan(share_of(single((1, 1))).effective_n).all()
+    for rows, of, rests in (([[4, 4], [0, 0]], [4, 4], False), ([[0, 0], [3, 3]], [9, 1], True)):
+        hits, denominators = np.array(rows), np.array(of)[:, None].repeat(2, axis=1)
+        ones = np.ones(2, dtype=int)
+        clusters = ClusterCounts(0 * ones, ones, hits, 1)
+        found = estimate_clustered_proportions(clusters, hits, denominators)
+        assert (found.rests_on_one == rests).all()
+
+
 def test_independent_claims_have_wilsons_interval():
     low, high = share_of(single((30, 1000), (999, 1000), (0, 1000))).wilson_intervals(0.95)
     for at, hits in enumerate((30, 999, 0)):

@@ -286,8 +286,8 @@ def format_points(value: float) -> str:
     """A difference in percentage points with its sign. Zero has no sign; a value that rounds to
     zero keeps its own.
 
-    >>> format_points(-0.066), format_points(0.0), format_points(-0.0003)
-    ('−6.6', '0.0', '−0.03')
+    >>> format_points(-0.066), format_points(0.0), format_points(-0.0003), format_points(0.0005)
+    ('−6.6', '0.0', '−0.03', '+0.1')
     """
     points = 100 * value
     text = (
