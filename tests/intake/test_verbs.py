@@ -194,9 +194,14 @@ def test_python_reads_the_same(name, tmp_path, loaded):
     claims = fa.read_claims(path, mapping=mapping)
     verdicts = fa.read_verdicts(path, mapping=mapping)
     assert describe_tables(LoadedTables(claims, verdicts)) == right
-    fa.compare(path, None, mapping=mapping, replicates=0, audits=["rates"])
-    fa.judge(path, ["random:seed=1"], mapping=mapping)
-    fa.estimate_rates(path, None, mapping=mapping, methods=["raw"])
+    loaded.ends = True
+    for verb, *more in (
+        (fa.compare, None),
+        (fa.judge, ["random:seed=1"]),
+        (fa.estimate_rates, None),
+    ):
+        with pytest.raises(UsageError, match="read"):
+            verb(path, *more, mapping=mapping)
     assert len(loaded) == 5
     assert all(one == right for one in loaded)
 
