@@ -470,8 +470,7 @@ def _advise_instead(run: AuditedRun, task: str, evaluators: Sequence[str]) -> It
             best = max(able, key=itemgetter("errors_found")) | {"reviewed": REVIEWED}
             text = "let people review the claims with the lowest scores first, which are the least"
             text += " supported (factaudit triage lists them). The lowest {reviewed:whole} of"
-            text += " {evaluator}'s scores contain {errors_found:whole} of the errors; at random,"
-            text += " {reviewed:whole} of the claims contain {reviewed:whole} of them."
+            text += " {evaluator}'s scores contain {errors_found:whole} of the errors."
             if 0 < best["review_share"] < 1:
                 text += " If people review the lowest {review_share:whole} of its scores, at most"
                 text += " {max_error:limit} % of the claims that are left are errors"
