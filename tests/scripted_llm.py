@@ -1,5 +1,5 @@
 """A language model by script: it answers from a function, records what it was asked, and counts
-what is under way."""
+what is under way. The only place of the tests that says where the parts of the client are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,28 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from factaudit.engines.responses import Response, make_response_id
-from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.engines.responses import AtomicFact, Response, make_response_id
+from factaudit.evaluators.llm_judges import LLMJudge
+from factaudit.llm.ask_all import ask_all
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.client import LLMClient
+from factaudit.llm.cost import LLMCostBudget
+from factaudit.llm.store import ReplyStore, Send
+
+#: For other files: names that several of them need.
+__all__ = [
+    "AtomicFact",
+    "ChatReply",
+    "ChatReplyToken",
+    "ChatRequest",
+    "LLMClient",
+    "LLMCostBudget",
+    "LLMJudge",
+    "ReplyStore",
+    "Response",
+    "Send",
+    "ask_all",
+]
 
 
 class Killed(BaseException):

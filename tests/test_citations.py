@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from audit_tables import compute, join
+from scripted_llm import Response
 
 from factaudit import Claim, UsageError, Verdict
 from factaudit.engines.citations import judge_citations, parse_cited_sentences
-from factaudit.engines.responses import Response
 from factaudit.evaluators.judging import NamedEvaluator
 
 DOCS = (("A", "He sang in Rome."), ("B", "He danced in Oslo."), ("C", "Bees make honey."))

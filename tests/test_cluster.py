@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from scripted_llm import LLMJudge
 
 from factaudit import UsageError, judge, validate_claims
 from factaudit.evaluators import ray_cluster
@@ -29,7 +30,6 @@ from factaudit.evaluators.judging import (
     make_named_evaluator,
     walk_evaluator_members,
 )
-from factaudit.evaluators.llm_judges import LLMJudge
 
 CLAIMS = validate_claims(
     pd.DataFrame(

@@ -17,11 +17,11 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from audit_tables import load_input_tables
 
 from factaudit import FactauditError, convert
 from factaudit.datasets import FORMATS
 from factaudit.datasets.format_detection import detect_dataset_format
-from factaudit.datasets.input_tables import load_input_tables
 from factaudit.datasets.logs import LOG_RECIPES
 from factaudit.tables import list_plain_rows
 from factaudit.tables.questions import AmbiguousReadingError

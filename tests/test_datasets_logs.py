@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit_tables import load_input_tables
 
 from factaudit import InputError
-from factaudit.datasets.input_tables import load_input_tables
 
 LOGS = Path(__file__).parent / "logs"
 

@@ -9,16 +9,21 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from scripted_llm import ScriptedLLM, find_facts_to_group, make_models
+from scripted_llm import (
+    AtomicFact,
+    ChatReply,
+    Response,
+    ScriptedLLM,
+    find_facts_to_group,
+    make_models,
+)
 
 import factaudit
 from factaudit import Judgements, Results, UsageError
 from factaudit.engines.dfactscore import dfactscore
 from factaudit.engines.pipeline import DFactScoreSettings, open_knowledge_source
-from factaudit.engines.responses import AtomicFact, Response
 from factaudit.engines.runs import DFactScoreExperiment
 from factaudit.engines.score_rows import score_biographies
-from factaudit.llm.chat_types import ChatReply
 
 PAGES = {
     "Ann Lee (painter)": (

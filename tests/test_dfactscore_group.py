@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scripted_llm import ScriptedLLM
+from scripted_llm import AtomicFact, ChatReply, Response, ScriptedLLM
 
 from factaudit.engines.grouping import (
     ask_for_groups,
@@ -15,8 +15,6 @@ from factaudit.engines.grouping import (
     number_groups,
     split_groups,
 )
-from factaudit.engines.responses import AtomicFact, Response
-from factaudit.llm.chat_types import ChatReply
 
 FACTS = [
     "He was born in Kribi.",

@@ -9,14 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scripted_llm import ScriptedLLM, answer_two_facts, make_models, make_response
+from scripted_llm import (
+    AtomicFact,
+    ChatReply,
+    ChatReplyToken,
+    Response,
+    ScriptedLLM,
+    answer_two_facts,
+    make_models,
+    make_response,
+)
 
 import factaudit
 from factaudit import Claim, FactauditError, InputError, UsageError, Verdict
 from factaudit.engines.factscore import factscore
 from factaudit.engines.pipeline import FactScoreSettings, open_knowledge_source
-from factaudit.engines.responses import AtomicFact, Response, read_responses
-from factaudit.llm.chat_types import ChatReply, ChatReplyToken
+from factaudit.engines.responses import read_responses
 
 PAGES = {
     "Ada Fenn": [

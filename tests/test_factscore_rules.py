@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from scripted_llm import ChatReply, ChatReplyToken
 
 from factaudit import InputError
 from factaudit.engines.abstention import is_abstaining_response
@@ -22,7 +23,6 @@ from factaudit.engines.verifier import (
     parse_as_original,
     read_verification,
 )
-from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
 # ---- sentences
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import run_command
+from scripted_llm import ReplyStore
 
 from factaudit import FactauditError, UsageError, validate_claims, validate_verdicts, write_table
 from factaudit.files import (
@@ -23,7 +24,6 @@ from factaudit.files import (
     hold_folder_lock,
     replace_file_atomically,
 )
-from factaudit.llm.store import ReplyStore
 
 
 @pytest.fixture

@@ -10,16 +10,20 @@ from typing import Any
 
 import pytest
 from llm_server import FaultServer, Plan, _error, fingerprint
-from scripted_llm import Killed
+from scripted_llm import (
+    ChatReply,
+    ChatRequest,
+    Killed,
+    LLMClient,
+    LLMCostBudget,
+    ReplyStore,
+    Send,
+    ask_all,
+)
 
 from factaudit import Claim, FactauditError
 from factaudit.evaluators import llm_judges
 from factaudit.llm import batch_api
-from factaudit.llm.ask_all import ask_all
-from factaudit.llm.chat_types import ChatReply, ChatRequest
-from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCostBudget
-from factaudit.llm.store import ReplyStore, Send
 
 
 @pytest.fixture(autouse=True)

@@ -24,15 +24,12 @@ import pytest
 from conftest import run_command
 from llm_server import TRANSIENT, FaultServer, Plan, ask, completion
 from report_results import read_report_text
+from scripted_llm import ChatReply, ChatRequest, LLMClient, LLMCostBudget, ReplyStore, Send, ask_all
 
 from factaudit import FactauditError, UsageError
-from factaudit.llm.ask_all import ask_all
-from factaudit.llm.chat_types import ChatReply, ChatRequest
-from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCostBudget
 from factaudit.llm.reply import parse_chat_completion
 from factaudit.llm.server_errors import ServerAttemptFailure
-from factaudit.llm.store import MALFORMED, ReplyStore, Send
+from factaudit.llm.store import MALFORMED
 
 KEY = "sk-secret-0123456789"
 

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import FaultServer, Plan
+from scripted_llm import ChatReplyToken, LLMJudge
 
 from factaudit import Claim, FactauditError, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
 from factaudit.evaluators.judging import make_named_evaluator
-from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.llm.chat_types import ChatReplyToken
 
 OURS = ("default", "short", "reason", "no-context")
 

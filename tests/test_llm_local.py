@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
+from scripted_llm import LLMClient, LLMCostBudget, LLMJudge, ask_all
 
 from factaudit import Claim, UsageError
-from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.llm.ask_all import ask_all
-from factaudit.llm.client import LLMClient
-from factaudit.llm.cost import LLMCostBudget, estimate_llm_judging_cost
+from factaudit.llm.cost import estimate_llm_judging_cost
 from factaudit.llm.local_server import LocalModelServer
 
 CLAIMS = [

@@ -19,20 +19,19 @@ from typing import Any
 import llm_server
 import pytest
 from llm_server import FaultServer, Plan
-
-from factaudit import Claim, FactauditError, UsageError
-from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
-from factaudit.llm.cost import (
+from scripted_llm import (
+    ChatReply,
+    ChatReplyToken,
+    ChatRequest,
     LLMCostBudget,
-    estimate_llm_judging_cost,
-)
-from factaudit.llm.store import (
+    LLMJudge,
     ReplyStore,
     Send,
-    hash_request,
-    summarise_reply_store,
 )
+
+from factaudit import Claim, FactauditError, UsageError
+from factaudit.llm.cost import estimate_llm_judging_cost
+from factaudit.llm.store import hash_request, summarise_reply_store
 
 #: A dollar a token: figures are whole.
 DOLLAR = {"input": 1e6, "output": 1e6}

@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 from llm_server import FaultServer, ask
-from scripted_llm import ScriptedLLM
+from scripted_llm import LLMJudge, ScriptedLLM
 
-from factaudit import Claim, UsageError
+from factaudit import LLM, Claim, UsageError
 from factaudit.engines import decompose, verifier
-from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.llm.settings import LLMSettings
 
 
 def test_a_model_is_named_on_one_line():
-    found = LLMSettings.from_value(
+    found = LLM.from_value(
         "gpt-4o-mini:base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null"
     )
     assert (found.model, found.base_url, found.concurrency) == (
@@ -24,13 +22,11 @@ def test_a_model_is_named_on_one_line():
         64,
     )
     assert found.params == {"seed": 7, "stop": None}
-    assert LLMSettings.from_value(found) is found
-    assert LLMSettings.from_value("llama3.1:8b").model == "llama3.1:8b"  # as Ollama names them
-    ollama = LLMSettings.from_value("llama3.1:8b:base_url=http://localhost:11434/v1")
+    assert LLM.from_value(found) is found
+    assert LLM.from_value("llama3.1:8b").model == "llama3.1:8b"  # as Ollama names them
+    ollama = LLM.from_value("llama3.1:8b:base_url=http://localhost:11434/v1")
     assert (ollama.model, ollama.base_url) == ("llama3.1:8b", "http://localhost:11434/v1")
-    assert LLMSettings.from_value(
-        {"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}
-    ).params == {
+    assert LLM.from_value({"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}).params == {
         "a": 1,
         "b": ["x", "y"],
     }
@@ -47,7 +43,7 @@ def test_a_model_is_named_on_one_line():
         ("gpt-4o-mini:params.x=[", "params.x: the value is not YAML"),
     ):
         with pytest.raises(UsageError, match=message):
-            LLMSettings.from_value(text)
+            LLM.from_value(text)
 
 
 SECRETS = [
@@ -63,7 +59,7 @@ SECRETS = [
 @pytest.mark.parametrize("params", SECRETS, ids=str)
 def test_secrets_are_refused_among_the_parameters_and_not_repeated(params):
     for make in (
-        lambda: LLMSettings(model="m", params=params),
+        lambda: LLM(model="m", params=params),
         lambda: LLMJudge(model="m", params=params),
     ):
         with pytest.raises(UsageError, match="api_key_env") as told:
@@ -74,7 +70,7 @@ def test_secrets_are_refused_among_the_parameters_and_not_repeated(params):
 @pytest.mark.parametrize("name", ["model", "messages", "stream", "n"])
 def test_parameters_that_would_change_what_comes_back_are_refused(name):
     with pytest.raises(UsageError, match=f"params: '{name}'"):
-        LLMSettings(model="m", params={name: 2})
+        LLM(model="m", params={name: 2})
 
 
 def test_ordinary_parameters_are_not_taken_for_secrets():
@@ -85,7 +81,7 @@ def test_ordinary_parameters_are_not_taken_for_secrets():
         "top_k": 3,
         "user": "me",
     }
-    assert LLMSettings(model="m", params=params).params == params
+    assert LLM(model="m", params=params).params == params
 
 
 def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
@@ -125,12 +121,12 @@ def test_every_caller_can_set_any_parameter():
 
 
 def test_the_price_stands_beside_the_model():
-    named = LLMSettings.from_value("mine:prices.input=1,prices.output=2.5")
-    for settings in (named, LLMSettings(model="mine", prices={"input": 1.0, "output": 2.5})):
+    named = LLM.from_value("mine:prices.input=1,prices.output=2.5")
+    for settings in (named, LLM(model="mine", prices={"input": 1.0, "output": 2.5})):
         price = settings.price()
         assert price is not None
         assert price.cost(2e6, 1e6) == 4.5
-    assert LLMSettings(model="mine").price() is None
+    assert LLM(model="mine").price() is None
     for wrong in ({"input": 1.0}, {"input": -1.0, "output": 1.0}):
         with pytest.raises(UsageError, match="prices: expected"):
-            LLMSettings(model="mine", prices=wrong)
+            LLM(model="mine", prices=wrong)

@@ -15,13 +15,10 @@ import pytest
 import yaml
 from conftest import run_command
 from llm_server import TRANSIENT, FaultServer, Plan
+from scripted_llm import ChatReply, ChatRequest, LLMCostBudget, LLMJudge
 
 import factaudit
-from factaudit import FactauditError, UsageError
-from factaudit.evaluators.llm_judges import LLMJudge
-from factaudit.llm.chat_types import ChatReply, ChatRequest
-from factaudit.llm.cost import LLMCostBudget
-from factaudit.llm.settings import LLMSettings
+from factaudit import LLM, FactauditError, UsageError
 
 KEY = "sk-secret-0123456789"
 CLAIMS = pd.DataFrame(
@@ -173,7 +170,7 @@ def test_what_is_no_client_is_said(client, said, monkeypatch):
 @pytest.mark.parametrize("other", [{"base_url": "http://localhost/v1"}, {"batch": True}])
 def test_a_client_goes_with_no_other_way_to_a_server(other):
     with pytest.raises(UsageError, match=r"client: .* cannot be combined with it"):
-        LLMSettings(model="m", client="mine:make", **other)
+        LLM(model="m", client="mine:make", **other)
 
 
 MODULE = """
@@ -212,4 +209,4 @@ def test_a_yaml_names_the_function_that_makes_the_client(tmp_path, monkeypatch, 
 
 def test_signatures_do_not_know_the_client():
     assert LLMJudge(model="m", client="mine:make").signature == LLMJudge(model="m").signature
-    assert KEY not in repr(LLMSettings(model="m", client=openai.AsyncOpenAI(api_key=KEY)))
+    assert KEY not in repr(LLM(model="m", client=openai.AsyncOpenAI(api_key=KEY)))

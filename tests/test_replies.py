@@ -13,7 +13,15 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_llm import ScriptedLLM, make_response
+from scripted_llm import (
+    AtomicFact,
+    ChatReply,
+    ChatReplyToken,
+    LLMJudge,
+    Response,
+    ScriptedLLM,
+    make_response,
+)
 
 from factaudit import Verdict, validate_verdicts
 from factaudit.engines import verifier
@@ -25,11 +33,8 @@ from factaudit.engines.decompose import (
 )
 from factaudit.engines.grouping import ask_for_groups
 from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
-from factaudit.engines.responses import AtomicFact, Response
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
-from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
-from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.llm.reply import extract_llm_answer, parse_chat_completion
 from factaudit.tables.cell_values import find_verdict_in_reply
 from factaudit.tables.vocabulary import parse_label_word

@@ -9,12 +9,11 @@ import uuid
 from pathlib import Path
 
 import pytest
+from scripted_llm import ChatReply, LLMCostBudget, Send
 
 from factaudit import FactauditError
 from factaudit.experiment.folder import RunFolder, count_run_llm_calls, sum_run_call_costs
-from factaudit.llm.chat_types import ChatReply
-from factaudit.llm.cost import LLMCallUsage, LLMCostBudget
-from factaudit.llm.store import Send
+from factaudit.llm.cost import LLMCallUsage
 
 
 class Caller:
