@@ -28,7 +28,6 @@ from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.result_rows import Row, group_rows, tabulate
 from factaudit.audit.covariates import count_document_words
-from factaudit.audit.differences import find_bacc_difference
 from factaudit.audit.rates import RATES_COLUMNS, compute_evaluator_rates
 from factaudit.stats import divide_or_undefined
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -186,12 +185,7 @@ MAX_EXTRA_FLIPS = 0.05
 
 def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
     """How many more verdicts chunks turn to 0 if no single chunk supports the claim than if one
-    does.
-
-    This is a fault unless the labels show that it does no harm, because many of the claims that are
-    now rejected are errors.
-    """
-    rates = {(row["dataset"], row["evaluator"]): row for row in run.rows("chunking_rates")}
+    does."""
     rows = run.per_dataset("chunking", "flip_1_to_0")
     for group in group_rows(rows, "dataset", "evaluator", "chunked_evaluator").values():
         kinds = {row["r2_diff"]: row for row in group}
@@ -202,21 +196,10 @@ def _list_extra_flips(run: AuditedRun) -> Iterator[Row]:
         row = split | combine_figures(
             "extra", (split, "flip_1_to_0", 1), (whole, "flip_1_to_0", -1)
         )
-        row |= {"size": "unknown size" if size is None else f"{size:,} words", "harm": ""}
+        row |= {"size": "unknown size" if size is None else f"{size:,} words"}
         row["of_others"] = whole["flip_1_to_0"]
         if row["extra"] <= MAX_EXTRA_FLIPS or split["flip_1_to_0"] <= split["flip_0_to_1"]:
             row["p_extra"] = 1.0  # too few to matter, or as many turn the other way
-        names = row["evaluator"], row["chunked_evaluator"]
-        plain, chunked = (rates.get((row["dataset"], name), {}) for name in names)
-        loss = find_bacc_difference(run, row["dataset"], *names)
-        if loss is None and plain.get("bacc") is not None and chunked.get("bacc") is not None:
-            loss = combine_figures("gap", (plain, "bacc", 1), (chunked, "bacc", -1))
-        if loss is not None:
-            least = loss["gap"] if loss["gap_low"] is None else loss["gap_low"]
-            row["harm"] = (
-                "Its BAcc is lower with chunks." if least > 0 else "The labels show no harm."
-            )
-            row["severity"] = "fail" if least > 0 else "warn"
         yield row
 
 
@@ -228,10 +211,11 @@ CHECK = Check(
     says=(
         "Chunks of {size} turn {flip_1_to_0:percent} of {evaluator}'s verdicts on {n:number claim}"
         " whose words are spread over several chunks{on} from attributable to unattributable,"
-        " {verdict}. {harm}"
+        " {verdict}."
     ),
     beyond="more than of the other claims ({of_others:percent})",
-    advice="Compare it with whole documents or larger chunks.",
+    advice="If it is less accurate with chunks, use whole documents or larger chunks.",
+    severity="warn",
     null=(
         "chunks make an evaluator flag no more of the claims whose words are spread over several"
         " chunks than of the others"

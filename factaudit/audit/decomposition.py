@@ -130,14 +130,11 @@ def has_response_texts(judgements: Judgements) -> bool:
 
 # ---- checks
 
-#: How a sentence names one fact with a fault, and several.
+#: How a sentence names the fault of facts.
 _FAULT_WORDS = {
-    "invented": ("is not in the text of its response", "are not in the text of their responses"),
-    "leaked": (
-        "is in an example of the decomposition prompt and not in the text",
-        "are in an example of the decomposition prompt and not in the text",
-    ),
-    "repeated": ("repeats another fact of its response", "repeat other facts of their responses"),
+    "invented": "are not in the text of their responses",
+    "leaked": "are in an example of the decomposition prompt and not in the text",
+    "repeated": "repeat other facts of their responses",
 }
 
 
@@ -146,13 +143,9 @@ def _list_faulty_shares(run: AuditedRun) -> Iterator[Row]:
         for fault, most in MAX_FAULTY_SHARES.items():
             share = row[fault]
             if share is not None:
-                n_faulty = round(share * row["n"])
-                words = _FAULT_WORDS[fault][n_faulty != 1]
-                told = {"fault": fault, "words": words, "n_faulty": n_faulty}
-                told |= {"share": share, "most": most}
-                is_sure = widen_interval(row, fault)[0] > most
-                severity = "fail" if is_sure else "warn"
-                yield row | told | {"excess": share - most, "severity": severity}
+                told = {"fault": fault, "words": _FAULT_WORDS[fault], "share": share, "most": most}
+                told["severity"] = "fail" if widen_interval(row, fault)[0] > most else "warn"
+                yield row | told | {"excess": share - most}
 
 
 def _list_coverage(run: AuditedRun) -> Iterator[Row]:
@@ -180,7 +173,7 @@ CHECKS = (
         figure="excess",
         by=("dataset", "fault"),
         unit="system",
-        says="{n_faulty} of {n:number fact}{whose} {words}: {share:percent}, {verdict}.",
+        says="{share:percent} of {n:number fact}{whose} {words}, {verdict}.",
         beyond="more than {most:limit} %",
         on_screen=True,
     ),
