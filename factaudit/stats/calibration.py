@@ -43,11 +43,11 @@ def adjust_counts(predicted_error_rate: np.ndarray, confusion: np.ndarray) -> np
 
 
 def best_bacc_threshold(label: np.ndarray, score: np.ndarray) -> float | None:
-    """The threshold of best balanced accuracy: a midpoint between neighbouring scores; of equally
-    good the middle one.
+    """The threshold of best balanced accuracy, of `list_candidate_thresholds`; of equally good the
+    middle one.
 
-    label: 0 or 1, score: float, both (n,). A unit is predicted 1 where its score is above it. None
-    of one class.
+    label: 0 or 1, score: float in [0, 1], both (n,). A unit is predicted 1 where its score is above
+    it. None of one class.
 
     >>> best_bacc_threshold(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.6, 0.9]))
     0.5
@@ -62,13 +62,7 @@ def best_bacc_threshold(label: np.ndarray, score: np.ndarray) -> float | None:
     # 2 BAcc - 1 of cutting below all scores, then after each: what is up to the cut is predicted 0.
     gain = np.append(0.0, found / found[-1] - missed / missed[-1])
     best = np.flatnonzero(gain >= gain.max() - 1e-12)
-    at = int(best[len(best) // 2])
-    if at == 0:
-        return float(np.nextafter(values[0], -np.inf))
-    if at == len(values):
-        return float(values[-1])
-    middle = (values[at - 1] + values[at]) / 2
-    return float(middle if middle < values[at] else values[at - 1])
+    return float(list_candidate_thresholds(values)[best[len(best) // 2]])
 
 
 def cross_validate_threshold(

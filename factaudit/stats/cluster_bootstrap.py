@@ -102,15 +102,7 @@ class ClusterBootstrap:
         """
         t = scipy.special.stdtrit(max(n_clusters - 1, 1), (1 - self.confidence) / 2)
         tail = float(scipy.special.ndtr(t * np.sqrt(n_clusters / max(n_clusters - 1, 1))))
-        # numpy's nanquantile takes many times as long.
-        ordered, n_defined = np.sort(replicates), (~np.isnan(replicates)).sum(-1)
-        ends = []
-        for share in (tail, 1 - tail):
-            place = share * np.maximum(n_defined - 1, 0)
-            below, above = (
-                np.take_along_axis(ordered, at.astype(np.int64)[..., None], -1)[..., 0]
-                for at in (np.floor(place), np.ceil(place))
-            )
-            end = below + (above - below) * (place % 1)
-            ends.append(np.where(2 * n_defined < replicates.shape[-1], np.nan, end))
-        return ends[0], ends[1]
+        is_known = 2 * (~np.isnan(replicates)).sum(-1) >= replicates.shape[-1]
+        known = np.where(is_known[..., None], replicates, 0.0)
+        low, high = np.nanquantile(known, [tail, 1 - tail], axis=-1)
+        return np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)

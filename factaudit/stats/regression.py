@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from factaudit.stats import divide_or_undefined
 
@@ -61,16 +62,9 @@ N_FOLDS = 5
 _BLOCK_SIZE = 256
 
 
-def logistic(values: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(−x)) without overflow, elementwise."""
-    return 0.5 * (1 + np.tanh(0.5 * values))
-
-
 def risk_logit(score: np.ndarray) -> np.ndarray:
     """logit(1 − score) of support in [0, 1], kept finite; elementwise, NaN where missing."""
-    wrong = np.clip(1 - score, _LOGIT_MARGIN, 1 - _LOGIT_MARGIN)
-    logit: np.ndarray = np.log(wrong) - np.log1p(-wrong)
-    return logit
+    return scipy.special.logit(np.clip(1 - score, _LOGIT_MARGIN, 1 - _LOGIT_MARGIN))
 
 
 # ---- covariates
@@ -302,7 +296,7 @@ class HierarchicalRegression:
     def _gradient_and_cholesky(
         self, parameters: np.ndarray, precision: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        p = logistic(self._design @ parameters)
+        p = scipy.special.expit(self._design @ parameters)
         gradient = self.label_weight * (self._design.T @ (self.error - p)) - precision * (
             parameters - self._prior_mean
         )
@@ -318,7 +312,9 @@ class HierarchicalRegression:
             mode.parameters[1:n_fixed],
             mode.parameters[n_fixed:],
         )
-        return logistic(intercept + self.covariates.values @ slopes + effects[self.system])
+        return scipy.special.expit(
+            intercept + self.covariates.values @ slopes + effects[self.system]
+        )
 
     def draw(self, random: np.random.Generator) -> PosteriorDraws:
         """`N_DRAWS` draws from the posterior."""
@@ -482,7 +478,7 @@ def posterior_error_probabilities(
     found = np.empty(len(system))
     for start in range(0, len(system), _BLOCK_SIZE):
         rows = slice(start, start + _BLOCK_SIZE)
-        found[rows] = logistic(
+        found[rows] = scipy.special.expit(
             covariates.values[rows] @ posterior.slopes.T + base[system[rows]]
         ).mean(1)
     return found

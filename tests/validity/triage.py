@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit as logistic
 from worlds import WORLDS, make_worlds
 
 from factaudit import Judgements, validate_claims, validate_verdicts
 from factaudit.audit.triage import compute_review_shares
-from factaudit.stats.regression import logistic, risk_logit
+from factaudit.stats.regression import risk_logit
 from factaudit.stats.risk_control import (
     RiskCurve,
     are_labels_clustered,
