@@ -237,7 +237,7 @@ def estimate_clustered_proportions(
     >>> found.point.tolist(), found.n_clusters.tolist()
     ([[0.5]], [[2.0]])
     """
-    n, times = clusters.sum_by_group(denominators), clusters.times[:, None]
+    n = clusters.sum_by_group(denominators)
     point = divide_or_undefined(clusters.sum_by_group(hits), n)
     present = denominators > 0
     n_clusters = clusters.sum_by_group(present)
@@ -247,23 +247,16 @@ def estimate_clustered_proportions(
     # residuals are too small.
     rest = 1 - divide_or_undefined(denominators, n[clusters.group])
     residual = np.where(rest > 0, residual / np.where(rest > 0, rest, 1), residual)
-    width = hits.shape[1]
-    products, sizes, squared = np.empty((3, clusters.n_groups, width, width))
-    for a in range(width):
-        for b in range(a, width):
-            product = residual[:, a] * residual[:, b]
-            for summed, part in (
-                (products, product),
-                (sizes, np.abs(product)),
-                (squared, product * product),
-            ):
-                summed[:, a, b] = np.bincount(clusters.group, part * times[:, 0], clusters.n_groups)
-                summed[:, b, a] = summed[:, a, b]
+    product = residual[:, :, None] * residual[:, None, :]
+    products, sizes, squared = map(
+        clusters.sum_by_group, (product, np.abs(product), product * product)
+    )
     squares = np.diagonal(products, axis1=1, axis2=2)
     small = np.where(n_clusters > 1, divide_or_undefined(n_clusters - 1, n_clusters), np.nan)
     scale = np.sqrt(squares[:, :, None] * squares[:, None, :])
     correlation = np.clip(np.nan_to_num(divide_or_undefined(products, scale)), -1, 1)
-    correlation[:, np.arange(width), np.arange(width)] = 1.0  # of a share that did not vary, too
+    own = np.arange(hits.shape[1])
+    correlation[:, own, own] = 1.0  # of a share that did not vary, too
     return ClusteredProportions(
         point=point,
         n=n,
@@ -272,13 +265,7 @@ def estimate_clustered_proportions(
         correlation=correlation,
         # Fewer than two clusters with equal products would have this sum and this sum of squares.
         rests_on_one=sizes**2 < 2 * squared,
-        size_moments=np.stack(
-            [
-                clusters.sum_by_group(denominators.astype(np.float64) ** power)
-                for power in (2, 3, 4)
-            ],
-            axis=-1,
-        ),
+        size_moments=clusters.sum_by_group(denominators[..., None] ** np.array([2.0, 3.0, 4.0])),
         concentration=divide_or_undefined(
             np.diagonal(squared, axis1=1, axis2=2), squares * squares
         ),

@@ -147,16 +147,17 @@ def auc_statistic(label: np.ndarray, score: np.ndarray) -> Statistic:
     >>> auc_statistic(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8])).point
     0.75
     """
-    values, place = np.unique(score, return_inverse=True)
-    counts = np.bincount(label * len(values) + place, minlength=2 * len(values)).reshape(2, -1)
-    n = counts.sum(1)
+    n = np.bincount(label, minlength=2)
     if not n.all():
         return Statistic.undefined(len(label))
-    below = np.cumsum(counts, axis=1) - counts / 2
+    # How many units of the other class score lower, a tie counting half.
+    below = scipy.stats.rankdata(score)
+    for one in (0, 1):
+        below[label == one] -= scipy.stats.rankdata(score[label == one])
     # The share of the other class that a unit is on the right side of.
-    right = np.stack([1 - below[1] / n[1], below[0] / n[0]])
-    auc = float(counts[1] @ right[1] / n[1])
-    return Statistic(auc, (right[label, place] - auc) / n[label])
+    right = np.where(label == 1, below / n[0], 1 - below / n[1])
+    auc = float(right[label == 1].mean())
+    return Statistic(auc, (right - auc) / n[label])
 
 
 def auc_interval(
