@@ -33,8 +33,8 @@ def find_candidates(
     titles: dict[str, list[str]] = {}
     if knowledge is not None:
         knowledge.check_topics(title for one in responses for title in one.candidates or ())
-        if unknown:
-            titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
+    if unknown and knowledge is not None and knowledge.db is not None:
+        titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
     elif unknown:
         raise UsageError(
             "candidates are to be found: that needs a knowledge source (or give them, or docs)"

@@ -33,11 +33,7 @@ from factaudit.evaluators.judging import (
 )
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.experiment.folder import RunFolder
-from factaudit.knowledge.docdb import (
-    DocDB,
-    create_empty_knowledge_database,
-    find_knowledge_database,
-)
+from factaudit.knowledge.docdb import DocDB, find_knowledge_database
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
@@ -211,7 +207,8 @@ class Pipeline:
         facts = settings.model_dump(include={"abstain", "missing"})
         facts["demos"], facts["retrieval"] = self.prompt.signature, self.retriever.signature
         facts["decomposer"] = asked.signature if asked else None
-        facts["knowledge"] = self.knowledge.db.signature if self.knowledge else None
+        source = self.knowledge and self.knowledge.db
+        facts["knowledge"] = source.signature if source else None
         made = make_signature("facts", facts)
         if isinstance(settings, DFactScoreSettings):
             groups: dict[str, Any] = {"grouper": settings.grouper}
@@ -267,12 +264,13 @@ def open_knowledge_source(
     Where none is named or found, and missing pages come from Wikipedia, all of them do.
     """
     work = Path(out) / ".work"
+    wikipedia = WikipediaPageCache(work / "wikipedia.db") if missing == "wikipedia" else None
     try:
         source = find_knowledge_database(path)
     except FactauditError:
-        if missing != "wikipedia":
+        if wikipedia is None:
             raise
-        source = create_empty_knowledge_database(work / "no-pages.db")
+        return TopicLookup(None, wikipedia)
     if source.name.endswith((".jsonl", ".jsonl.gz")) and source.is_file():
         stat = source.stat()
         version = hash_texts(str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns))
@@ -281,5 +279,4 @@ def open_knowledge_source(
             with RunFolder.open(out):
                 build_knowledge_source(source, made)
         source = made
-    wikipedia = WikipediaPageCache(work / "wikipedia.db") if missing == "wikipedia" else None
-    return TopicLookup(DocDB(source, can_be_empty=wikipedia is not None), wikipedia)
+    return TopicLookup(DocDB(source), wikipedia)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby
 
 from factaudit.evaluators.base import Claim, Verdict, evaluator
 from factaudit.signature import hash_texts
@@ -19,9 +19,6 @@ from factaudit.text.scripts import (
     split_words_of_any_script,
 )
 from factaudit.text.sentences import split_sentences
-
-#: So many claims are looked at together: those that share a document are scored in one go.
-CLAIMS_PER_BLOCK = 4096
 
 _WORD_PATTERN = re.compile(r"\w+")
 
@@ -136,27 +133,22 @@ _ScoreFunction = Callable[[str, list[str]], Sequence[float | None]]
 def _judge_by_lexical_score(
     claims: Iterable[Claim], score: _ScoreFunction, unscorable_reason: str
 ) -> Iterator[Verdict]:
-    """Score the claims of each document together, in blocks, so that a long stream is never held
-    whole."""
-    stream = iter(claims)
-    while block := list(islice(stream, CLAIMS_PER_BLOCK)):
-        by_document: dict[str | None, list[Claim]] = {}
-        for claim in block:
-            by_document.setdefault(claim.doc, []).append(claim)
-        for doc, group in by_document.items():
-            if doc is None:
-                yield from (
-                    Verdict(claim.claim_id, status="skipped", raw="no document") for claim in group
-                )
-                continue
-            texts = [claim.claim for claim in group]
-            is_other = find_claims_in_other_script(texts, doc)
-            for claim, value, other in zip(group, score(doc, texts), is_other, strict=True):
-                if other or value is None:
-                    reason = OTHER_SCRIPT_REASON if other else unscorable_reason
-                    yield Verdict(claim.claim_id, status="skipped", raw=reason)
-                else:
-                    yield Verdict(claim.claim_id, score=value)
+    """Score the claims of each document together; claims of one document are best given one after
+    the other."""
+    for doc, group in groupby(claims, key=lambda claim: claim.doc):
+        if doc is None:
+            for claim in group:
+                yield Verdict(claim.claim_id, status="skipped", raw="no document")
+            continue
+        asked = list(group)
+        texts = [claim.claim for claim in asked]
+        is_other = find_claims_in_other_script(texts, doc)
+        for claim, value, other in zip(asked, score(doc, texts), is_other, strict=True):
+            if other or value is None:
+                reason = OTHER_SCRIPT_REASON if other else unscorable_reason
+                yield Verdict(claim.claim_id, status="skipped", raw=reason)
+            else:
+                yield Verdict(claim.claim_id, score=value)
 
 
 def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:

@@ -15,14 +15,12 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from factaudit.errors import FactauditError, InputError, Problem
-from factaudit.files import replace_file_atomically
 from factaudit.signature import compute_file_checksum
 
 #: What stands between two passages of a page in the original's file.
@@ -74,28 +72,14 @@ def find_knowledge_database(path: str | Path | None = None) -> Path:
     )
 
 
-def create_empty_knowledge_database(path: Path) -> Path:
-    """A knowledge source without a page, where all pages are to come from elsewhere; kept where
-    there is one."""
-    if not path.is_file():
-        with (
-            replace_file_atomically(path) as temporary,
-            closing(sqlite3.connect(temporary)) as connection,
-        ):
-            connection.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
-            connection.commit()
-    return path
-
-
 class DocDB:
     """A knowledge source on disk, read-only; several processes may open it.
 
-    can_be_empty: take one without a page, too (`create_empty_knowledge_database`).
     Raises `InputError` where the file is missing, empty, cut off, not SQLite (an HTML page, say) or
     of another schema.
     """
 
-    def __init__(self, path: str | Path, *, can_be_empty: bool = False) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.is_file():
             raise InputError(str(path), [Problem("no such knowledge source")])
@@ -105,7 +89,7 @@ class DocDB:
             )
         self._connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
         try:
-            self._check_schema(can_be_empty)
+            self._check_schema()
         except BaseException:
             self.close()
             raise
@@ -198,15 +182,14 @@ class DocDB:
         """The columns of a table; none where there is no such table."""
         return {str(row[1]).lower() for row in self._query_rows(f"PRAGMA table_info({name})")}
 
-    def _check_schema(self, can_be_empty: bool) -> None:
+    def _check_schema(self) -> None:
         if not {"title", "text"} <= self._list_table_columns("documents"):
             made = self._query_rows("SELECT sql FROM sqlite_master WHERE type = 'table'")
             found = "; ".join(str(sql) for (sql,) in made) or "no table"
             raise self._make_error(
                 f"of another schema: expected a table documents(title, text), found {found}"
             )
-        self.is_empty = not self._query_rows("SELECT 1 FROM documents LIMIT 1")
-        if self.is_empty and not can_be_empty:
+        if not self._query_rows("SELECT 1 FROM documents LIMIT 1"):
             raise self._make_error("a knowledge source without a page")
         self._redirects = {"title", "target"} <= self._list_table_columns("redirects")
         plan = self._query_rows("EXPLAIN QUERY PLAN SELECT text FROM documents WHERE title = ?", "")
