@@ -214,6 +214,6 @@ def test_all_pages_can_come_from_wikipedia(published, shared, tmp_path, monkeypa
     source = open_knowledge_source(missing="wikipedia", out=tmp_path / "run")
     topic = next(iter(read_wiki_pages(shared)))
     source.check_topics([topic])
-    assert source.find_page(topic)[1] == "ok"
-    assert source.find_page("Nobody Known")[1] == "skipped"
+    assert source.find_page(topic).status == "ok"
+    assert source.find_page("Nobody Known").status == "skipped"
     assert sum(published.asked.values()) == 3

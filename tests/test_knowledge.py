@@ -102,7 +102,7 @@ def test_a_topic_without_a_page_is_told_what_there_is(tmp_path, topic, title):
     with DocDB(
         original(tmp_path / "wiki.db", {one: ["text"] for one in OTHER_SPELLINGS})
     ) as opened:
-        page, status, reason = TopicLookup(opened).find_page(topic)
+        _, page, status, reason = TopicLookup(opened).find_page(topic)
     assert (page, status) == (None, "skipped")
     assert (reason or "").partition("; ")[2] == (f"there is {title!r}" if title else "")
 
@@ -370,16 +370,16 @@ def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(api, tmp
 
 
 def test_topics_without_a_page(db, api, tmp_path):
-    assert TopicLookup(db).find_page("Ada Fenn")[0] is not None
-    page, status, reason = TopicLookup(db).find_page("Nobody")
+    assert TopicLookup(db).find_page("Ada Fenn").page is not None
+    _, page, status, reason = TopicLookup(db).find_page("Nobody")
     assert (page, status) == (None, "skipped")
     assert reason == "no page for the topic 'Nobody' in the knowledge source"
     online = TopicLookup(db, WikipediaPageCache(tmp_path / "side.db"))
-    page, status, reason = online.find_page("Ada Fenn the miller")
+    _, page, status, reason = online.find_page("Ada Fenn the miller")
     assert page is not None
     assert (page.title, status, reason) == ("Ada Fenn (miller)", "ok", None)
-    assert online.find_page("Nobody")[1] == "skipped"
-    assert online.find_page("Broken")[1] == "error"
+    assert online.find_page("Nobody").status == "skipped"
+    assert online.find_page("Broken").status == "error"
     online.check_topics(["Broken"])  # there are pages, so Wikipedia need not answer
 
 

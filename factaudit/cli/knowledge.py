@@ -8,7 +8,6 @@ import click
 
 from factaudit.cli import options
 from factaudit.cli.output import Outcome, verb
-from factaudit.text.progress_lines import progress_bar
 
 
 @verb(
@@ -46,15 +45,9 @@ def knowledge_command(
     from factaudit.knowledge.knowledge_builder import build_knowledge_source
 
     check_outputs([source], out)
-    total_bytes = source.stat().st_size if source.is_file() else None
-    with progress_bar("knowledge", "byte", total_bytes) as bar:
-        told = build_knowledge_source(
-            source,
-            out,
-            passage_tokens=passage_tokens,
-            tokenizer=tokenizer,
-            show_progress=lambda read, pages: bar.update(read - bar.n),
-        )
+    told = build_knowledge_source(
+        source, out, passage_tokens=passage_tokens, tokenizer=tokenizer, progress=True
+    )
     line = (
         f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})"
     )

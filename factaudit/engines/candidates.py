@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from factaudit.engines.passages import Candidate, find_topic_page
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
 from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.person_names import find_titles_of_same_name
-from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.knowledge.topic_lookup import Candidate, TopicLookup
 
 #: At most so many pages of a name are put to the verifier, as many calls a fact.
 MAX_CANDIDATES = 10
@@ -70,9 +69,8 @@ def find_candidates(
 
 def _find_page(title: str, brought: Sequence[str], knowledge: TopicLookup | None) -> Candidate:
     """A candidate with its page: the knowledge source's, else what came with the response."""
-    found = find_topic_page(title, knowledge)
+    missing = Candidate(title, reason=f"no document {title!r} came with the biography")
+    found = missing if knowledge is None else knowledge.find_page(title)
     if found.page is None and brought:
         return Candidate(title, KnowledgePage(title, tuple(dict.fromkeys(brought))))
-    if knowledge is None:
-        return Candidate(title, reason=f"no document {title!r} came with the biography")
     return found if found.page is not None else found._replace(title=title)

@@ -53,17 +53,16 @@ from factaudit.engines.decompose import (
     split_for_decomposition,
 )
 from factaudit.engines.passages import (
-    Candidate,
     FactClaims,
     VerifiedFacts,
     build_claims,
-    find_topic_page,
     validate_any_verdicts,
 )
 from factaudit.engines.pipeline import Pipeline
 from factaudit.engines.responses import Response
 from factaudit.engines.verifier import reads_pages
 from factaudit.evaluators.judging import judge
+from factaudit.knowledge.topic_lookup import Candidate
 
 
 def factscore(
@@ -96,7 +95,11 @@ def factscore(
     topics = dict.fromkeys(one.topic for one in responses if not one.abstained)
     if models.knowledge:
         models.knowledge.check_topics(topics)
-    page_by_topic = {topic: find_topic_page(topic, models.knowledge) for topic in topics}
+    no_page = Candidate(None, reason="no knowledge source")
+    page_by_topic = {
+        topic: models.knowledge.find_page(topic) if models.knowledge else no_page
+        for topic in topics
+    }
     topic_pages = [page_by_topic.get(one.topic, Candidate(None)) for one in responses]
 
     # 2. Atomic facts. Where there is no page, and all verifiers would read it, finding facts would

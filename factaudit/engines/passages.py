@@ -17,9 +17,8 @@ import pandas as pd
 
 from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
 from factaudit.engines.responses import FACT_LABELS, Response
-from factaudit.knowledge.docdb import KnowledgePage
 from factaudit.knowledge.retrieval import PassageRetriever
-from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.knowledge.topic_lookup import Candidate
 from factaudit.signature import hash_texts
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.validation import make_empty_verdicts
@@ -30,16 +29,6 @@ PASSAGE_BREAK = "\n\n"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 #: Topics without a page that a run names.
 MAX_TOLD_TOPICS = 3
-
-
-class Candidate(NamedTuple):
-    """Whom, or what, a response may be about. status, reason: of a fact's verdict where there is no
-    page."""
-
-    title: str | None
-    page: KnowledgePage | None = None
-    status: str = "skipped"
-    reason: str | None = None
 
 
 @dataclass
@@ -67,14 +56,6 @@ class VerifiedFacts(NamedTuple):
 def validate_any_verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """A table of verdicts, which may be of no fact at all."""
     return validate_verdicts(table) if len(table) else make_empty_verdicts()
-
-
-def find_topic_page(topic: str, knowledge: TopicLookup | None) -> Candidate:
-    """The page of a topic."""
-    if knowledge is None:
-        return Candidate(None, reason="no knowledge source")
-    page, status, reason = knowledge.find_page(topic)
-    return Candidate(None if page is None else page.title, page, status, reason)
 
 
 def build_claims(

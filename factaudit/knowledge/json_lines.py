@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,17 @@ from factaudit.errors import InputError, Problem
 from factaudit.files import open_input_file, parse_json_file_text
 
 
-def read_json_lines(
-    path: Path, show_offset: Callable[[int], None] = lambda offset: None
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of the lines that hold something; half of a surrogate pair in a text
     becomes "?".
 
-    show_offset: told how many bytes are read, line by line. Raises `InputError` naming the first
-    line that is no JSON object, and where a gzip file is not whole.
+    Raises `InputError` naming the first line that is no JSON object, and where a gzip file is not
+    whole.
     """
     number = 0
     try:
         with open_input_file(path) as file:
             for number, line in enumerate(iter(file.readline, b""), start=1):
-                show_offset(file.tell())
                 if not line.strip():
                     continue
                 row = parse_json_file_text(line.decode("utf-8-sig" if number == 1 else "utf-8"))

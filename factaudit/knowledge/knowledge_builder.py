@@ -15,6 +15,7 @@ from factaudit.errors import FactauditError, InputError, Problem, format_error_f
 from factaudit.files import open_input_file, replace_file_atomically
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR
 from factaudit.knowledge.json_lines import read_json_lines
+from factaudit.text.progress_lines import progress_bar
 from factaudit.version import __version__
 
 #: Tokens of a passage (Min et al. 2023, §4.1).
@@ -36,7 +37,7 @@ def build_knowledge_source(
     *,
     passage_tokens: int = PASSAGE_TOKENS,
     tokenizer: str | None = None,
-    show_progress: Callable[[int, int], None] | None = None,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Make an SQLite knowledge source (`factaudit.knowledge.docdb`) from JSONL (also ``.gz``),
     streaming.
@@ -50,7 +51,7 @@ def build_knowledge_source(
         tokenizer: a RoBERTa tokenizer (a local folder, or a name on the hub; extra ``[hf]``), whose
             special tokens are kept as ``<s>`` and ``</s>`` as in the original's file; None counts
             words between white space.
-        show_progress: called with (bytes read, pages written) now and then.
+        progress: show how many lines are read (on a terminal only).
 
     Returns what was recorded in the file: tokenizer, passage_tokens, n_pages, n_passages,
     n_duplicates, n_redirects ... Raises `InputError` naming the line of a bad one.
@@ -64,18 +65,14 @@ def build_knowledge_source(
     cut = choose_knowledge_passage_cutter(tokenizer, passage_tokens)
     counts = dict.fromkeys(("n_pages", "n_passages", "n_duplicates"), 0)
     has_texts = False
-
-    def show_offset(offset: int) -> None:
-        if show_progress is not None:
-            show_progress(offset, counts["n_pages"])
-
+    lines = progress_bar("pages", "line", of=read_json_lines(path), shown=progress)
     try:
         with (
             replace_file_atomically(out) as temporary,
             closing(sqlite3.connect(temporary)) as connection,
         ):
             connection.executescript(_EMPTY_DATABASE)
-            for number, line in read_json_lines(path, show_offset):
+            for number, line in lines:
                 page = _parse_page(line, str(path), number)
                 if page.redirect is not None:
                     row = (page.title, page.redirect)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from factaudit.errors import FactauditError
 from factaudit.knowledge.docdb import DocDB, KnowledgePage
 from factaudit.knowledge.wikipedia_api import WikipediaPageCache
+
+
+class Candidate(NamedTuple):
+    """Whom, or what, a text may be about. status, reason: of the verdicts of its facts where there
+    is no page."""
+
+    title: str | None
+    page: KnowledgePage | None = None
+    status: str = "skipped"
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -26,9 +37,8 @@ class TopicLookup:
             for topic in islice(topics, 1):
                 self.wikipedia.find_page(topic)
 
-    def find_page(self, topic: str) -> tuple[KnowledgePage | None, str, str | None]:
-        """The page with "ok", or None with the status of its facts' verdicts and the reason. Never
-        raises for one topic."""
+    def find_page(self, topic: str) -> Candidate:
+        """The page of a topic. Never raises for one topic."""
         reason = f"no page for the topic {topic!r} in the knowledge source"
         page = None if self.db is None else self.db.find(topic)
         if page is None and self.wikipedia is not None:
@@ -36,9 +46,9 @@ class TopicLookup:
             try:
                 page = self.wikipedia.find_page(topic)
             except FactauditError as error:
-                return None, "error", str(error)
+                return Candidate(None, status="error", reason=str(error))
         if page is not None:
-            return page, "ok", None
+            return Candidate(page.title, page, "ok")
         near = [] if self.db is None else self.db.suggest_titles(topic)
         told = f"; there is {', '.join(map(repr, near))}" if near else ""
-        return None, "skipped", reason + told
+        return Candidate(None, reason=reason + told)

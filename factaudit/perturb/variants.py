@@ -60,9 +60,7 @@ def add_claim_variants(
             " such as the file that perturb was given before"
         )
     rows: list[dict[str, Any]] = []
-    plain: list[dict[str, Any]] = [
-        {str(key): value for key, value in row.items()} for row in claims.to_dict("records")
-    ]
+    plain: list[Any] = claims.to_dict("records")
     for rule in rules:
         rows += _make_variants_of_kind(plain, rule, per_kind, seed)
     if not rows:
@@ -89,13 +87,9 @@ def _make_variants_of_kind(
     claims: Sequence[dict[str, Any]], rule: PerturbationRule, per_kind: int | None, seed: int
 ) -> list[dict[str, Any]]:
     """Variants of one kind, of the claims that chance puts first in each data set."""
-
-    def draw(claim: dict[str, Any]) -> str:
-        return hash_texts(str(seed), rule.kind, claim["claim_id"])
-
     counts: Counter[str] = Counter()
     found = []
-    for claim in sorted(claims, key=draw):
+    for claim in sorted(claims, key=lambda one: hash_texts(str(seed), rule.kind, one["claim_id"])):
         text, document, dataset = claim["claim"], claim["doc"], claim["dataset"]
         has_texts = isinstance(text, str) and isinstance(document, str)
         if not has_texts or is_text_placeholder(text) or counts[dataset] == per_kind:

@@ -29,7 +29,8 @@ def progress_bar(
     options: dict[str, Any] = {}
     if not sys.stderr.isatty():
         seconds = SECONDS_BETWEEN_LINES
-        options = {"mininterval": seconds, "delay": seconds, "miniters": 1, "bar_format": _LINE}
+        line = _LINE if total is not None else None
+        options = {"mininterval": seconds, "delay": seconds, "miniters": 1, "bar_format": line}
     return tqdm(
         of,
         desc=name,
