@@ -24,7 +24,6 @@ from factaudit.llm.rate_limits import AccountPace, hash_account
 from factaudit.llm.reply import fail_cut_prompt, parse_chat_completion
 from factaudit.llm.server import Server
 from factaudit.llm.server_errors import (
-    PermanentServerError,
     RefusedParams,
     ServerAttemptFailure,
     parse_server_error_response,
@@ -278,27 +277,24 @@ class LLMClient:
 
         sent_params: what the request's body had.
         """
-        redact = self.server.redact
+        redact, address = self.server.redact, self.server.address
         if status == 200:
             self._has_answered = True
             answer = parse_chat_completion(body)
             if isinstance(answer, ServerAttemptFailure):
                 return replace(answer, reason=redact(answer.reason))
             return answer
-        try:
-            return parse_server_error_response(
-                status,
-                headers,
-                redact(body),
-                has_answered=self._has_answered,
-                sent_params=sent_params,
-            )
-        except PermanentServerError as error:
-            address, hint = self.server.address, ""
-            if status == 404 and not urlsplit(address).path.rstrip("/"):
-                hint = " (most servers' address ends in /v1)"
-            if status == 401 and self.server.find_api_key() == "none":
-                hint = " (no key was sent: api_key_env names the variable that holds it)"
-            raise PermanentServerError(
-                f"{address}, model {self.model!r}: {redact(str(error))}{hint}"
-            ) from None
+        hint = ""
+        if status == 404 and not urlsplit(address).path.rstrip("/"):
+            hint = " (most servers' address ends in /v1)"
+        if status == 401 and self.server.find_api_key() == "none":
+            hint = " (no key was sent: api_key_env names the variable that holds it)"
+        return parse_server_error_response(
+            status,
+            headers,
+            redact(body),
+            asked=f"{address}, model {self.model!r}",
+            hint=hint,
+            has_answered=self._has_answered,
+            sent_params=sent_params,
+        )

@@ -18,6 +18,7 @@ from typing import Any
 from factaudit.errors import FactauditError
 from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.store import NOT_BILLED, ReplyStore
+from factaudit.text.display_text import mask_secrets_in_text
 
 _CONTEXT_LENGTH_PATTERN = re.compile(
     r"context.?(length|size|window)|maximum context|exceeds? .{0,30}context|prompt is too long"
@@ -65,14 +66,16 @@ def parse_server_error_response(
     headers: Mapping[str, str],
     body: str,
     *,
+    asked: str,
+    hint: str,
     has_answered: bool,
     sent_params: Iterable[str] = (),
 ) -> ChatReply | ServerAttemptFailure:
     """What an HTTP error means: a reply that says so, or a failure that may pass.
 
-    ``has_answered``: the server has answered other requests. ``sent_params``: what the request's
-    body had. Raises `PermanentServerError` for what no request will get past; the caller adds which
-    server and model.
+    ``asked``: server and model, and ``hint``: what may help, as errors name them. ``has_answered``:
+    the server has answered other requests. ``sent_params``: what the request's body had. Raises
+    `PermanentServerError` for what no request will get past.
     """
     found = _MESSAGE_PATTERN.search(body)
     message = (found[1] if found else body.strip())[:300] or "no message"
@@ -80,11 +83,11 @@ def parse_server_error_response(
     if 300 <= status < 400:
         to = headers.get("location", "").partition("?")[0].removesuffix("/chat/completions")
         raise PermanentServerError(
-            f"redirects to {to}, and prompts are not sent on: if that is the server you mean, set"
-            " base_url to it"
+            f"{asked}: redirects to {mask_secrets_in_text(to)}, and prompts are not sent on: if"
+            " that is the server you mean, set base_url to it"
         )
     if "insufficient_quota" in body:
-        raise PermanentServerError(f"the account has no credit left ({message})")
+        raise PermanentServerError(f"{asked}: the account has no credit left ({message})")
     # "Too many tokens" is a rate limit, too.
     is_too_long = _CONTEXT_LENGTH_PATTERN if status != 429 else _TOO_LARGE_PATTERN
     if status == 413 or is_too_long.search(body):
@@ -101,7 +104,7 @@ def parse_server_error_response(
         return ServerAttemptFailure(said, refused_params=refused)
     # Where others were answered, a 403 is this request's: a gateway that does not like a document.
     if status in (401, 404) or (status == 403 and not has_answered) or '"unsupported_' in body:
-        raise PermanentServerError(f"refuses every request: {said}")
+        raise PermanentServerError(f"{asked}: refuses every request: {said}{hint}")
     return ChatReply("error", error=said)
 
 
