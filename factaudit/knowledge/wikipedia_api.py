@@ -3,13 +3,9 @@ side file, which is a knowledge source itself."""
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,10 +20,12 @@ from factaudit.version import __version__
 WIKIPEDIA_API = "https://en.wikipedia.org/w/api.php"
 #: Another MediaWiki's API to ask in place of `WIKIPEDIA_API`, a mirror's say.
 API_VARIABLE = "FACTAUDIT_WIKIPEDIA_API"
-#: Seconds between two requests (Wikipedia's etiquette); after a failure twice as long each time.
+#: Seconds between two requests (Wikipedia's etiquette); after a failure twice as long each time, or
+#: what the server says.
 PAUSE_SECONDS = 0.1
 _TIMEOUT_SECONDS = 20.0
-_MAX_ATTEMPTS = 4
+_MAX_RETRIES = 3
+_STATUSES_THAT_PASS = (429, *range(500, 600))
 #: ``topics``: the title of the page that a topic led to; null: none.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (title PRIMARY KEY, text);
@@ -80,6 +78,10 @@ def _fetch_page(api: str, topic: str) -> tuple[str | None, str | None]:
 def _query_api(api: str, **query: str) -> dict[str, Any]:
     """What ``action=query`` answers to these parameters; raises `FactauditError` where there is no
     answer."""
+    import requests  # slow to import, and most runs ask nothing
+    from requests.adapters import HTTPAdapter
+    from urllib3.util import Retry
+
     if is_offline():
         raise FactauditError(
             f"Wikipedia's API at {api} was not asked, because of --offline; leave it out to fetch"
@@ -87,22 +89,21 @@ def _query_api(api: str, **query: str) -> dict[str, Any]:
         )
     query = {"action": "query", "format": "json", "formatversion": "2", **query}
     agent = f"factaudit/{__version__} (research; factuality evaluation)"
-    request = urllib.request.Request(
-        f"{api}?{urllib.parse.urlencode(query)}", headers={"User-Agent": agent}
+    retries = Retry(
+        _MAX_RETRIES,
+        backoff_factor=PAUSE_SECONDS,
+        status_forcelist=_STATUSES_THAT_PASS,
+        raise_on_status=False,
     )
-    problem = ""
-    for attempt in range(_MAX_ATTEMPTS):
-        wait = PAUSE_SECONDS * 2**attempt
-        time.sleep(wait)
-        try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as reply:
-                return dict(json.loads(reply.read()).get("query", {}))
-        except urllib.error.HTTPError as error:
-            problem = f"HTTP {error.code}"
-            if error.code != 429 and error.code < 500:
-                break
-            after = error.headers.get("Retry-After", "")
-            time.sleep(min(float(after), 30.0) if after.isdigit() else wait)
-        except (OSError, ValueError, AttributeError) as error:  # the last: JSON, but no object
-            problem = str(error) or type(error).__name__
+    time.sleep(PAUSE_SECONDS)
+    try:
+        with requests.Session() as session:
+            session.mount(api, HTTPAdapter(max_retries=retries))
+            headers = {"User-Agent": agent}
+            reply = session.get(api, params=query, headers=headers, timeout=_TIMEOUT_SECONDS)
+        if reply.ok:
+            return dict(reply.json().get("query", {}))
+        problem = f"HTTP {reply.status_code}"
+    except (OSError, ValueError, AttributeError) as error:  # the last: JSON, but no object
+        problem = str(error) or type(error).__name__
     raise FactauditError(f"Wikipedia's API at {api} could not be asked: {problem}")
