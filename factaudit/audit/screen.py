@@ -17,6 +17,7 @@ from typing import Any, Literal
 from factaudit.arrays.judgements import ALL_TOGETHER
 from factaudit.audit import load_all_audits
 from factaudit.audit.annotators import AGREEMENT
+from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.audited_run import AuditedRun, has_interval, widen_interval
 from factaudit.audit.core.checks import Check, combine_figures
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_total_key
@@ -256,30 +257,37 @@ def tabulate_scores(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[s
         return [], []
     audit, rows = load_all_audits()[name], run.rows(name)
     columns = {key: audit.columns[key] for key in audit.plot.keys} if audit.plot else {}
-    heads = [("", "system"), *(("", format_heading_with_unit(one)) for one in columns.values())]
     varied = [key for key in ("dataset", "evaluator") if len({row[key] for row in rows}) > 1]
-    table = []
+    named = []
     for row in rows:
         names = ["all systems" if is_total_key(row["system"]) else row["system"]]
-        names += [row[key] for key in varied]
-        cells = (format_cell(column, row, key) for key, column in columns.items())
-        table.append([", ".join(names), *cells])
-    return heads, table
+        named.append((", ".join(names + [row[key] for key in varied]), row))
+    return _tabulate_figures("system", columns, named)
 
 
 def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Of a run without evaluators: headings, and a row for all annotators and each two of them."""
     rows = [] if run.about.get("evaluators") else run.rows("agreement")
     columns = {key: AGREEMENT.columns[key] for key in ("n", "n_split", "agree", "kappa", "alpha")}
-    heads = [("", "annotators")]
-    heads += [("", format_heading_with_unit(column)) for column in columns.values()]
-    table = []
+    has_datasets = len({row["dataset"] for row in rows}) > 1
+    named = []
     for row in rows:
-        pair = f"{row['annotator_a']} and {row['annotator_b']}"
-        names = [row["dataset"]] * (len({row["dataset"] for row in rows}) > 1)
-        names.append("all annotators" if is_total_key(row["annotator_a"]) else pair)
-        cells = (format_cell(column, row, key) for key, column in columns.items())
-        table.append([", ".join(names), *cells])
+        name = f"{row['annotator_a']} and {row['annotator_b']}"
+        if is_total_key(row["annotator_a"]):
+            name = "all annotators"
+        named.append((f"{row['dataset']}, {name}" if has_datasets else name, row))
+    return _tabulate_figures("annotators", columns, named)
+
+
+def _tabulate_figures(
+    what: str, columns: Mapping[str, Column], named_rows: Sequence[tuple[str, Row]]
+) -> tuple[list[tuple[str, str]], list[list[str]]]:
+    """Headings, and of each row its name and its figures."""
+    heads = [("", what), *(("", format_heading_with_unit(one)) for one in columns.values())]
+    table = [
+        [name, *(format_cell(column, row, key) for key, column in columns.items())]
+        for name, row in named_rows
+    ]
     return heads, table
 
 

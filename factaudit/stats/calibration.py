@@ -43,8 +43,8 @@ def adjust_counts(predicted_error_rate: np.ndarray, confusion: np.ndarray) -> np
 
 
 def best_bacc_threshold(label: np.ndarray, score: np.ndarray) -> float | None:
-    """The threshold of best balanced accuracy, of `list_candidate_thresholds`; of equally good the
-    middle one.
+    """The threshold of best balanced accuracy: a midpoint between neighbouring scores
+    (`list_candidate_thresholds`); of equally good the middle one.
 
     label: 0 or 1, score: float in [0, 1], both (n,). A unit is predicted 1 where its score is above
     it. None of one class.
@@ -62,7 +62,10 @@ def best_bacc_threshold(label: np.ndarray, score: np.ndarray) -> float | None:
     # 2 BAcc - 1 of cutting below all scores, then after each: what is up to the cut is predicted 0.
     gain = np.append(0.0, found / found[-1] - missed / missed[-1])
     best = np.flatnonzero(gain >= gain.max() - 1e-12)
-    return float(list_candidate_thresholds(values)[best[len(best) // 2]])
+    thresholds = list_candidate_thresholds(values)
+    # Where all are predicted alike, the threshold nearest to the scores.
+    thresholds[0], thresholds[-1] = np.nextafter(values[0], -np.inf), values[-1]
+    return float(thresholds[best[len(best) // 2]])
 
 
 def cross_validate_threshold(

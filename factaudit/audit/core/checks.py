@@ -292,11 +292,7 @@ class Check:
             says, severity = self.within, "ok" if self.within else None
         if verdict in ("beyond", "slight"):
             preposition = "on" if unit == "data set" else "for"
-            if is_of_total and len(parts) > 1:
-                counts["n_parts"] = _count(self.unit, parts)
-                preposition = "On" if self.unit == "data set" else "For"
-                says += f" {preposition} none of the {{n_parts}} {self.unit}s alone is this so."
-            elif counts["n_compared"] > 1:
+            if counts["n_compared"] > 1:
                 some = "{n_beyond} of {n_compared}"
                 if counts["n_beyond"] == counts["n_compared"]:
                     some = "both" if counts["n_compared"] == 2 else "all {n_compared}"
