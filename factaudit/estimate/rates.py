@@ -127,7 +127,13 @@ def estimate_rates(
 
     Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
     """
-    check_names(methods, levels)
+    for what, names, known in (
+        ("method", methods, list(ESTIMATION_METHODS)),
+        ("level", levels, LEVELS),
+    ):
+        for name in names:
+            if name not in known:
+                raise UsageError(f"unknown {what} {name!r}{suggest_known_name(name, known)}")
     if not 0 < confidence < 1:
         raise UsageError(f"expected a confidence between 0 and 1, found {confidence}")
     judgements, order, annotations = load_labelled_judgements(
@@ -162,17 +168,6 @@ def estimate_rates(
                 n_claims[corpus.dataset] = n
             del corpus  # else it is held while the next one is made
     return results
-
-
-def check_names(methods: Sequence[str], levels: Sequence[str]) -> None:
-    """Raise `UsageError` for a name that is none of the methods or levels."""
-    for what, names, known in (
-        ("method", methods, list(ESTIMATION_METHODS)),
-        ("level", levels, LEVELS),
-    ):
-        for name in names:
-            if name not in known:
-                raise UsageError(f"unknown {what} {name!r}{suggest_known_name(name, known)}")
 
 
 def load_labelled_judgements(
@@ -288,34 +283,37 @@ def _append_estimates(
                     f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} of"
                     " regression-ppi's standard errors apart"
                 )
-            row = about | {"system": system, "method": name, "n": int(corpus.system_sizes[at])}
-            row |= {
-                "n_unpredicted": int(n_unpredicted[at]),
-                "n_labels": int(estimation.n_labels[at]),
-            }
-            row |= {
-                "n_undecided": int(estimation.n_undecided[at]),
-                "rate": none_if_undefined(one.rate),
-            }
-            row |= name_ends("rate", (one.low, one.high))
-            ends = [one.rate if end is None else end for end in (one.least, one.greatest)]
+            bounds = [one.rate if end is None else end for end in (one.least, one.greatest)]
             results.rates.append(
-                row | name_ends("rate", ends, ("min", "max")) | {"reason": join_reasons(flags)}
+                about
+                | {
+                    "system": system,
+                    "method": name,
+                    "n": int(corpus.system_sizes[at]),
+                    "n_unpredicted": int(n_unpredicted[at]),
+                    "n_labels": int(estimation.n_labels[at]),
+                    "n_undecided": int(estimation.n_undecided[at]),
+                    "rate": none_if_undefined(one.rate),
+                    **name_ends("rate", (one.low, one.high)),
+                    **name_ends("rate", bounds, ("min", "max")),
+                    "reason": join_reasons(flags),
+                }
             )
     results.differences.extend(about | row for row in compare_pairs(estimation))
     results.ranks.extend(about | row for row in rank_systems(estimation))
-    summary: Row = {
-        "main": corpus.evaluators[0],
-        "n": len(corpus.error),
-        "n_labels": len(estimation.labelled_rows),
-        "n_systems": 0 if corpus.systems == (ALL_TOGETHER,) else len(corpus.systems),
-        **_recommend_method(estimation, len(contradicting), refused, methods),
-        "n_undecided": int(estimation.n_undecided.sum()),
-    }
+    quote, why = _recommend_method(estimation, len(contradicting), refused, methods)
     results.summary.append(
         about
-        | summary
-        | {"reason": join_reasons([refused, *_list_caveats(estimation, has_sample)])}
+        | {
+            "main": corpus.evaluators[0],
+            "n": len(corpus.error),
+            "n_labels": len(estimation.labelled_rows),
+            "n_systems": 0 if corpus.systems == (ALL_TOGETHER,) else len(corpus.systems),
+            "quote": quote,
+            "why": why,
+            "n_undecided": int(estimation.n_undecided.sum()),
+            "reason": join_reasons([refused, *_list_caveats(estimation, has_sample)]),
+        }
     )
 
 
@@ -398,15 +396,14 @@ def find_contradictions(estimates_by_method: EstimatesByMethod, confidence: floa
 
 def _recommend_method(
     estimation: Estimation, n_contradicting: int, refused: str, methods: Sequence[str]
-) -> Row:
-    """``quote``: the method to quote, or None; ``why``: the sentence that says why; methods: those
-    asked for."""
+) -> tuple[str | None, str]:
+    """The method to quote, or None, and the sentence that says why; methods: those asked for."""
     if set(methods) == {"raw"}:
-        return {"quote": None, "why": "only the predicted rates were asked for (--method)"}
+        return None, "only the predicted rates were asked for (--method)"
     method, why = _choose_method(estimation, n_contradicting, refused)
     if method not in (None, *methods):
         why = f"the method to quote is {method}, which was not asked for (--method)"
-    return {"quote": method, "why": why}
+    return method, why
 
 
 def _choose_method(
@@ -417,38 +414,21 @@ def _choose_method(
         return None, "no rate can be quoted: the labels that there are cannot be used"
     if not len(labelled):
         return None, "no rate can be quoted: there is no label to correct the predictions by"
+    method = "labels"
     if estimation.corpus.is_labelled.all():
-        return (
-            "labels",
-            (
-                "quote the labels: everything is labelled, so that the rates are counts and no"
-                " estimates"
-            ),
-        )
-    if n_contradicting > MAX_CONTRADICTING_SHARE * len(labelled):
+        why = "everything is labelled, so that the rates are counts and no estimates"
+    elif n_contradicting > MAX_CONTRADICTING_SHARE * len(labelled):
         systems = f"{n_contradicting} of {len(labelled)} systems"
-        why = (
-            f"quote the labels: for {systems} the model and the design-based estimate contradict"
-            " each other"
-        )
-        return "labels", why
-    if not _scores_tell_errors(estimation) and labelled.min() >= MIN_INTERVAL_LABELS:
-        why = (
-            "quote the labels: they do not show that the scores tell errors from correct claims, so"
-            " that scores add "
-        )
-        return "labels", why + "nothing that can be relied on"
-    if np.median(labelled) < MIN_LABELS:
-        why = (
-            f"quote hierarchical for its interval, though fewer than {MIN_LABELS} labels a system"
-            " say little"
-        )
-        return "hierarchical", why
-    why = (
-        "quote hierarchical: it uses the scores and all systems' labels, and its intervals are"
-        " calibrated"
-    )
-    return "hierarchical", why
+        why = f"for {systems} the model and the design-based estimate contradict each other"
+    elif not _scores_tell_errors(estimation) and labelled.min() >= MIN_INTERVAL_LABELS:
+        why = "they do not show that the scores tell errors from correct claims, so that scores add"
+        why += " nothing that can be relied on"
+    else:
+        method = "hierarchical"
+        why = "it uses the scores and all systems' labels, and its intervals are calibrated"
+        if np.median(labelled) < MIN_LABELS:
+            why = f"its interval says how little fewer than {MIN_LABELS} labels a system can tell"
+    return method, f"quote {'the labels' if method == 'labels' else method}: {why}"
 
 
 def _scores_tell_errors(estimation: Estimation) -> bool:
