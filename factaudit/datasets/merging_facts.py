@@ -25,8 +25,8 @@ from factaudit.signature import hash_texts
 
 #: Who decided: ChatGPT with retrieved passages (MF §5.1).
 EVALUATOR = "retrieval+ChatGPT"
-#: Stands for a page whose title a file does not tell.
-UNKNOWN_PAGE = "(a page that is not told)"
+#: Stands for a page whose title is not in the file.
+UNKNOWN_PAGE = "(a page whose title is not in the file)"
 
 Row = dict[str, Any]
 
@@ -38,15 +38,13 @@ class _Decision(BaseModel):
 
     @property
     def page(self) -> str | None:
-        """The supporting page. A file holds the first letter of a title in a list: it tells pages
-        apart, no more."""
-        if isinstance(self.supporting_topic, list):
-            return (
-                f"{self.supporting_topic[0]}… (the rest is not told)"
-                if self.supporting_topic
-                else None
-            )
-        return self.supporting_topic
+        """The supporting page. Where the file has a list, it holds no more than the first letter of
+        the title, which is enough to tell the pages apart."""
+        if not isinstance(self.supporting_topic, list):
+            return self.supporting_topic
+        if not self.supporting_topic:
+            return None
+        return f"{self.supporting_topic[0]}… (the file has only this letter)"
 
 
 class _File(BaseModel):
