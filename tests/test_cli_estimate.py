@@ -122,7 +122,7 @@ def test_several_annotators(folder, run):
     said = run(
         *("audit", "claims.parquet", *files, "--out", "runs/people"),
     )
-    assert "1,000 claims in 1 data set, 36 labelled" in said
+    assert "1,000 claims in 1 data set with 4 systems, 36 labelled" in said
     assert ["ann", "and", "ben", "40", "4"] in [line.split()[:5] for line in said.splitlines()]
     assert (folder / "runs/people/disputed.html").read_text().count("Label 4 claims") == 1
     together = ("--label-file", files[0], "--label-file", files[1])
