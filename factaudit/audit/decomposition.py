@@ -130,11 +130,11 @@ def has_response_texts(judgements: Judgements) -> bool:
 
 # ---- checks
 
-#: How a sentence names the fault of facts.
+#: How a sentence about facts with a fault begins.
 _FAULT_WORDS = {
-    "invented": "are not in the text of their responses",
-    "leaked": "are in an example of the decomposition prompt and not in the text",
-    "repeated": "repeat other facts of their responses",
+    "invented": "Not in the text of the response",
+    "leaked": "In an example of the decomposition prompt, and not in the text",
+    "repeated": "Said already by another fact of the response",
 }
 
 
@@ -144,6 +144,7 @@ def _list_faulty_shares(run: AuditedRun) -> Iterator[Row]:
             share = row[fault]
             if share is not None:
                 told = {"fault": fault, "words": _FAULT_WORDS[fault], "share": share, "most": most}
+                told["n_faulty"] = round(share * row["n"])
                 told["severity"] = "fail" if widen_interval(row, fault)[0] > most else "warn"
                 yield row | told | {"excess": share - most}
 
@@ -173,7 +174,7 @@ CHECKS = (
         figure="excess",
         by=("dataset", "fault"),
         unit="system",
-        says="{share:percent} of {n:number fact}{whose} {words}, {verdict}.",
+        says="{words}: {n_faulty} of {n:number fact}{whose} ({share:percent}), {verdict}.",
         beyond="more than {most:limit} %",
         on_screen=True,
     ),
