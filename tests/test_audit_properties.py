@@ -470,8 +470,16 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.parametrize("case", DEGENERATE)
-@pytest.mark.parametrize("intervals", [None, SMALL])
+@pytest.mark.parametrize(
+    ("case", "intervals"),
+    [
+        *((case, SMALL) for case in DEGENERATE),
+        *(
+            (case, None)
+            for case in ("one class only", "all claims unscored", "no labels", "one claim")
+        ),
+    ],
+)
 def test_degenerate_cases_give_nulls_with_reasons(names, case, intervals):
     table = judged(DEGENERATE[case], *EVALUATORS)
     audits = run(table, intervals, names)
