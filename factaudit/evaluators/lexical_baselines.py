@@ -175,19 +175,18 @@ def _score_unigram_share(doc: str, claims: list[str]) -> list[float | None]:
 
 
 def _score_tfidf_cosine(doc: str, claims: list[str]) -> list[float | None]:
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
     list_words = _choose_word_list(doc)
     is_wordless = [not list_words(claim) for claim in claims]
     sentences = split_sentences(doc)
     if all(is_wordless) or not list_words(doc):
         return [None if wordless else 0.0 for wordless in is_wordless]
-    counter = CountVectorizer(analyzer=list_words).fit(sentences + claims)
-    found = counter.transform(sentences)
     # A word that only claims have is in no sentence, and has the greatest weight that smoothing
     # allows.
-    weigh = TfidfTransformer().fit(found)
-    cosine = weigh.transform(counter.transform(claims)) @ weigh.transform(found).T
+    vocabulary = {word for text in sentences + claims for word in list_words(text)}
+    weigh = TfidfVectorizer(analyzer=list_words, vocabulary=vocabulary).fit(sentences)
+    cosine = weigh.transform(claims) @ weigh.transform(sentences).T
     # Rounding may leave a sentence's cosine with itself a little over 1.
     best = cosine.max(axis=1).toarray().ravel().clip(max=1.0).tolist()
     return [None if wordless else value for wordless, value in zip(is_wordless, best, strict=True)]

@@ -103,26 +103,24 @@ class NonparametricEvaluator(TransformersEvaluator):
         def encode(text: str) -> np.ndarray:
             return np.array(tokenizer(text, truncation=True, max_length=limit)["input_ids"])
 
-        given = [encode(passage) for passage in passages]
-        is_token = [~np.isin(one, special) for one in given]
-        tokens = np.concatenate([one[own] for one, own in zip(given, is_token, strict=True)])
+        given = list(map(encode, passages))
+        tokens = np.concatenate(given)
+        is_text = ~np.isin(tokens, special)
         whole = encode(f"{_FACT_PREFIX} {claim}")
         is_asked = ~np.isin(whole, [*special, *self.stopword_ids])
         # The prefix is no part of the claim; the first token may be a special one.
         n_prefix = len(tokenizer(_FACT_PREFIX, add_special_tokens=False)["input_ids"])
         is_asked[: int(np.isin(whole, special).argmin()) + n_prefix] = False
         asked = np.flatnonzero(is_asked)
-        if not len(asked) or not len(tokens):
+        if not len(asked) or not is_text.any():
             return None
-        keys = np.concatenate(
-            [one[own] for one, own in zip(self._compute_states(given), is_token, strict=True)]
-        )
+        keys = np.concatenate(self._compute_states(given))[is_text]
         masked = np.tile(whole, (len(asked), 1))
         masked[np.arange(len(asked)), asked] = tokenizer.mask_token_id
         states = self._compute_states(list(masked))
         queries = np.stack([own[at] for at, own in zip(asked, states, strict=True)])
         weights = softmax(queries @ keys.T / np.sqrt(queries.shape[1]), axis=1)
-        return float((weights * (tokens == whole[asked][:, None])).sum(axis=1).mean())
+        return float((weights * (tokens[is_text] == whole[asked][:, None])).sum(axis=1).mean())
 
     def _compute_states(self, sequences: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The last hidden states of each sequence, (length, width) float64 each."""

@@ -67,18 +67,18 @@ def judge_on_ray(
     n_gpus = int(cluster.get("GPU", 0)) if wants_gpu else 0
     needs = {"num_cpus": 0, "num_gpus": 1} if n_gpus else {"num_cpus": 1}
     actor = ray.remote(max_restarts=_MAX_LOSSES, max_task_retries=_MAX_LOSSES, **needs)(RayWorker)
-    blocks, under_way = _list_blocks(claims), dict[Any, Any]()
+    source, under_way = iter(claims), dict[Any, Any]()
     n_actors = n_gpus or max(1, int(cluster.get("CPU", 1)))
     free = [actor.remote(evaluator, evaluator.signature) for _ in range(n_actors)]
     try:
         while True:
             while free:
                 worker = free.pop()
-                if (block := next(blocks, None)) is None:
+                if block := list(islice(source, CLAIMS_PER_BLOCK)):
+                    under_way[worker.judge.remote(block)] = worker
+                else:
                     # One of a lost node may wait for its place.
                     ray.kill(worker)
-                else:
-                    under_way[worker.judge.remote(block)] = worker
             if not under_way:
                 return
             (ready, *_), _ = ray.wait(list(under_way))
@@ -95,12 +95,6 @@ def judge_on_ray(
     finally:
         for worker in [*free, *under_way.values()]:
             ray.kill(worker)
-
-
-def _list_blocks(claims: Iterable[Claim]) -> Iterator[list[Claim]]:
-    source = iter(claims)
-    while block := list(islice(source, CLAIMS_PER_BLOCK)):
-        yield block
 
 
 class RayWorker:
