@@ -23,7 +23,7 @@ from factaudit.engines.passages import VerifiedFacts
 from factaudit.engines.pipeline import DFactScoreSettings, FactScoreSettings, Pipeline, Say
 from factaudit.engines.score_rows import (
     format_scored_responses,
-    format_variant,
+    format_variants,
     list_factscore_rows,
     make_merged_section,
     score_biographies,
@@ -199,7 +199,7 @@ class _ScoreExperiment(RunSettings):
         scored: Mapping[str, VerifiedFacts],
         out: Path,
     ) -> list[str]:
-        """Add the audits that compare the variants with the base; a line for each."""
+        """Add the audits that compare the variants with the base; lines about them."""
         first_names = {name: one.names[0] for name, one in pipelines.items()}
         tables = stack_variants(first_names, scored)
         write_table(tables[0], out / "variant_claims.parquet")
@@ -214,7 +214,7 @@ class _ScoreExperiment(RunSettings):
         first: dict[str, Row] = {}
         for row in results.audits.get("sensitivity", []):
             first.setdefault(row["variant"], row)
-        return list(map(format_variant, first.values()))
+        return format_variants(first.values())
 
 
 class FactScoreExperiment(_ScoreExperiment):

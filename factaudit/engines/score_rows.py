@@ -6,7 +6,7 @@ the report, and the rows of audits become lines for the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +17,8 @@ from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
 from factaudit.audit.core.audit_declaration import Column
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.wording import (
-    PERCENT_COLUMN,
-    format_audit_figure,
-    format_figure_range,
-)
+from factaudit.audit.core.wording import PERCENT_COLUMN
+from factaudit.audit.estimates import format_cell
 from factaudit.tables import list_plain_rows
 from factaudit.text.display_text import format_count
 
@@ -124,18 +121,13 @@ def format_scored_responses(rows: Sequence[Row]) -> str:
     return f"scored    {n_scored:>9,} of {format_count(row['n_responses'], 'response')}{abstained}"
 
 
-def _format_figure(row: Row, key: str, column: Column = PERCENT_COLUMN) -> str:
-    """A figure with its interval: ``66.7 % (51.0–80.2)``."""
-    text = format_audit_figure(column, row[key]) + (" %" if column is PERCENT_COLUMN else "")
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    if low is None or high is None:
-        return text
-    return f"{text} ({format_figure_range(column, low, high)})"
-
-
-def format_variant(row: Row) -> str:
-    """A variant's score in percent, and its change from the base in points, with intervals."""
-    score = "–" if row["score"] is None else _format_figure(row, "score")
-    change = Column("", "points", signed=True)
-    moved = "" if row["change"] is None else _format_figure(row, "change", change)
-    return f"{row['variant']:<28} {score:<22} {moved}".rstrip()
+def format_variants(rows: Iterable[Row]) -> list[str]:
+    """A heading, and a line for each variant: its score and its change from the base, with
+    intervals."""
+    change = Column("change", "points", signed=True)
+    lines = [f"{'variant':<28} {'FActScore (%)':<22} change (points)"]
+    for row in rows:
+        score = format_cell(PERCENT_COLUMN, row, "score") or "–"
+        moved = format_cell(change, row, "change")
+        lines.append(f"{row['variant']:<28} {score:<22} {moved}".rstrip())
+    return lines

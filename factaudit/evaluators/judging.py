@@ -206,10 +206,6 @@ def walk_evaluator_members(
         yield from walk_evaluator_members(member, inner)
 
 
-def _list_members(*evaluators: Evaluator) -> list[Evaluator]:
-    return [part for one in evaluators for part, _ in walk_evaluator_members(one)]
-
-
 def estimate_evaluator_costs(
     evaluators: Iterable[NamedEvaluator], claims: pd.DataFrame
 ) -> list[dict[str, Any]]:
@@ -234,7 +230,7 @@ def _judge_all(
     ray_address: str | None,
 ) -> dict[str, Verdict]:
     """All claims' verdicts by one evaluator, those that the journal has among them."""
-    members = _list_members(named.evaluator)
+    members = [part for part, _ in walk_evaluator_members(named.evaluator)]
     by_id = {claim.claim_id: claim for claim in claims}
     done: dict[str, Verdict] = {}
 
