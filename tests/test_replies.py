@@ -4,7 +4,6 @@ a parser."""
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +61,9 @@ def reply_of(row: dict[str, Any]) -> ChatReply:
 
 def decomposed(reply: ChatReply) -> tuple[list[str], str]:
     given = [make_response("Ada", "She lived.")]
-    llm, left_out = ScriptedLLM(lambda prompt: reply), Counter[str]()
-    (found,) = decompose(given, llm, DecompositionPrompt.load(), left_out)
-    found = remove_repeated_facts(found, left_out)
+    llm = ScriptedLLM(lambda prompt: reply)
+    (found,) = decompose(given, llm, DecompositionPrompt.load())
+    found = remove_repeated_facts(found)
     # Where a reply could not be read the sentence stands for its facts, unscored: none is lost, and
     # none made up.
     failed = [(fact.text, fact.failure) for fact in found.facts or () if fact.failure]
@@ -154,7 +153,7 @@ def test_sentences_of_a_response(row: dict[str, Any]) -> None:
 def test_what_a_response_only_thought_is_not_decomposed() -> None:
     llm = ScriptedLLM(lambda prompt: "- A fact that is long enough.")
     text = "<think>\nShe is a baker.\n</think>\nShe is old."
-    (found,) = decompose([make_response("Ada", text)], llm, DecompositionPrompt.load(), Counter())
+    (found,) = decompose([make_response("Ada", text)], llm, DecompositionPrompt.load())
     assert found.sentences == ("She is old.",)
     assert len(llm.prompts) == 1
 

@@ -18,13 +18,13 @@ MAX_CANDIDATES = 10
 
 
 def find_candidates(
-    responses: Sequence[Response], knowledge: TopicLookup | None, left_out: Counter[str]
+    responses: Sequence[Response], knowledge: TopicLookup | None
 ) -> tuple[list[Response], list[list[Candidate]]]:
     """The candidates of each response: those that it names, else the pages of its name; then its
     other documents.
 
     Returns the responses, in which a fact's entity is the title of the page that its name leads to,
-    and their candidates. ``left_out`` gets how many pages of a name there were beyond the limit.
+    and their candidates.
 
     Raises `UsageError` where names are to be looked for and there is no knowledge source.
     """
@@ -38,8 +38,6 @@ def find_candidates(
         raise UsageError(
             "candidates are to be found: that needs a knowledge source (or give them, or docs)"
         )
-    for its in titles.values():
-        left_out[f"pages of a name beyond {MAX_CANDIDATES}"] += len(its[MAX_CANDIDATES:])
     named, found = [], []
     for one in responses:
         brought: dict[str, list[str]] = {}
@@ -47,7 +45,10 @@ def find_candidates(
             brought.setdefault(title, []).append(text)
         asked = one.candidates
         if asked is None:
-            asked = tuple(titles[one.topic][:MAX_CANDIDATES])
+            its = titles[one.topic]
+            asked = tuple(its[:MAX_CANDIDATES])
+            beyond = {f"pages of a name beyond {MAX_CANDIDATES}": len(its[MAX_CANDIDATES:])}
+            one = replace(one, left_out=one.left_out + Counter(beyond))
         pages = {
             title: _find_page(title, brought.get(title, ()), knowledge)
             for title in (*asked, *brought)

@@ -183,18 +183,15 @@ def decompose(
     responses: Sequence[Response],
     llm: LLMClient,
     prompt: DecompositionPrompt,
-    left_out: Counter[str],
     *,
     progress: bool = False,
 ) -> list[Response]:
-    """The responses with their sentences and facts, one call for each sentence; ``left_out`` gets
-    how much of what was left out.
+    """The responses with their sentences and facts, one call for each sentence.
 
     A sentence whose call failed, or whose reply could not be read, stands for its facts itself
     (`AtomicFact.failure`).
     """
     split = [split_response(one.output) for one in responses]
-    left_out[LAYOUT] += sum(n for _, n in split)
     sentences = {
         (at, n): text for at, (texts, _) in enumerate(split) for n, text in enumerate(texts)
     }
@@ -207,13 +204,14 @@ def decompose(
     ):
         found[place] = read_decomposition(sentences[place], place[1], reply)
     made = []
-    for at, (response, (texts, _)) in enumerate(zip(responses, split, strict=True)):
+    for at, (response, (texts, n_left_out)) in enumerate(zip(responses, split, strict=True)):
         facts = tuple(fact for n in range(len(texts)) for fact in found[at, n])
-        made.append(replace(response, sentences=tuple(texts), facts=facts))
+        left_out = response.left_out + Counter({LAYOUT: n_left_out})
+        made.append(replace(response, sentences=tuple(texts), facts=facts, left_out=left_out))
     return made
 
 
-def remove_repeated_facts(response: Response, left_out: Counter[str]) -> Response:
+def remove_repeated_facts(response: Response) -> Response:
     """Of equal facts of a response (where it has groups, of a group) the first stays, and so does
     each sentence that was not decomposed."""
     facts = response.facts or ()
@@ -222,11 +220,11 @@ def remove_repeated_facts(response: Response, left_out: Counter[str]) -> Respons
     for at, (fact, group) in enumerate(zip(facts, groups, strict=True)):
         first.setdefault((group, fact.text) if fact.failure is None else at, at)
     kept = list(first.values())
-    left_out[REPEATED] += len(facts) - len(kept)
     return replace(
         response,
         facts=tuple(facts[at] for at in kept),
         groups=response.groups and tuple(groups[at] for at in kept),
+        left_out=response.left_out + Counter({REPEATED: len(facts) - len(kept)}),
     )
 
 

@@ -36,7 +36,6 @@ Steps 5 and 6 are arithmetic on the tables of claims and verdicts: the audit `df
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,24 +73,23 @@ def dfactscore(
     if settings.grouper == "given" and any(one.facts is None for one in responses):
         raise UsageError("the grouper 'given' needs biographies with facts and their groups")
     # 1. Candidates. They cost nothing, and what is missing is said before anything is paid for.
-    left_out = Counter[str]()
-    named, candidates = find_candidates(responses, models.knowledge, left_out)
+    named, candidates = find_candidates(responses, models.knowledge)
 
     # 2. Atomic facts, of the texts without citations. A text that abstains has none.
     texts = [replace(one, output=_CITATION.sub("", one.output)) for one in named]
     texts = mark_abstentions(texts, models)
-    with_facts = find_facts(texts, models, left_out, progress=progress)
+    with_facts = find_facts(texts, models, progress=progress)
 
     # 3. Fact groups. Facts that came with a text stay, even if they are repeated.
     groups = group_facts(with_facts, models, progress)
     grouped = [replace(one, groups=its) for one, its in zip(with_facts, groups, strict=True)]
     for at, given in enumerate(responses):
         if given.facts is None:
-            grouped[at] = remove_repeated_facts(grouped[at], left_out)
+            grouped[at] = remove_repeated_facts(grouped[at])
 
     # 4. Verification: a claim for each fact and candidate, with the passages that the retriever
     # finds for the fact on the candidate's page
-    claims = build_claims(grouped, candidates, models.retriever, left_out, by_person=True)
+    claims = build_claims(grouped, candidates, models.retriever, by_person=True)
     if n := sum(one.groups is None for one in grouped):
         claims.notes.append(
             f"not grouped: the facts of {n:,} responses, as the model's replies could not be read"

@@ -39,7 +39,6 @@ The steps of the paper, in the order in which `factscore` takes them:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -109,16 +108,15 @@ def factscore(
         for at, (one, topic_page) in enumerate(zip(responses, topic_pages, strict=True)):
             if one.facts is None and topic_page.page is None:
                 to_decompose[at] = leave_undecomposed(one, topic_page.status, topic_page.reason)
-    left_out = Counter[str]()
-    with_facts = find_facts(to_decompose, models, left_out, progress=progress)
+    with_facts = find_facts(to_decompose, models, progress=progress)
     for at, given in enumerate(responses):
         if given.facts is None:
-            with_facts[at] = remove_repeated_facts(with_facts[at], left_out)
+            with_facts[at] = remove_repeated_facts(with_facts[at])
 
     # 3. Passages: a claim for each fact, with the passages of its topic's page that the retriever
     # finds for it. (D-FActScore has several candidate pages for a fact.)
     candidates = [[one] for one in topic_pages]
-    claims = build_claims(with_facts, candidates, models.retriever, left_out)
+    claims = build_claims(with_facts, candidates, models.retriever)
 
     # 4. Verification
     return VerifiedFacts(claims.table, verify(claims, models, journal, progress), claims.notes)
@@ -138,12 +136,10 @@ def mark_abstentions(responses: Sequence[Response], models: Pipeline) -> list[Re
 def find_facts(
     responses: Sequence[Response],
     models: Pipeline,
-    left_out: Counter[str],
     *,
     progress: bool = False,
 ) -> list[Response]:
-    """The responses with their facts and sentences; ``left_out`` gets how much of what was left
-    out.
+    """The responses with their facts and sentences.
 
     Facts that a response has already stay as they are; a model finds those of the others.
     """
@@ -156,7 +152,7 @@ def find_facts(
     if without_facts and llm is not None:
         # Split into sentences, and ask about each.
         asked = [responses[at] for at in without_facts]
-        decomposed = decompose(asked, llm, models.prompt, left_out, progress=progress)
+        decomposed = decompose(asked, llm, models.prompt, progress=progress)
         for at, one in zip(without_facts, decomposed, strict=True):
             found[at] = one
     return found

@@ -62,7 +62,6 @@ def build_claims(
     responses: Sequence[Response],
     candidates: Sequence[Sequence[Candidate]],
     retriever: PassageRetriever,
-    left_out: Counter[str],
     *,
     by_person: bool = False,
 ) -> FactClaims:
@@ -120,7 +119,8 @@ def build_claims(
     # A column that no row has is one of nulls all the same.
     columns = ["claim", "sentence", "doc", "fact_id", *(["group"] if by_person else [])]
     table = pd.DataFrame([dict.fromkeys(columns) | row for row in rows])
-    notes = [f"left out: {n:,} {what}" for what, n in left_out.items() if n]
+    left_out = sum((one.left_out for one in responses), Counter[str]())
+    notes = [f"left out: {n:,} {what}" for what, n in left_out.items()]
     reasons = [one.reason for people in candidates for one in people if one.reason]
     missing = list(dict.fromkeys(reasons))
     notes += missing[:MAX_TOLD_TOPICS]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -68,7 +68,7 @@ class Response:
     whether the response declines to answer. human: how many of its facts people labelled S, NS and
     IR, over the sentences that are relevant. candidates: the titles of the pages that it may be
     about. docs: (title, text) of the passages that came with it, in the order in which citations
-    number them.
+    number them. left_out: how much of what the steps have left out.
     """
 
     response_id: str
@@ -82,6 +82,7 @@ class Response:
     human: tuple[int, int, int] | None = None
     candidates: tuple[str, ...] | None = None
     docs: tuple[tuple[str, str], ...] = ()
+    left_out: Counter[str] = field(default_factory=Counter, compare=False)
 
 
 def make_response_id(system: str | None, topic: str, output: str, position: int = 0) -> str:
