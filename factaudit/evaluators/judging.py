@@ -336,16 +336,13 @@ def _make_table(
     claim_ids: Iterable[str], verdicts: Mapping[str, Verdict], named: NamedEvaluator, repeat: int
 ) -> pd.DataFrame:
     """The verdicts as a validated table, in the order of the claims."""
-    rows = []
-    for claim_id in claim_ids:
-        verdict = verdicts.get(claim_id)
-        if verdict is None:
-            verdict = Verdict(claim_id, status="error", raw="the evaluator gave no verdict")
-        rows.append(asdict(verdict))
+    none = Verdict("", status="error", raw="the evaluator gave no verdict")
+    rows = [{**asdict(verdicts.get(one, none)), "claim_id": one} for one in claim_ids]
+    for row in rows:
         # A threshold that the user gives takes precedence over a prediction that the evaluator made
         # with its own.
-        is_open = verdict.prediction is None or named.threshold != DEFAULT_THRESHOLD
-        if verdict.status == "ok" and verdict.score is not None and is_open:
-            rows[-1]["prediction"] = int(verdict.score > named.threshold)
+        is_open = row["prediction"] is None or named.threshold != DEFAULT_THRESHOLD
+        if row["status"] == "ok" and row["score"] is not None and is_open:
+            row["prediction"] = int(row["score"] > named.threshold)
     table = pd.DataFrame(rows).assign(evaluator=named.name, repeat=repeat)
     return validate_verdicts(table, source=f"verdicts of {named.name}")

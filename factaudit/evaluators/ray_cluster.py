@@ -57,7 +57,6 @@ def judge_on_ray(
         members: the evaluator and those inside it: where one of them has a ``device``, each actor
             is given a GPU.
     """
-    check_ray_address(address)
     import ray
 
     _connect_cluster(address)

@@ -114,7 +114,7 @@ class DocDB:
                     return KnowledgePage(target, passages)
         return None
 
-    def suggest_titles(self, topic: str, n: int = 3) -> list[str]:
+    def suggest_titles(self, topic: str) -> list[str]:
         """Titles that are written nearly like a topic without a page.
 
         Of a large source only the titles that begin with the same letters are looked at.
@@ -125,7 +125,7 @@ class DocDB:
         query = "SELECT title FROM documents WHERE title >= ? AND title < ? ORDER BY title LIMIT ?"
         rows = self._query_rows(query, start, f"{start}\U0010ffff", str(MAX_COMPARED_TITLES))
         titles = {_fold_title(str(row[0])): str(row[0]) for row in rows}
-        near = difflib.get_close_matches(_fold_title(normal), titles, n, cutoff=0.85)
+        near = difflib.get_close_matches(_fold_title(normal), titles, cutoff=0.85)
         return [titles[one] for one in near]
 
     def titles_and_redirects(self) -> Iterator[tuple[str, str]]:
@@ -151,9 +151,9 @@ class DocDB:
         """What the file is: path, bytes, n_pages, n_redirects and, where it was made here, how
         (flat, for printing)."""
         told: dict[str, Any] = {"path": str(self.path), "bytes": self.path.stat().st_size}
-        for table in ("documents", *(["redirects"] if self._redirects else [])):
-            name = "n_pages" if table == "documents" else "n_redirects"
-            told[name] = self._query_rows(f"SELECT COUNT(*) FROM {table}")[0][0]
+        told["n_pages"] = self._query_rows("SELECT COUNT(*) FROM documents")[0][0]
+        if self._redirects:
+            told["n_redirects"] = self._query_rows("SELECT COUNT(*) FROM redirects")[0][0]
         told["signature"] = self.signature
         if not self._list_table_columns("factaudit_knowledge"):
             return {**told, "made_by": "another tool (tokenizer unknown)"}

@@ -58,10 +58,6 @@ def build_knowledge_source(
     """
     path = Path(source)
     open_input_file(path).close()
-    if passage_tokens < 1:
-        raise FactauditError(
-            f"a passage holds at least 1 token, found passage_tokens {passage_tokens}"
-        )
     cut = choose_knowledge_passage_cutter(tokenizer, passage_tokens)
     counts = dict.fromkeys(("n_pages", "n_passages", "n_duplicates"), 0)
     has_texts = False
