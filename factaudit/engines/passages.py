@@ -73,7 +73,7 @@ def build_claims(
     ``human_irrelevant``: how many facts of the response people labelled so, where they did;
     ``undecomposed``, 1 where it is a sentence that was not decomposed, and stands for its facts;
     ``given_entity``, the title of whom the fact's group is about, where somebody has said. Of a
-    fact with several candidates, only the row of this one has the label.
+    fact with several candidates, only the row of the one that its group is about has the label.
 
     candidates: of each response; in FActScore one, the topic's page. by_person: with columns for
     groups and people.
@@ -92,6 +92,9 @@ def build_claims(
         if not response.facts:
             claim_id, abstained = f"{response.response_id}.-", int(bool(response.abstained))
             rows.append(shared | {"claim_id": claim_id, "abstained": abstained})
+        named = Counter((fact.group, fact.entity) for fact in response.facts or () if fact.entity)
+        # Whom each group is about: the one that most of its facts name.
+        subject = {group: entity for (group, entity), _ in reversed(named.most_common())}
         for number, fact in enumerate(response.facts or ()):
             fact_id = f"{response.response_id}.{number}"
             shared |= {"fact_id": fact_id, "claim": fact.text, "sentence": None}
@@ -99,7 +102,8 @@ def build_claims(
                 shared["sentence"] = response.sentences[fact.sentence]
             for candidate in people:
                 row = shared | {"claim_id": fact_id, "doc_id": candidate.title}
-                if fact.label is not None and (len(people) == 1 or candidate.title == fact.entity):
+                is_subject = len(people) == 1 or candidate.title == subject.get(fact.group)
+                if fact.label is not None and is_subject:
                     row["label"] = FACT_LABELS[fact.label]
                 if by_person:
                     row |= {"entity": candidate.title, "given_entity": fact.entity}
