@@ -1,4 +1,4 @@
-"""An evaluator over chunks of its documents."""
+"""Evaluators made of evaluators: chunks and ensembles."""
 
 from __future__ import annotations
 
@@ -58,10 +58,20 @@ def test_claims_without_a_document_are_the_inner_evaluators():
     assert verdict.prediction == 1 or verdict.score == 1
 
 
+ENSEMBLES = [
+    "ensemble:evaluators=rouge2+unigram",
+    "ensemble:evaluators=rouge2+tfidf",
+    "ensemble:evaluators=rouge2+tfidf,how=vote",
+]
+
+
 def test_names_signatures_and_specs():
     inner = make_named_evaluator("chunked:size=40,evaluator=random:seed=3")
     assert (
         inner.signature != make_named_evaluator("chunked:size=40,evaluator=random:seed=4").signature
+    )
+    assert len({inner.signature for inner in map(make_named_evaluator, ENSEMBLES)}) == len(
+        ENSEMBLES
     )
     named = make_named_evaluator("chunked:size=40,evaluator=rouge2")
     assert named.name == "chunked-rouge2"
@@ -70,3 +80,29 @@ def test_names_signatures_and_specs():
         make_named_evaluator("chunked:size=0,evaluator=rouge2")
     with pytest.raises(UsageError, match="did you mean 'rouge2'"):
         make_named_evaluator("chunked:evaluator=rogue2")
+
+
+def test_an_ensemble_is_the_mean_or_the_vote():
+    claims = [Claim(f"c{n}", f"Sentence {n} tells of the castle.", DOC) for n in range(6)]
+    singles = [list(make_evaluator(name).judge(claims)) for name in ("rouge2", "unigram", "tfidf")]
+    mean = list(make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf"}).judge(claims))
+    vote = list(
+        make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf", "how": "vote"}).judge(
+            claims
+        )
+    )
+    for position in range(6):
+        scores = [verdicts[position].score for verdicts in singles]
+        assert mean[position].score == pytest.approx(sum(scores) / 3)
+        assert vote[position].score == pytest.approx(sum(score > 0.5 for score in scores) / 3)
+
+
+def test_a_member_without_a_score_leaves_the_claim_unscored():
+    # One token has no bigram.
+    (verdict,) = make_evaluator("ensemble", {"evaluators": "rouge2+unigram"}).judge(
+        [Claim("c", "Mill", "A mill.")]
+    )
+    assert verdict.score is None
+    assert verdict.status == "skipped"
+    with pytest.raises(UsageError, match="at least two"):
+        make_evaluator("ensemble", {"evaluators": "rouge2"})

@@ -136,6 +136,7 @@ def test_data_stands_for_a_folder(write, tmp_path, monkeypatch):
         "'llm:model=smollm2,base_url=URL'",
         "llm: {model: smollm2, base_url: 'URL'}",
         "chunked: {evaluator: {llm: {model: smollm2, base_url: 'URL'}}}",
+        "ensemble: {evaluators: [rouge2, 'llm:model=smollm2,base_url=URL']}",
     ],
 )
 def test_an_address_is_no_path(write, base_url, spec):
@@ -153,6 +154,8 @@ def test_paths_of_options_are_found_however_deep_they_stand(write, tmp_path):
         "'npm:stopwords=./v.jsonl'",
         "chunked: {evaluator: {npm: {stopwords: v.jsonl}}}",
         "'chunked:evaluator=npm:stopwords=v.jsonl'",
+        "ensemble: {evaluators: [rouge2, {npm: {stopwords: v.jsonl}}]}",
+        "'ensemble:evaluators=rouge2+npm:stopwords=v.jsonl'",
     ):
         assert file in str(
             read_experiment(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n")).evaluators

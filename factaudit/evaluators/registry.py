@@ -29,6 +29,7 @@ _BUILTIN = {
     "nli": "nli:NLIEvaluator",
     "npm": "nonparametric:NonparametricEvaluator",
     "chunked": "chunked_evaluator:ChunkedEvaluator",
+    "ensemble": "ensemble:EnsembleEvaluator",
 }
 
 

@@ -285,6 +285,8 @@ def resolve_evaluator_paths(
 
 
 def _resolve_spec_paths(paths: YamlPaths, spec: Any, place: YamlPlace) -> Any:
+    if isinstance(spec, list):
+        return [_resolve_spec_paths(paths, one, (*place, at)) for at, one in enumerate(spec)]
     if isinstance(spec, str):
         name, given = parse_spec_string(spec)
     elif isinstance(spec, dict) and len(spec) == 1 and isinstance(next(iter(spec.values())), dict):
@@ -295,7 +297,9 @@ def _resolve_spec_paths(paths: YamlPaths, spec: Any, place: YamlPlace) -> Any:
     changed = {}
     for key, value in given.items():
         if kinds.get(key) is YamlPathKind.EVALUATORS:
-            changed[key] = _resolve_spec_paths(paths, value, (*place, name, key))
+            inner = value.split("+") if isinstance(value, str) and name == "ensemble" else value
+            resolved = _resolve_spec_paths(paths, inner, (*place, name, key))
+            changed[key] = value if resolved == inner else resolved
         else:
             changed[key] = paths.resolve_option(kinds.get(key), value, (*place, name, key))
     return spec if changed == given else {name: changed}
