@@ -56,6 +56,10 @@ DEFAULT_TITLE = "Evaluators compared"
 MAX_EVALUATORS, MAX_SYSTEMS = 8, 12
 #: With fewer labelled errors (or correct claims), the only advice is to label more.
 MIN_LABELS = 5
+#: The audits of scores, with the figure whose range is stated: D-FActScore's if both were computed.
+_SCORES = {"dfactscore": "init_dfactscore", "factscore": "score"}
+#: A smaller range of what is possible for a score is not mentioned.
+MAX_OPEN_SCORE = 0.01
 #: A check has at most so many lines.
 MAX_FINDINGS = 2
 _BASELINES = "baselines that read nothing"
@@ -112,6 +116,7 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
         advice += [Advice(*one) for one in advise_on_estimates(run)]
     if not table:
         heads, table, most = *tabulate_scores(run), MAX_SYSTEMS
+        advice += list(_warn_of_open_scores(run))
     if not table:
         heads, table = tabulate_agreement(run)
     known = [at for at in range(len(heads)) if any(row[at] for row in table)]
@@ -252,7 +257,7 @@ def _format_share(run: AuditedRun, row: Row, wrong: str, n_key: str) -> str:
 
 def tabulate_scores(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Of FActScore or D-FActScore: headings, and a row with the scores of each system."""
-    name = next((name for name in ("dfactscore", "factscore") if run.rows(name)), None)
+    name = _find_score(run)
     if name is None:
         return [], []
     audit, rows = load_all_audits()[name], run.rows(name)
@@ -263,6 +268,24 @@ def tabulate_scores(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[s
         names = ["all systems" if is_total_key(row["system"]) else row["system"]]
         named.append((", ".join(names + [row[key] for key in varied]), row))
     return _tabulate_figures("system", columns, named)
+
+
+def _find_score(run: AuditedRun) -> str | None:
+    """The audit with the scores of a run."""
+    return next((name for name in _SCORES if run.rows(name)), None)
+
+
+def _warn_of_open_scores(run: AuditedRun) -> Iterator[Advice]:
+    """Between which values the score of all systems lies, whatever facts without a verdict had
+    been, where these leave open more than `MAX_OPEN_SCORE`."""
+    name = _find_score(run)
+    for row in run.rows(name) if name else ():
+        key = _SCORES[name or ""]
+        least, most = row.get(f"{key}_min"), row.get(f"{key}_max")
+        if is_total_key(row["system"]) and least is not None and most - least > MAX_OPEN_SCORE:
+            text = "Some facts have no verdict. Whatever these had been, the score of all systems"
+            text += f" is between {{{key}_min:percent}} and {{{key}_max:percent}}."
+            yield Advice("Beware", fill(text, row))
 
 
 def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:

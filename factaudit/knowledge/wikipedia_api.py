@@ -21,8 +21,9 @@ WIKIPEDIA_API = "https://en.wikipedia.org/w/api.php"
 #: Another MediaWiki's API to ask in place of `WIKIPEDIA_API`, a mirror's say.
 API_VARIABLE = "FACTAUDIT_WIKIPEDIA_API"
 #: Seconds between two requests (Wikipedia's etiquette); after a failure twice as long each time, or
-#: what the server says.
+#: what the server says, but no longer than `_MAX_WAIT_SECONDS`.
 PAUSE_SECONDS = 0.1
+_MAX_WAIT_SECONDS = 30
 _TIMEOUT_SECONDS = 20.0
 _MAX_RETRIES = 3
 _STATUSES_THAT_PASS = (429, *range(500, 600))
@@ -94,6 +95,7 @@ def _query_api(api: str, **query: str) -> dict[str, Any]:
         backoff_factor=PAUSE_SECONDS,
         status_forcelist=_STATUSES_THAT_PASS,
         raise_on_status=False,
+        retry_after_max=_MAX_WAIT_SECONDS,
     )
     time.sleep(PAUSE_SECONDS)
     try:
