@@ -124,9 +124,9 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
     """The name of the evaluator in a column's name, and the part that says what the column holds
     ("" if there is none).
 
-    >>> names = ("gpt4_score", "pred_gpt4", "judgeScore", "AlignScore", "Verdict (AI)")
+    >>> names = ("gpt4_score", "pred_gpt4", "gpt4Score", "AlignScore", "Verdict (AI)")
     >>> [split_evaluator_name(one) for one in names]
-    [('gpt4', 'score'), ('gpt4', 'pred'), ('judge', 'score'), ('AlignScore', ''), ('AI', 'verdict')]
+    [('gpt4', 'score'), ('gpt4', 'pred'), ('gpt4', 'score'), ('AlignScore', ''), ('AI', 'verdict')]
     """
     plain = re.sub(r"(\.(value|result|choices))+$", "", strip_values_hint(column_name))
     heading, dot, rest = plain.partition(".")
@@ -141,8 +141,8 @@ def split_evaluator_name(column_name: str) -> tuple[str, str]:
         before = re.fullmatch(
             rf"(?i){affix}[\s_./-]+\(?(?!(?:of|du|de|des|del|der|von|van|do|da)[ _])(.+?)\)?", plain
         )
-        if found := behind or before or re.fullmatch(rf"(.+[a-z]){affix.capitalize()}", plain):
-            return found[1], affix
+        if found := behind or before or re.fullmatch(rf"(.+[a-z0-9]){affix.capitalize()}", plain):
+            return (plain if found[1].isdigit() else found[1]), affix
     return plain, ""
 
 

@@ -120,9 +120,8 @@ class _Table:
         """Whether it has a row for each labelled claim. (A table of documents without claims has
         none.)"""
         names = {*self.columns}
-        is_document = "doc" in names and "claim" not in names
-        is_of_claims = self.has_verdicts or bool({"claim_id", "claim"} & names)
-        return "label" in names and "annotator" not in names and is_of_claims and not is_document
+        is_named = "claim" in names or ("claim_id" in names and "doc" not in names)
+        return "label" in names and "annotator" not in names and (self.has_verdicts or is_named)
 
     @property
     def has_annotations(self) -> bool:

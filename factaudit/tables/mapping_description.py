@@ -17,10 +17,9 @@ def list_placed_columns(mapping: ColumnMapping, own_names: Sequence[str] = ()) -
     for ours, theirs in mapping.columns.items():
         placed.append(f"{ours}: {theirs if isinstance(theirs, str) else ' / '.join(theirs)}")
     for name, one in mapping.evaluators.items():
-        held = " + ".join(one.columns) + (
-            "" if one.scale is None else f" ({_describe_scale(one.scale)})"
-        )
-        placed.append(f"evaluator {name}" + (f": {held}" if held != name else ""))
+        held = "" if one.columns == [name] else f": {' + '.join(one.columns)}"
+        scale = "" if one.scale is None else f" ({_describe_scale(one.scale)})"
+        placed.append(f"evaluator {name}{held}{scale}")
     return placed + [f"annotator {column}" for column in mapping.people]
 
 

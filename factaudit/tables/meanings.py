@@ -15,6 +15,7 @@ from factaudit.tables.column_mapping import ColumnMapping, ScoreTransform
 from factaudit.tables.column_profiles import ColumnProfile
 from factaudit.tables.questions import OpenQuestion
 from factaudit.tables.vocabulary import (
+    ATTRIBUTABLE_WORDS,
     BARE_WORDS,
     FAILURE_WORDS,
     find_direction_of_name,
@@ -22,7 +23,6 @@ from factaudit.tables.vocabulary import (
     find_words_in_name,
     has_name_of_error,
     is_reversed_name,
-    name_has_word,
     normalise_label_word,
     normalise_words,
     parse_label_word,
@@ -255,15 +255,10 @@ def _find_scale(
     if find_words_in_name("judges", column.name) & {"logit", "logits"}:
         return ("-logit" if is_reversed else "logit"), []
     possible = _list_possible_scales([column])
-    is_either_way = name_has_word("either_way", column.name) and not is_told
     sure = possible[0] if parse_stated_range(column.name) == possible[0] else None
     if sure is None and column.kind == "grade" and (low, high) in _SURE_SCALES:
         sure = (low, high)
-    elif (
-        sure is None
-        and low >= 0
-        and (_SURELY_PERCENT < high <= 100 or (high <= 1 and not is_either_way))
-    ):
+    elif sure is None and low >= 0 and (_SURELY_PERCENT < high <= 100 or high <= 1):
         sure = (0, 1 if high <= 1 else 100)
     if sure is not None:
         ends = sure[::-1] if is_reversed else sure
@@ -320,7 +315,10 @@ def ask_about_shared_words(
 ) -> list[OpenQuestion]:
     """Ask if the names of labels and evaluators share an unknown word for what was judged
     (``wobbly_human``, ``wobbly_gpt4``). If that word means an error, both would be read upside down
-    and still agree. The same holds for results of HaluEval."""
+    and still agree. The same holds for results of HaluEval.
+
+    Ask also what "yes" of an evaluator means beside labels whose "yes" means an error
+    (``hallucinated``, ``gpt4``)."""
     columns = {one.name: one for one in (*labelled, *judged)}
     shared = find_unknown_words(*(one.name for one in labelled)) & find_unknown_words(
         *(one.name for one in judged)
@@ -333,7 +331,20 @@ def ask_about_shared_words(
         if is_halueval or find_unknown_words(name) & shared
     }
     alike = {name: one for name, one in alike.items() if name not in said}
+    if not alike and any(is_reversed_name(one.name) for one in labelled):
+        open_names = [name for name in columns if name not in said and not _says_what_yes_is(name)]
+        alike = {one.name: one for one in judged if one.name in open_names and _is_yes_or_no(one)}
     return [_ask_which_is_error(alike)] if alike else []
+
+
+def _is_yes_or_no(column: ColumnProfile) -> bool:
+    return bool(column.words) and {*map(normalise_label_word, column.words)} <= BARE_WORDS
+
+
+def _says_what_yes_is(name: str) -> bool:
+    """Whether a name has a word for support, or certainly one for an error."""
+    words = {*normalise_words(name).split()}
+    return is_reversed_name(name) or bool(words & (ATTRIBUTABLE_WORDS - BARE_WORDS))
 
 
 def scale_judgement_numbers(

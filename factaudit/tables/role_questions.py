@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from factaudit.errors import InputError, Problem
+from factaudit.tables.cell_values import find_verdict_in_reply
 from factaudit.tables.column_kinds import (
     REASONS,
     find_known_form,
@@ -58,6 +61,8 @@ _TELLING_FIELDS = {
 _PROPERTY_WORDS = ("is", "has", "contains", "needs", "was")
 #: With more columns than this, the user must say which is which.
 _MAX_OFFERED = 3
+#: So many replies of a judge are read to see whether they state verdicts.
+_MAX_REPLIES = 50
 
 
 def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> None:
@@ -81,7 +86,7 @@ def ask_about_columns(table: TableRoles, has_others: bool, has_labels: bool) -> 
         ]
         for name in (*table.list_free_columns(), *left_out):
             column = table.columns[name]
-            if _may_be_judged(column, *has):
+            if _may_be_judged(column, table.rows[name], *has):
                 is_label = "label" in given.columns and column.calls in ("label", "people")
                 table.doubt(
                     [] if is_label else [name],
@@ -118,7 +123,9 @@ def _doubt_other_judgements(table: TableRoles) -> None:
             table.doubt([name], f"{what}: then write a column of the labels that follow")
 
 
-def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) -> bool:
+def _may_be_judged(
+    column: ColumnProfile, texts: pd.Series, is_labelled: bool, is_judged: bool
+) -> bool:
     """Whether a column without a role may hold labels or the judgements of an evaluator.
 
     If the table has both already, the column must look like judgements. If one is missing, any
@@ -128,7 +135,8 @@ def _may_be_judged(column: ColumnProfile, is_labelled: bool, is_judged: bool) ->
     if calls in ("time", "counter", "reason"):
         return False
     if calls == "judge" and not is_judged and column.kind == "text":
-        return True  # the replies of a judge
+        # Either words, or the replies of a judge. Other texts are the answers of a system.
+        return column.has_few_words or any(map(find_verdict_in_reply, texts[:_MAX_REPLIES]))
     is_error = has_name_of_error(name)
     if calls in REASONS:
         if is_labelled and calls == "answer":

@@ -433,7 +433,7 @@ def _parse_texts(cells: Sequence[str]) -> pa.Array:
 
 def _check_column_names(path: Path, column_names: Sequence[str]) -> None:
     twice = [
-        Problem("the column is there twice", column=name)
+        Problem("the column is there twice: rename one of them", column=name)
         for name, n in Counter(column_names).items()
         if n > 1
     ]
@@ -447,12 +447,13 @@ def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any
     filled = [at for at in range(usual) if any(len(row) > at and row[at] for row in rows)]
     nameless = [at for at in filled if at >= len(names) or not names[at]]
     number = next((name for name in names if re.fullmatch(r"[+-]?\d*[.,]\d+ ?%?", name)), None)
-    one_name = "give each column one name, in row 1, and delete the other rows"
+    one_name = "the first row must name each column, and the claims must follow at once"
     message = None
     if len(names) == usual == 1 and " " in names[0]:
         message = "columns that only blanks part: save the table as CSV"
     elif len(nameless) > 1 and n_usual > 1:
-        message = f"the names of some columns are missing: {one_name}"
+        found = next(filter(None, names), "nothing")
+        message = f"the names of some columns are missing (the file begins {found!r}): {one_name}"
     elif number is not None:
         message = (
             f"expected the columns' names, found {number!r}: put a row with names (claim, label,"
@@ -461,8 +462,8 @@ def _check_header(source: str, names: Sequence[str], rows: Sequence[Sequence[Any
     elif any(map(_is_second_header, rows[:2])):
         message = f"the names stand in more than one row: {one_name}"
     if message is not None:
-        _check_is_no_remark(source, names, 1)
-        raise InputError(source, [Problem(message, 1)])
+        _check_is_no_remark(source, names, 1, unit="line")
+        raise InputError(source, [Problem(message, 1, unit="line")])
 
 
 def _is_second_header(row: Sequence[Any]) -> bool:
@@ -471,13 +472,13 @@ def _is_second_header(row: Sequence[Any]) -> bool:
     return len(cells) > 1 and all(map(_HEADER_CELL.match, cells))
 
 
-def _check_is_no_remark(source: str, row: Sequence[Any], number: int) -> None:
+def _check_is_no_remark(source: str, row: Sequence[Any], number: int, unit: str = "row") -> None:
     """Raise `InputError` if a row that is not part of the table may say what codes mean, because
     they might be read upside down."""
     text = ", ".join(str(cell) for cell in row if cell)
     if _REMARK.match(text):
         said = "which may say what codes mean: delete it, and say --labels 1=0,0=1 or 1=1,0=0"
-        raise InputError(source, [Problem(f"a remark ({text}), {said}", number)])
+        raise InputError(source, [Problem(f"a remark ({text}), {said}", number, unit=unit)])
 
 
 def _check_last_row(

@@ -165,6 +165,8 @@ def find_direction_of_name(column_name: str) -> Direction:
     if heading and _SMELL_PATTERN.search(normalise_words(last)):
         column_name = last  # Weave's "HallucinationFreeScorer.has_hallucination"
     name = _PATTERNS["dataset_of_errors"].sub(" ", normalise_words(column_name))
+    if _PATTERNS["either_way"].search(name):
+        return "doubtful"
     rest = _find_telling_part(name)
     if _PATTERNS["upright_detector"].search(name) or _PATTERNS["error_denied"].fullmatch(rest):
         return "upright"
