@@ -178,6 +178,14 @@ SAID = {
         THEIRS | {"gold": spell(LABELS, "supported", "refuted")},
         "labels    refuted = 0, supported = 1",
     ),
+    "words that mean the opposite": (
+        {"sentence": CLAIMS, "hallucinated": spell(LABELS, "No", "Yes")},
+        "labels    hallucinated (No supported, Yes not supported)",
+    ),
+    "rows that stand there twice": (
+        {name: [*values, values[0]] for name, values in THEIRS.items()},
+        "repeated  1 row has the claim and document of another row; each counts",
+    ),
     "columns that nothing reads": (
         {
             "docs_id": IDS,

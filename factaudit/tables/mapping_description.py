@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from factaudit.tables.column_mapping import SCORE_TRANSFORM_NAMES, ColumnMapping
 from factaudit.tables.schema import CLAIM_COLUMNS, GRADE_COLUMN, VERDICT_COLUMNS
@@ -24,17 +24,16 @@ def list_placed_columns(mapping: ColumnMapping, own_names: Sequence[str] = ()) -
 
 
 def describe_mapping(
-    mapping: ColumnMapping, own_names: Sequence[str], words: Mapping[str, int | None]
+    mapping: ColumnMapping, own_names: Sequence[str], meanings: Sequence[str]
 ) -> list[str]:
-    """Lines about the roles of columns, and about the meaning of words and numbers."""
+    """Lines about the roles of columns, and about the meaning of words and numbers.
+
+    meanings: of words, such as ``supported = 1``."""
     lines = []
     if placed := list_placed_columns(mapping, own_names):
         lines.append(f"columns   {', '.join(placed)}")
-    meant = [
-        f"{word or 'blank'} = {'nothing' if value is None else value}"
-        for word, value in words.items()
-    ]
-    meant += [f"{name} above {limit:g} = 1" for name, limit in mapping.threshold.items()]
+    limits = [f"{name} above {limit:g} = 1" for name, limit in mapping.threshold.items()]
+    meant = [*meanings, *limits]
     if meant:
         lines.append(f"labels    {', '.join(dict.fromkeys(meant))}")
     alone = {name: scale for name, scale in mapping.scale.items() if name not in mapping.evaluators}

@@ -42,7 +42,7 @@ class MappingProposal:
 
     placed: the roles of the columns of each table. questions: what is open; the mapping holds the
     rest. notes: what the tables lack, and which columns are ignored. own_names: columns in users'
-    tables that already have factaudit's names. words: what the words in labels and predictions
+    tables that already have factaudit's names. meanings: what the words in labels and predictions
     mean.
     """
 
@@ -51,12 +51,12 @@ class MappingProposal:
     questions: list[OpenQuestion] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     own_names: list[str] = field(default_factory=list)
-    words: dict[str, int | None] = field(default_factory=dict)
+    meanings: list[str] = field(default_factory=list)
 
     @property
     def is_standard(self) -> bool:
         """Whether the tables can be read as they are."""
-        return self.mapping == ColumnMapping() and not self.questions and not self.words
+        return self.mapping == ColumnMapping() and not self.questions and not self.meanings
 
 
 def propose_column_mapping(
@@ -134,8 +134,8 @@ def propose_column_mapping(
     of_users = {ours for one in placed if one.kind is None for ours in one.roles}
     own_names = [ours for ours, names in columns.items() if names == [ours] and ours in of_users]
     notes = _describe_what_is_missing(placed, columns)
-    words = _list_meanings([*labelled, *predicted], given)
-    return MappingProposal(mapping, placed, questions, notes, own_names, words)
+    meanings = _describe_meanings([*labelled, *predicted], given)
+    return MappingProposal(mapping, placed, questions, notes, own_names, meanings)
 
 
 def _place_tables(
@@ -210,20 +210,39 @@ def _list_judgement_columns(
     return predicted, scored
 
 
-def _list_meanings(columns: Sequence[ColumnProfile], given: ColumnMapping) -> dict[str, int | None]:
-    """What the words in columns of labels and predictions mean; 0, 1, true and false are listed
-    only where they mean the opposite."""
+def _describe_meanings(columns: Sequence[ColumnProfile], given: ColumnMapping) -> list[str]:
+    """What the words in columns of labels and predictions mean. 0, 1, true and false need an
+    explanation only where they mean the opposite, and then the column is named."""
     said = {normalise_words(word) for word in given.labels}
     found: dict[str, int | None] = {}
+    turned: list[str] = []
     for column in columns:
         is_scaled = given.scale.get(column.name, (0, 1)) not in ((0, 1), (1, 0))
         if column.low is not None or is_scaled:
             continue
         is_reversed = is_column_reversed(column.name, given)
-        hidden = {*said} if is_reversed else {*said, *_PLAIN_WORDS}
-        meant = map_label_words(column.words, is_reversed)
-        found |= {word: one for word, one in meant.items() if normalise_words(word) not in hidden}
-    return {**found, **given.labels}
+        meant = {
+            word: value
+            for word, value in map_label_words(column.words, is_reversed).items()
+            if normalise_words(word) not in said
+        }
+        if is_reversed:
+            listed = [
+                f"{word} {'supported' if value else 'not supported'}"
+                for word, value in meant.items()
+            ]
+            turned += [f"{column.name} ({', '.join(listed)})"] if listed else []
+        else:
+            found |= {
+                word: value
+                for word, value in meant.items()
+                if normalise_words(word) not in _PLAIN_WORDS
+            }
+    meanings = [
+        f"{word or 'blank'} = {'nothing' if value is None else value}"
+        for word, value in {**found, **given.labels}.items()
+    ]
+    return [*meanings, *turned]
 
 
 def _list_own_names_left_out(placed: Sequence[TableRoles]) -> list[str]:

@@ -209,13 +209,18 @@ def _load_by_names(
     # Reported first, so that users see how columns were read even if a value is wrong.
     _report_all(
         [
-            *describe_mapping(proposal.mapping, proposal.own_names, proposal.words),
+            *describe_mapping(proposal.mapping, proposal.own_names, proposal.meanings),
             *proposal.notes,
         ],
         report_line,
     )
     mapped = apply_mapping_to_tables(proposal.placed, proposal.mapping)
     _report_all(mapped.notes, report_line)
+    if mapped.claims is not None:
+        keys = ["dataset", "system", "response_id", "doc", "claim"]
+        if n_repeated := int(mapped.claims.duplicated(keys).sum()):
+            rows = "1 row has" if n_repeated == 1 else f"{n_repeated:,} rows have"
+            report_line(f"repeated  {rows} the claim and document of another row; each counts")
     if mapped.claims is not None and mapped.verdicts is not None:
         questions, lines = ask_about_directions(
             mapped.claims, mapped.verdicts, proposal.mapping, given
