@@ -171,7 +171,7 @@ def simulate_audit(regime: TriageRegime, random: np.random.Generator) -> tuple[b
     )
     new = simulate_claims(regime, N_NEW_CLAIMS, random)
     broken, shares = False, [0.0]
-    for row in compute_review_shares(judgements, max_error=regime.max_error, confidence=CONFIDENCE):
+    for row in compute_review_shares(judgements):
         if row["threshold"] is not None:
             passes = new.score[names.index(row["evaluator"])] >= row["threshold"]
             broken = broken or bool(new.error[passes].mean() > row["max_error"])
