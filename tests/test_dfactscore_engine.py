@@ -135,7 +135,7 @@ def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge):
         ("Ann Lee was born.", "2"),
         ("Ann Lee dived.", "2"),
     ]
-    assert scored.notes == ["left out: 1 repeated facts"]
+    assert scored.notes == ["left out: 1 repeated fact"]
 
 
 def test_biographies_that_tell_people_apart_lose_nothing(knowledge):
@@ -179,7 +179,7 @@ def test_candidates_are_given_or_the_pages_of_the_name(knowledge, monkeypatch):
     reason = "no candidate entity: no page has the name 'Zoe'"
     last = scored.verdicts.iloc[-1]
     assert (pd.isna(entities["z"]), last["status"], last["raw"]) == (True, "skipped", reason)
-    assert scored.notes == ["left out: 1 pages of a name beyond 1", reason]
+    assert scored.notes == ["left out: 1 page of a name beyond 1", reason]
 
 
 def test_failed_calls_are_counted_and_leave_bounds(knowledge):

@@ -104,7 +104,10 @@ def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge():
     llm = ScriptedLLM(answer_two_facts)
     scored = score(None, llm, "She won.", verifiers=["no-context"])
     assert llm.prompts[1:] == ["She won. True or False?", "She won indeed. True or False?"]
-    assert scored.verdicts["prediction"].tolist() == [1, 1]
+    assert (scored.verdicts["prediction"].tolist(), scored.notes) == ([1, 1], [])
+    with pytest.raises(UsageError, match="needs a knowledge source"):
+        score(None, llm, "She won.", verifiers=["no-context", "retrieval"])
+    assert len(llm.prompts) == 3
 
 
 def test_all_calls_of_a_step_go_out_at_once(knowledge):
@@ -149,7 +152,7 @@ def test_the_tables_are_facts_with_their_passages_and_verdicts(knowledge):
     [
         ("It rained. It rained.", answer_two_facts, 4, 2, "left out: 2 repeated facts"),
         ("", answer_two_facts, 0, 0, None),
-        ("Sure, here is her life.", answer_two_facts, 0, 0, "left out: 1 lines of layout or talk"),
+        ("Sure, here is her life.", answer_two_facts, 0, 0, "left out: 1 line of layout or talk"),
     ],
     ids=["repeated", "empty", "talk"],
 )

@@ -15,7 +15,7 @@ from scripted_llm import answer_two_facts
 
 from factaudit import FactauditError, Results, read_claims, read_verdicts
 from factaudit import run as run_experiment
-from factaudit.engines.pipeline import open_knowledge_source
+from factaudit.engines.pipeline import DFactScoreSettings, Pipeline, open_knowledge_source
 from factaudit.engines.runs import FactScoreExperiment
 
 PAGES = [
@@ -217,3 +217,8 @@ def test_all_pages_can_come_from_wikipedia(published, shared, tmp_path, monkeypa
     assert source.find_page(topic).status == "ok"
     assert source.find_page("Nobody Known").status == "skipped"
     assert sum(published.asked.values()) == 3
+    # So can those of people whose names are given.
+    people = DFactScoreSettings(responses=["-"], grouper="given", verifiers=["unigram"])
+    assert Pipeline.open(people, tmp_path / "run").knowledge is None
+    asks = people.model_copy(update={"missing": "wikipedia"})
+    assert Pipeline.open(asks, tmp_path / "run").knowledge == source

@@ -1,5 +1,5 @@
-"""Who could be meant? The pages whose title, or a redirect to them, is the name that was asked for
-(MF §4.1)."""
+"""Whom could a text be about? In FActScore, of the page of its topic alone; in D-FActScore, of
+everybody whose page has the name as its title, or as a redirect to it (MF §4.1)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,22 @@ from factaudit.knowledge.topic_lookup import Candidate, TopicLookup
 
 #: At most so many pages of a name are put to the verifier, as many calls a fact.
 MAX_CANDIDATES = 10
+
+
+def find_topic_pages(
+    responses: Sequence[Response], knowledge: TopicLookup | None
+) -> list[Candidate]:
+    """The page of each response's topic; nothing is looked up for responses that abstain, or
+    without a knowledge source.
+
+    Raises `FactauditError` where all pages are to come from Wikipedia, and it cannot be asked.
+    """
+    pages: dict[str, Candidate] = {}
+    if knowledge is not None:
+        topics = dict.fromkeys(one.topic for one in responses if not one.abstained)
+        knowledge.check_topics(topics)
+        pages = {topic: knowledge.find_page(topic) for topic in topics}
+    return [pages.get(one.topic, Candidate(None)) for one in responses]
 
 
 def find_candidates(
@@ -47,8 +63,9 @@ def find_candidates(
         if asked is None:
             its = titles[one.topic]
             asked = tuple(its[:MAX_CANDIDATES])
-            beyond = {f"pages of a name beyond {MAX_CANDIDATES}": len(its[MAX_CANDIDATES:])}
-            one = replace(one, left_out=one.left_out + Counter(beyond))
+            beyond = f"of a name beyond {MAX_CANDIDATES}"
+            left_out = Counter({(f"page {beyond}", f"pages {beyond}"): len(its[MAX_CANDIDATES:])})
+            one = replace(one, left_out=one.left_out + left_out)
         pages = {
             title: _find_page(title, brought.get(title, ()), knowledge)
             for title in (*asked, *brought)

@@ -44,8 +44,10 @@ _DECONTEXTUALIZATION_TASK = (
     ". When possible, decontextualize the fact such that the subject in the fact is a proper noun"
     " or noun instead of a pronoun"
 )
-#: What is left out of a response's sentences and facts, in the words of the run's notes.
-LAYOUT, REPEATED = "lines of layout or talk", "repeated facts"
+#: What is left out of a response's sentences and facts, in the words of the run's notes: of one,
+#: and of several.
+LAYOUT = ("line of layout or talk", "lines of layout or talk")
+REPEATED = ("repeated fact", "repeated facts")
 
 
 # ---- sentences

@@ -29,6 +29,9 @@ true of somebody, and FActScore is high, but what the reader is told is not. The
    ("# ent.", ``n_entities``). `factaudit.arrays.biography_scores` has them for a response; those of
    a system are means over its responses that have facts.
 
+MF's citation recall (App. D) is a score of its own, of texts with documents:
+`factaudit.engines.citations`.
+
 Steps 5 and 6 are arithmetic on the tables of claims and verdicts: the audit `dfactscore`
 (`factaudit.audit.dfactscore`).
 """

@@ -10,12 +10,14 @@ The steps of the paper, in the order in which `factscore` takes them:
    thing each; its prompt shows seven fixed demonstrations and the one that BM25 finds nearest to
    the sentence. Facts of up to three characters and repeated ones are left out
    (`factaudit.engines.decompose`).
-3. *Passages* (§4.1). The topic's page was cut into passages of 256 tokens when the knowledge source
-   was built (of RoBERTa's tokens in the published source; `factaudit.knowledge.knowledge_builder`).
-   BM25 takes the k = 5 nearest to "TOPIC FACT". (The setting ``retrieval`` can choose GTR,
-   ``dense``, or the whole page, ``all``; `factaudit.knowledge.retrieval`.) After this step there is
-   an ordinary table of claims: a fact is a claim, and its passages are the document
-   (`factaudit.engines.passages`).
+3. *Passages* (§4.1). The topic's page is the page of this title in the knowledge source, or the
+   one that a redirect of this title leads to; with the setting ``missing: wikipedia`` Wikipedia's
+   search finds a page where the source has none (`factaudit.knowledge.topic_lookup`). The page was
+   cut into passages of 256 tokens when the source was built (of RoBERTa's tokens in the published
+   source; `factaudit.knowledge.knowledge_builder`). BM25 takes the k = 5 nearest to "TOPIC FACT".
+   (The setting ``retrieval`` can choose GTR, ``dense``, or the whole page, ``all``;
+   `factaudit.knowledge.retrieval`.) After this step there is an ordinary table of claims: a fact is
+   a claim, and its passages are the document (`factaudit.engines.passages`).
 4. *Verification* (§4.1). Each fact is put to one or several verifiers:
 
    - ``retrieval``, "Retrieve→LM": the evaluator LM reads "Answer the question about TOPIC based on
@@ -25,7 +27,11 @@ The steps of the paper, in the order in which `factscore` takes them:
      its words in the passages is above 0.3 (`factaudit.evaluators.nonparametric`);
    - ``retrieval+npm``, "Retrieve→LM+NP": a fact is supported if both find it supported. NP is
      asked only about facts that the LM finds supported;
-   - or any other evaluator. The prompts and the reading of replies: `factaudit.engines.verifier`.
+   - or any other evaluator.
+
+   The LM is asked at temperature 0 for up to 50 tokens. Its reply must say true or false and not
+   contradict itself; else the fact has no verdict. ``parser: original`` reads replies as the
+   paper's code does, which finds a verdict in each of them (`factaudit.engines.verifier`).
 
 5. *Score* (§3.1). f(y) of a response is the share of its facts that are supported
    (``init_score``); a fact without a verdict counts as not supported. The length penalty of the
@@ -45,6 +51,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from factaudit.engines.candidates import find_topic_pages
 from factaudit.engines.decompose import (
     decompose,
     leave_undecomposed,
@@ -60,8 +67,8 @@ from factaudit.engines.passages import (
 from factaudit.engines.pipeline import Pipeline
 from factaudit.engines.responses import Response
 from factaudit.engines.verifier import reads_pages
+from factaudit.errors import UsageError
 from factaudit.evaluators.judging import judge
-from factaudit.knowledge.topic_lookup import Candidate
 
 
 def factscore(
@@ -83,29 +90,23 @@ def factscore(
     terminal only).
 
     Raises `UsageError` where something is to be had from an LLM or a knowledge source that is not
-    there, and `InputError` for topics without a page under the policy ``error``, both before any
-    call.
+    there, and `FactauditError` where all pages are to come from Wikipedia and it cannot be asked,
+    both before any call.
     """
     models.check_can_decompose(responses)
+    if models.knowledge is None and any(reads_pages(one.evaluator) for one in models.verifiers):
+        raise UsageError("the facts are to be checked against pages: that needs a knowledge source")
     # 1. Abstention
     responses = mark_abstentions(responses, models)
 
     # The pages of step 3 cost nothing, and what is missing is said before anything is paid for.
-    topics = dict.fromkeys(one.topic for one in responses if not one.abstained)
-    if models.knowledge:
-        models.knowledge.check_topics(topics)
-    no_page = Candidate(None, reason="no knowledge source")
-    page_by_topic = {
-        topic: models.knowledge.find_page(topic) if models.knowledge else no_page
-        for topic in topics
-    }
-    topic_pages = [page_by_topic.get(one.topic, Candidate(None)) for one in responses]
+    pages = find_topic_pages(responses, models.knowledge)
 
     # 2. Atomic facts. Where there is no page, and all verifiers would read it, finding facts would
     # be paid for in vain: each sentence stands for its facts, unscored.
     to_decompose = list(responses)
     if models.knowledge and models.needs_pages:
-        for at, (one, topic_page) in enumerate(zip(responses, topic_pages, strict=True)):
+        for at, (one, topic_page) in enumerate(zip(responses, pages, strict=True)):
             if one.facts is None and topic_page.page is None:
                 to_decompose[at] = leave_undecomposed(one, topic_page.status, topic_page.reason)
     with_facts = find_facts(to_decompose, models, progress=progress)
@@ -115,8 +116,7 @@ def factscore(
 
     # 3. Passages: a claim for each fact, with the passages of its topic's page that the retriever
     # finds for it. (D-FActScore has several candidate pages for a fact.)
-    candidates = [[one] for one in topic_pages]
-    claims = build_claims(with_facts, candidates, models.retriever)
+    claims = build_claims(with_facts, [[one] for one in pages], models.retriever)
 
     # 4. Verification
     return VerifiedFacts(claims.table, verify(claims, models, journal, progress), claims.notes)

@@ -22,6 +22,7 @@ from factaudit.knowledge.topic_lookup import Candidate
 from factaudit.signature import hash_texts
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.validation import make_empty_verdicts
+from factaudit.text.display_text import format_count
 
 #: What stands between two passages of a claim's document, the nearest first; a passage holds no
 #: blank line.
@@ -123,8 +124,8 @@ def build_claims(
     # A column that no row has is one of nulls all the same.
     columns = ["claim", "sentence", "doc", "fact_id", *(["group"] if by_person else [])]
     table = pd.DataFrame([dict.fromkeys(columns) | row for row in rows])
-    left_out = sum((one.left_out for one in responses), Counter[str]())
-    notes = [f"left out: {n:,} {what}" for what, n in left_out.items()]
+    left_out = sum((one.left_out for one in responses), Counter[tuple[str, str]]())
+    notes = [f"left out: {format_count(n, *what)}" for what, n in left_out.items()]
     reasons = [one.reason for people in candidates for one in people if one.reason]
     missing = list(dict.fromkeys(reasons))
     notes += missing[:MAX_TOLD_TOPICS]

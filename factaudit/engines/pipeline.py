@@ -187,8 +187,11 @@ class Pipeline:
         """With all that the settings name; side files (pages of Wikipedia, a knowledge source) go
         under ``out``."""
         source = None
-        is_factscore = isinstance(settings, FactScoreSettings)
-        if settings.knowledge or (is_factscore and settings.verifiers != [NO_CONTEXT]):
+        if isinstance(settings, FactScoreSettings):
+            needs_source = settings.verifiers != [NO_CONTEXT]
+        else:  # biographies may bring their own documents
+            needs_source = settings.missing == "wikipedia"
+        if settings.knowledge or needs_source:
             source = open_knowledge_source(settings.knowledge, settings.missing, out)
         clients = [
             None if one is None else LLMClient(one) for one in (settings.llm, settings.decomposer)

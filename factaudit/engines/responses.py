@@ -68,7 +68,7 @@ class Response:
     whether the response declines to answer. human: how many of its facts people labelled S, NS and
     IR, over the sentences that are relevant. candidates: the titles of the pages that it may be
     about. docs: (title, text) of the passages that came with it, in the order in which citations
-    number them. left_out: how much of what the steps have left out.
+    number them. left_out: how much the steps have left out, by what it is (of one, of several).
     """
 
     response_id: str
@@ -82,7 +82,7 @@ class Response:
     human: tuple[int, int, int] | None = None
     candidates: tuple[str, ...] | None = None
     docs: tuple[tuple[str, str], ...] = ()
-    left_out: Counter[str] = field(default_factory=Counter, compare=False)
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter, compare=False)
 
 
 def make_response_id(system: str | None, topic: str, output: str, position: int = 0) -> str:
