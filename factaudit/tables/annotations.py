@@ -17,11 +17,7 @@ import pandas as pd
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.tables.claim_keys import name_table_stem
-from factaudit.tables.column_parsing import (
-    make_empty_text_column,
-    parse_binary_column,
-    parse_text_column,
-)
+from factaudit.tables.column_parsing import parse_binary_column, parse_text_column
 from factaudit.tables.plain_values import list_plain_rows
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
@@ -33,6 +29,8 @@ ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end",
 LABEL_RULES = ("majority", "any_unattributable", "all_attributable")
 #: The label of an annotator who could not decide.
 UNDECIDED_MARK = "?"
+#: Whole numbers are exact in a float up to here.
+_MOST = 2**53
 #: Why a claim with as many labels 1 as 0 is undecided.
 DISAGREEMENT_REASON = "annotators disagree"
 
@@ -60,19 +58,11 @@ def combine_annotations(
         validate_annotations(table, claims, source, name_row_unit(source))
         for table, source in zip(tables, sources, strict=True)
     ]
-    return merge_annotation_tables(validated, sources)
-
-
-def merge_annotation_tables(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> pd.DataFrame:
-    """Put validated annotations under each other. Raises `InputError` that names the ``sources`` if
-    one annotator has two labels for one claim."""
-    if len(tables) == 1:
-        return tables[0]
-    together = pd.concat(tables, ignore_index=True)
-    problems = TableProblemCollector(
-        "annotations",
-        parts=[(source, len(table)) for source, table in zip(sources, tables, strict=True)],
-    )
+    if len(validated) == 1:
+        return validated[0]
+    parts = [(source, len(table)) for source, table in zip(sources, validated, strict=True)]
+    problems = TableProblemCollector("annotations", parts=parts)
+    together = pd.concat(validated, ignore_index=True)
     _report_contradictions(problems, together)
     problems.raise_if_any()
     return together.drop_duplicates(ignore_index=True)
@@ -100,39 +90,26 @@ def validate_annotations(
     problems.add_if_empty(table)
     problems.raise_if_any()
 
-    ids = parse_text_column(table["claim_id"], "claim_id", problems)
-    problems.add_where(
-        table["claim_id"].isna() | (ids == ""), "claim_id", "expected an id, found none"
-    )
+    given = table.reindex(columns=list(ANNOTATION_COLUMNS))
+    annotations = given.copy()
+    for column in ("claim_id", "annotator", "grade", "note"):
+        annotations[column] = parse_text_column(given[column], column, problems)
+    ids = annotations["claim_id"]
+    is_empty = given["claim_id"].isna() | (ids == "")
+    problems.add_where(is_empty, "claim_id", "expected an id, found none")
+    annotations["annotator"] = annotations["annotator"].fillna("annotator")
+    is_undecided = given["label"].map(_is_undecided_mark).astype(bool)
+    label = given["label"].mask(is_undecided)
     expected = "expected 1 (attributable), 0 (unattributable), ? (undecided) or nothing"
-    label = table.get("label", pd.Series(pd.NA, index=table.index))
-    undecided = label.map(
-        lambda value: isinstance(value, str) and value.strip() == UNDECIDED_MARK
-    ).astype(bool)
-    found: dict[str, Any] = {
-        "claim_id": ids,
-        "annotator": (_parse_optional_text(table, "annotator", problems)).fillna("annotator"),
-        "label": parse_binary_column(
-            label.mask(undecided), table.index, "label", expected, problems
-        ),
-        "grade": _parse_optional_text(table, "grade", problems),
-        "start": (
-            _parse_annotation_numbers(
-                table, "start", "a character's position from 0 on", problems
-            ).astype("Int64")
-        ),
-        "end": (
-            _parse_annotation_numbers(
-                table, "end", "a character's position from 0 on", problems
-            ).astype("Int64")
-        ),
-        "note": _parse_optional_text(table, "note", problems),
-        "seconds": _parse_annotation_numbers(table, "seconds", "seconds", problems),
-    }
-    annotations = pd.DataFrame(found)
-    annotations["note"] = annotations["note"].mask(
-        undecided & annotations["note"].isna(), UNDECIDED_MARK
-    )
+    annotations["label"] = parse_binary_column(label, label.index, "label", expected, problems)
+    is_unexplained = is_undecided & annotations["note"].isna()
+    annotations["note"] = annotations["note"].mask(is_unexplained, UNDECIDED_MARK)
+    for column in ("start", "end"):
+        annotations[column] = _parse_position(given[column], column, problems)
+    seconds = pd.to_numeric(given["seconds"], errors="coerce").astype("float64")
+    is_wrong = given["seconds"].notna() & ~seconds.between(0, _MOST, inclusive="left")
+    problems.add_where(is_wrong, "seconds", "expected seconds, or nothing", given["seconds"])
+    annotations["seconds"] = seconds
     one_end = annotations["start"].isna() != annotations["end"].isna()
     problems.add_where(one_end, "end", "expected both start and end, or neither")
     backwards = (annotations["start"] >= annotations["end"]).fillna(False)
@@ -159,17 +136,12 @@ def list_annotator_judgements(
     """
     label = annotations["label"]
     if grade_labels is not None:
-        known = annotations["grade"].dropna()
-        for grade in known.unique():
-            if grade not in grade_labels:
-                raise UsageError(
-                    f"grade {grade!r} is not in the map of"
-                    f" grades{suggest_known_name(str(grade), list(grade_labels))}"
-                )
-        mapped = annotations["grade"].map(
-            lambda grade: pd.NA if pd.isna(grade) else grade_labels[grade]
-        )
-        label = mapped.where(annotations["grade"].notna(), label).astype("Int8")
+        grade = annotations["grade"]
+        for name in grade.dropna().unique():
+            if name not in grade_labels:
+                hint = suggest_known_name(str(name), list(grade_labels))
+                raise UsageError(f"grade {name!r} is not in the map of grades{hint}")
+        label = grade.map(grade_labels).where(grade.notna(), label).astype("Int8")
     rows = annotations.reindex(columns=["claim_id", "annotator", "label", "grade"]).assign(
         label=label
     )
@@ -250,12 +222,8 @@ def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Serie
     if rule not in LABEL_RULES:
         rows = rows[rows["annotator"] == rule]
     rows = rows[rows[["label", "grade", "note", "seconds"]].notna().any(axis=1)]
-    reason = (
-        rows["note"]
-        .fillna(rows["grade"])
-        .fillna(UNDECIDED_MARK)
-        .mask(rows["label"].notna(), DISAGREEMENT_REASON)
-    )
+    reason = rows["note"].fillna(rows["grade"]).fillna(UNDECIDED_MARK)
+    reason = reason.mask(rows["label"].notna(), DISAGREEMENT_REASON)
     return reason.groupby(rows["claim_id"], sort=False).first()
 
 
@@ -271,27 +239,24 @@ def count_labels_by_grade(
         return []
     graded = annotations.dropna(subset=["grade"])
     judged = list_annotator_judgements(graded)
-    known = claims.loc[
-        claims["claim_id"].isin(graded["claim_id"]), ["claim_id", "dataset", "label"]
-    ]
-    by_rule = {
-        name: known["claim_id"].map(label_claims_by_annotations(name, judged))
-        for name in LABEL_RULES[:3]
-    }
+    known = claims.loc[claims["claim_id"].isin(graded["claim_id"])]
+    label = known["label"].astype("Int8").fillna(-1)
+    is_as_by_rule = pd.DataFrame(
+        {
+            rule: known["claim_id"].map(label_claims_by_annotations(rule, judged)).fillna(-1)
+            == label
+            for rule in LABEL_RULES
+        }
+    )
     found = []
     for dataset, part in known.groupby("dataset", sort=True):
-        mine = graded[graded["claim_id"].isin(part["claim_id"])].drop_duplicates(["grade", "label"])
-        label = part["label"].astype("Int8").fillna(-1)
-        fits = [
-            name
-            for name, made in by_rule.items()
-            if (made.loc[part.index].fillna(-1) == label).all()
-        ]
+        fits = is_as_by_rule.loc[part.index].all()
+        words = graded.loc[graded["claim_id"].isin(part["claim_id"]), ["grade", "label"]]
         found.append(
             {
                 "dataset": str(dataset),
-                "rule": next(iter(fits), None),
-                "words": list_plain_rows(mine[["grade", "label"]]),
+                "rule": next(iter(fits.index[fits]), None),
+                "words": list_plain_rows(words.drop_duplicates()),
             }
         )
     return found
@@ -306,26 +271,17 @@ def relabel_claims_by_annotations(
     return claims.assign(label=claims["label"].where(~annotated, made))
 
 
-def _parse_optional_text(
-    table: pd.DataFrame, column: str, problems: TableProblemCollector
-) -> pd.Series:
-    return (
-        parse_text_column(table[column], column, problems)
-        if column in table
-        else make_empty_text_column(table.index)
-    )
+def _is_undecided_mark(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() == UNDECIDED_MARK
 
 
-def _parse_annotation_numbers(
-    table: pd.DataFrame, column: str, expected: str, problems: TableProblemCollector
-) -> pd.Series:
-    if column not in table:
-        return pd.Series(np.nan, index=table.index)
-    numbers = pd.to_numeric(table[column], errors="coerce").astype("float64")
-    whole = column == "seconds" or (numbers % 1 == 0)
-    good = table[column].isna() | ((numbers >= 0) & (numbers < 2**53) & whole)
-    problems.add_where(~good, column, f"expected {expected}, or nothing", table[column])
-    return numbers.where(good)
+def _parse_position(values: pd.Series, column: str, problems: TableProblemCollector) -> pd.Series:
+    """Where in the claim an annotation starts or ends, as Int64."""
+    found = pd.to_numeric(values, errors="coerce").astype("float64")
+    is_good = found.between(0, _MOST, inclusive="left") & (found % 1 == 0)
+    expected = "expected a character's position from 0 on, or nothing"
+    problems.add_where(values.notna() & ~is_good, column, expected, values)
+    return found.where(is_good).astype("Int64")
 
 
 def _report_contradictions(problems: TableProblemCollector, annotations: pd.DataFrame) -> None:
