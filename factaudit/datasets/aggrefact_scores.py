@@ -15,10 +15,10 @@ from factaudit.datasets.source_files import (
     BinaryLabel,
     Probability,
     SourceRow,
+    describe_wrong_file,
     read_json,
     read_rows,
 )
-from factaudit.errors import InputError, Problem
 from factaudit.files import resolve_path
 from factaudit.tables.schema import make_text_placeholder
 from factaudit.text.display_text import format_count
@@ -39,7 +39,7 @@ def convert_aggrefact_scores(sources: Sequence[Path]) -> Conversion:
         read: Pairs = read_json(path, dict[str, list[tuple[BinaryLabel, Probability]]])
         files.append({dataset: rows for dataset, rows in read.items() if rows})
         if not files[-1]:
-            raise InputError(str(path), [Problem("the file has no rows")])
+            raise describe_wrong_file(path, "the file has no rows")
     return _convert_aligned_scores(sources, files)
 
 
@@ -63,7 +63,7 @@ def _convert_aligned_scores(paths: Sequence[Path], files: Sequence[Pairs]) -> Co
     ]
     if len({*evaluators}) < len(evaluators):
         message = f"two files would be one evaluator, {max(evaluators, key=evaluators.count)!r}"
-        raise InputError(", ".join(map(str, paths)), [Problem(f"{message}: rename one")])
+        raise describe_wrong_file(paths, f"{message}: rename one")
     for path, file in zip(paths, files, strict=True):
         _check_same_labels(path, file, paths[0], files[0])
     claims = []
@@ -87,4 +87,4 @@ def _check_same_labels(path: Path, file: Pairs, first_path: Path, first: Pairs) 
             same = zip(wanted, found, strict=False)
             at = next((row for row, pair in enumerate(same, start=1) if len({*pair}) > 1), None)
             message = f"expected the {len(wanted):,} labels of {first_path.name}, found others"
-            raise InputError(str(path), [Problem(f"{message} ({len(found):,})", at, dataset)])
+            raise describe_wrong_file(path, f"{message} ({len(found):,})", at, dataset)

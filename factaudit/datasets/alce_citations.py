@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 
 from factaudit.datasets.conversion import VERDICTS, Conversion
 from factaudit.datasets.merging_facts import convert_files_of_systems
-from factaudit.datasets.source_files import read_json
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import describe_wrong_file, read_json
 from factaudit.signature import hash_texts
 from factaudit.text.sentences import split_sentences
 
@@ -78,7 +77,7 @@ def _read_file(path: Path, system: str) -> tuple[list[Row], str]:
         n_counted = round(found)
         if abs(found - n_counted) > 1e-4 * found or not len(by_response) <= n_counted <= n_all:
             message = f"the judgements do not give this recall: {content.citation_rec:.4f}"
-            raise InputError(str(path), [Problem(message, column="citation_rec")])
+            raise describe_wrong_file(path, message, column="citation_rec")
     for number in range(n_all - len(by_response)):
         response = f"{prefix}-silent-{number}"
         if number < n_counted - len(by_response):

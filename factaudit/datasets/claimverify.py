@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from factaudit.datasets.conversion import Conversion
-from factaudit.datasets.source_files import SourceRow, parse_rows, parse_split_name
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import (
+    SourceRow,
+    describe_wrong_file,
+    parse_rows,
+    parse_split_name,
+)
 from factaudit.signature import hash_texts
 from factaudit.tables import read_table
 from factaudit.text.display_text import format_count
@@ -62,7 +66,7 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
             judgements += [(path, one) for one in parse_rows(table, path, _Judgement)]
     if not judgements:
         message = "expected judgements (verifiability_judgments_*.jsonl), found annotations alone"
-        raise InputError(", ".join(map(str, sources)), [Problem(message)])
+        raise describe_wrong_file(sources, message)
     claims: list[dict[str, Any]] = []
     for path, one in judgements:
         annotated = responses.get((one.query, one.response))

@@ -17,7 +17,8 @@ from typing import Any
 import pandas as pd
 
 from factaudit.datasets.aggrefact_subsets import find_dataset_task
-from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.datasets.source_files import describe_wrong_file
+from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import list_folder_files
 from factaudit.publications.fetching import (
     fetch_missing_published_files,
@@ -122,7 +123,7 @@ def expand_folders(sources: Iterable[Path], patterns: Sequence[str]) -> list[Pat
             inside = [one for one in list_folder_files(source) if any(map(one.match, patterns))]
         if not inside:
             message = f"the folder holds no file named {' or '.join(patterns)}"
-            raise InputError(str(source), [Problem(message)])
+            raise describe_wrong_file(source, message)
         found += inside
     return found
 

@@ -16,8 +16,7 @@ from pydantic import BaseModel, Field
 
 from factaudit.datasets.checked_facts import make_fact_claims
 from factaudit.datasets.conversion import Conversion
-from factaudit.datasets.source_files import SourceRow, read_json, read_rows
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import SourceRow, describe_wrong_file, read_json, read_rows
 
 
 class _Response(SourceRow):
@@ -65,7 +64,7 @@ def convert_factscore_results(
         content: _File = read_json(path, _File)
         if responses is not None and len(texts) != len(content.decisions):
             message = f"expected decisions on each of {len(texts)} responses of {responses.name}"
-            raise InputError(str(path), [Problem(f"{message}, found {len(content.decisions)}")])
+            raise describe_wrong_file(path, f"{message}, found {len(content.decisions)}")
         for number, decisions in enumerate(content.decisions):
             response: dict[str, Any] = {
                 "dataset": "FActScore",

@@ -23,19 +23,22 @@ import pyarrow.parquet as pq
 
 from factaudit.datasets.conversion import FORMATS
 from factaudit.datasets.logs import LOG_RECIPES, WANTED_TABLE
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import describe_wrong_file
 from factaudit.files import list_folder_files, open_input_file
 from factaudit.settings.yaml_file import read_shipped_yaml
 from factaudit.tables.table_files import read_json_document
 
 #: How many rows of a file, items of a list and keys of an object are looked at, and how deep.
 _MAX_ROWS, _MAX_ITEMS, _MAX_KEYS, _MAX_DEPTH = 20, 5, 200, 6
-#: The marks of FActScore's annotated responses: an engine's input, which holds facts but no claims
-#: yet.
-_ANNOTATED_FACTS_MARKS = (
-    "input output annotations[].human-atomic-facts",
-    "input output annotations[].model-atomic-facts",
-)
+#: Files that hold no claims, with their marks, by name; of these, FActScore's responses with facts,
+#: which are an engine's input.
+_UNREAD: dict[str, list[str]] = read_shipped_yaml("factaudit.datasets", "unread.yaml")
+_ANNOTATED_RESPONSES = "FActScore's annotated responses"
+#: The marks of each format and log that is read, by name.
+_KNOWN: dict[str, Sequence[str]] = {
+    **{name: one.marks for name, one in FORMATS.items()},
+    **{name: recipe["marks"] for name, recipe in LOG_RECIPES.items()},
+}
 #: What makes a file unreadable; the reader of the file says why.
 _UNREADABLE = (
     OSError,
@@ -64,25 +67,24 @@ def detect_dataset_format(path: str | Path) -> str | None:
     if path.is_dir():
         names = (detect_dataset_format(one) for one in list_folder_files(path)[:_MAX_ROWS])
         return next(filter(None, names), None)
-    marks = {name: one.marks for name, one in FORMATS.items()}
-    found = _find_marked(path, marks | {name: one["marks"] for name, one in LOG_RECIPES.items()})
+    found = _find_marked(path, _KNOWN)
     if len(found) > 1:
         message = f"looks like {' and like '.join(found)}: {WANTED_TABLE}"
-        raise InputError(str(path), [Problem(message)])
+        raise describe_wrong_file(path, message)
     return found[0] if found else None
 
 
 def check_is_readable(path: Path, has_claims: bool) -> None:
     """Raise `InputError` where a file holds no claims yet: responses with annotated facts; and,
     unless the user says which column holds them (``has_claims``), files that are not read."""
-    if is_annotated_responses_file(path):
+    unread = _find_marked(path, _UNREAD)
+    if _ANNOTATED_RESPONSES in unread:
         command = suggest_score_command(path)
-        message = f"FActScore's annotated responses, not claims yet: run `{command}`"
-        raise InputError(str(path), [Problem(message)])
-    unread = _find_marked(path, read_shipped_yaml("factaudit.datasets", "unread.yaml"))
+        message = f"{_ANNOTATED_RESPONSES}, not claims yet: run `{command}`"
+        raise describe_wrong_file(path, message)
     if unread and not has_claims:
         message = f"a file of {unread[0]}, which is not read: {WANTED_TABLE}"
-        raise InputError(str(path), [Problem(message)])
+        raise describe_wrong_file(path, message)
 
 
 def suggest_score_command(path: str | Path) -> str:
@@ -93,7 +95,7 @@ def suggest_score_command(path: str | Path) -> str:
 
 def is_annotated_responses_file(path: str | Path) -> bool:
     """Whether a file has FActScore's responses with the facts that people annotated in them."""
-    return bool(_find_marked(Path(path), {"annotated responses": _ANNOTATED_FACTS_MARKS}))
+    return _ANNOTATED_RESPONSES in _find_marked(Path(path), _UNREAD)
 
 
 def _find_marked(path: Path, marks: Mapping[str, Sequence[str]]) -> list[str]:

@@ -14,8 +14,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from factaudit.datasets.conversion import ANNOTATIONS, Conversion
-from factaudit.datasets.source_files import SourceRow, read_json, read_rows
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import SourceRow, describe_wrong_file, read_json, read_rows
 from factaudit.text.display_text import format_count
 
 #: The evidence that the annotators saw, by system. Answers written without documents were judged
@@ -79,7 +78,7 @@ def convert_lfqa(sources: Sequence[Path]) -> Conversion:
     answer_paths = [path for path in sources if not path.match("docs-*.json")]
     if not answer_paths:
         message = "expected answers (annotations-SYSTEM.json)"
-        raise InputError(", ".join(map(str, sources)), [Problem(message)])
+        raise describe_wrong_file(sources, message)
     for path in answer_paths:
         system = path.stem.removeprefix("annotations-")
         name = EVIDENCE.get(system, system)

@@ -15,8 +15,7 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from factaudit.datasets.source_files import SourceRow, read_rows
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import SourceRow, describe_wrong_file, read_rows
 from factaudit.tables.vocabulary import is_reversed_name, parse_label_word
 
 
@@ -57,7 +56,7 @@ def read_lm_eval_log(
         own = f"{model} ({line.filter})" if has_filters else model
         if own in sample["scores"]:
             message = f"a second answer to doc_id {line.doc_id!r}: keep one line for each sample"
-            raise InputError(str(path), [Problem(message, line.position, unit="line")])
+            raise describe_wrong_file(path, message, line.position, unit="line")
         sample["scores"][own] = _read_verdict(line, choices, labels)
     task = re.sub(r"^samples_|_\d{4}-.*$", "", path.name.removesuffix(".jsonl"))
     return task, [*samples.values()]
@@ -70,7 +69,7 @@ def _check_targets_are_no_errors(path: Path, lines: list[_Line]) -> None:
         if all(str(line.doc.get(name)) == str(line.target) for line in lines):
             message = f"the targets are the field {name!r}, of which yes means an error"
             wanted = "export a table with claim, doc, label and prediction (1: supported)"
-            raise InputError(str(path), [Problem(f"{message}: {wanted}", column="target")])
+            raise describe_wrong_file(path, f"{message}: {wanted}", column="target")
 
 
 def _list_choices(line: _Line) -> list[str]:

@@ -20,8 +20,7 @@ import pandas as pd
 
 from factaudit.datasets.conversion import expand_folders
 from factaudit.datasets.lm_eval_log import read_lm_eval_log
-from factaudit.datasets.source_files import read_json
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import describe_wrong_file, read_json
 from factaudit.settings.yaml_file import read_shipped_yaml
 from factaudit.tables.cell_values import find_verdict_in_reply, has_only_words
 from factaudit.tables.claim_keys import name_table_stem
@@ -72,14 +71,14 @@ def read_log(name: str, paths: Sequence[Path], given: ColumnMapping) -> OpenedTa
         if path.suffix.lower() == ".eval":
             command = f"inspect log dump {shlex.quote(str(path))} > {shlex.quote(path.stem)}.json"
             message = f"an archive of Inspect, which is read as JSON: run `{command}`"
-            raise InputError(str(path), [Problem(message)])
+            raise describe_wrong_file(path, message)
         task, part = _read_samples(name, path, named, given)
         if task or len(paths) > 1:
             part = part.assign(dataset=task or name_table_stem(str(path)))
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     if table.empty:
-        raise InputError(source, [Problem("the log holds no samples")])
+        raise describe_wrong_file(source, "the log holds no samples")
     renamed = _find_roles(table, recipe, named, given, source)
     made = table[[*renamed]].rename(columns=renamed)
     if "label" in made:
@@ -92,7 +91,7 @@ def read_log(name: str, paths: Sequence[Path], given: ColumnMapping) -> OpenedTa
     if "claim" not in {*made, *given.columns}:
         listed = ", ".join(map(str, table.columns[:20]))
         message = f"no field holds the claims: name one by --claim FIELD ({listed})"
-        raise InputError(source, [Problem(message)])
+        raise describe_wrong_file(source, message)
     if recipe["id"] or not {*map(str.lower, map(str, made))} & {*COLUMN_NAMES["claim_id"]}:
         made["claim_id"] = _make_claim_ids(table, recipe, source)
     if len(recipe["id"]) == 1:
@@ -111,7 +110,7 @@ def _make_claim_ids(table: pd.DataFrame, recipe: Recipe, source: str) -> pd.Seri
     repeated = ids[ids.duplicated()]
     if len(repeated):
         message = f"several samples have the id {repeated.iloc[0]!r} (epochs, or other prompts)"
-        raise InputError(source, [Problem(f"{message}: {WANTED_TABLE}")])
+        raise describe_wrong_file(source, f"{message}: {WANTED_TABLE}")
     return ids
 
 
@@ -130,7 +129,7 @@ def _read_samples(
         task = _find_first(document, recipe["task"])
         samples = _find_first(document, recipe["rows"]) or []
         if not isinstance(samples, list) or not all(isinstance(one, dict) for one in samples):
-            raise InputError(str(path), [Problem(f"expected samples under {recipe['rows'][0]!r}")])
+            raise describe_wrong_file(path, f"expected samples under {recipe['rows'][0]!r}")
         samples = [one | {"verdicts": _index_verdicts(one, recipe)} for one in samples]
     else:
         table = flatten_columns(read_table(path))
@@ -199,7 +198,7 @@ def _check_claims_are_no_verdicts(claims: pd.Series, source: str) -> None:
     ):
         listed = ", ".join(map(repr, sorted(texts)[:3]))
         message = f"the answers are verdicts ({listed}), no claims: the model under test is a judge"
-        raise InputError(source, [Problem(f"{message}; {WANTED_TABLE}")])
+        raise describe_wrong_file(source, f"{message}; {WANTED_TABLE}")
 
 
 def _matches(column: str, patterns: Sequence[str]) -> bool:
@@ -231,7 +230,7 @@ def _add_evaluators(
     if not found and not recipe["rows"]:
         expected = (recipe["evaluators"] or recipe["score"])[0].partition(".")[0]
         message = f"no evaluator in it: expected columns {expected}"
-        raise InputError(source, [Problem(message)])
+        raise describe_wrong_file(source, message)
     evaluators: dict[str, EvaluatorColumnMapping] = {}
     for name, own in found.items():
         is_measure = name_has_word("measures", name.partition("(")[0])

@@ -19,8 +19,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from factaudit.datasets.conversion import VERDICTS, Conversion
-from factaudit.datasets.source_files import read_json
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import describe_wrong_file, read_json
 from factaudit.signature import hash_texts
 
 #: Who decided: ChatGPT with retrieved passages (MF §5.1).
@@ -107,7 +106,7 @@ def _read_file(path: Path, system: str) -> tuple[list[Row], str]:
     if len(content.decisions) != len(content.global_decisions) or not any(content.decisions):
         counts = f"{len(content.decisions)} and {len(content.global_decisions)}"
         message = "expected decisions and global_decisions on each response's facts"
-        raise InputError(str(path), [Problem(f"{message}, found {counts} lists")])
+        raise describe_wrong_file(path, f"{message}, found {counts} lists")
     claims: list[Row] = []
     n_facts = n_lost = 0
     for number, (facts, grouped) in enumerate(

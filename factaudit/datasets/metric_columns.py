@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from factaudit.datasets.conversion import VERDICTS, Conversion
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import describe_wrong_file
 from factaudit.tables import list_plain_rows, read_table
 
 _COLUMNS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}
@@ -35,7 +35,7 @@ def convert_predicted(sources: Sequence[Path]) -> Conversion:
         metrics = [name for name in table if _METRIC.fullmatch(str(name))]
         if not metrics or not {"dataset", "doc", "claim", "label"} <= {*table}:
             found = ", ".join(map(str, table.columns))
-            raise InputError(str(path), [Problem(f"expected {_EXPECTED}, found {found}")])
+            raise describe_wrong_file(path, f"expected {_EXPECTED}, found {found}")
         verdicts = _list_verdicts(table[metrics])
         table = table.drop(columns=[*metrics, "claim_id"], errors="ignore")
         documents = table.get("doc_id", table.groupby("doc").ngroup())

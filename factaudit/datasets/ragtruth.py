@@ -24,10 +24,11 @@ from factaudit.datasets.source_files import (
     PathsOption,
     Probability,
     SourceRow,
+    describe_wrong_file,
     parse_rows,
     read_rows,
 )
-from factaudit.errors import InputError, Problem
+from factaudit.errors import Problem
 from factaudit.tables import read_table
 from factaudit.tables.schema import make_text_placeholder, name_row_unit
 from factaudit.tables.unreadable_rows import leave_out_unreadable_row
@@ -125,9 +126,8 @@ def _read_responses(paths: Sequence[Path]) -> list[tuple[_Response, dict[str, An
         problem = Problem(message, response.position, column, name_row_unit(path))
         leave_out_unreadable_row(path, problem)
     if not found:
-        names = ", ".join(map(str, paths))
         message = "expected responses with a text (response.jsonl) and their source_info.jsonl"
-        raise InputError(names, [Problem(message)])
+        raise describe_wrong_file(paths, message)
     return found
 
 

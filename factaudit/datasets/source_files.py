@@ -64,6 +64,18 @@ JoinsOption = Annotated[
 ]
 
 
+def describe_wrong_file(
+    source: str | Path | Sequence[Path],
+    message: str,
+    row: int | None = None,
+    column: str | None = None,
+    unit: str = "row",
+) -> InputError:
+    """The error to be raised for the one thing that is wrong with a file, or with several."""
+    names = [source] if isinstance(source, str | Path) else source
+    return InputError(", ".join(map(str, names)), [Problem(message, row, column, unit)])
+
+
 def read_rows(path: Path, model: type[R], is_counted: bool = False) -> list[R]:
     """The rows of a Parquet, JSONL or CSV file, or the items of a JSON file that is a list, as
     ``model``.
@@ -91,7 +103,7 @@ def _parse_numbered_rows(
 ) -> list[R]:
     """The rows, by their positions in the file, as ``model``."""
     if not values:
-        raise InputError(str(path), [Problem("the file has no rows")])
+        raise describe_wrong_file(path, "the file has no rows")
     rows, problems = [], []
     for position, value in values.items():
         try:
@@ -117,7 +129,7 @@ def read_json(path: Path, value_type: type[T] | Any) -> T:
         return TypeAdapter(value_type).validate_python(read_json_document(path))
     except json.JSONDecodeError as error:
         message = f"not JSON: {error.msg} at character {error.colno}"
-        raise InputError(str(path), [Problem(message, error.lineno, unit="line")]) from None
+        raise describe_wrong_file(path, message, error.lineno, unit="line") from None
     except ValidationError as error:
         problems = [describe_invalid_row(one, "item") for one in error.errors(include_url=False)]
         raise InputError(str(path), problems) from None

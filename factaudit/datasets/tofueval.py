@@ -15,8 +15,13 @@ from typing import Literal
 from pydantic import AliasChoices, Field
 
 from factaudit.datasets.conversion import Conversion
-from factaudit.datasets.source_files import PathsOption, SourceRow, parse_split_name, read_rows
-from factaudit.errors import InputError, Problem
+from factaudit.datasets.source_files import (
+    PathsOption,
+    SourceRow,
+    describe_wrong_file,
+    parse_split_name,
+    read_rows,
+)
 from factaudit.text.display_text import format_count
 
 _DATASETS = {"mediasum": "TofuEval-MediaSum", "meetingbank": "TofuEval-MeetingBank"}
@@ -51,7 +56,7 @@ def convert_tofueval(sources: Sequence[Path], *, docs: PathsOption = ()) -> Conv
         name = next((name for part, name in _DATASETS.items() if part in path.name.lower()), None)
         if name is None:
             message = "expected mediasum or meetingbank in the file's name"
-            raise InputError(str(path), [Problem(message)])
+            raise describe_wrong_file(path, message)
         for one in rows:
             system = one.model_name.replace("model_", "Model-")
             claims.append(
