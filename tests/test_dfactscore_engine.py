@@ -195,12 +195,16 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge):
     # Without groups, nothing is known of it.
     assert (row["dfactscore_min"], row["dfactscore_max"]) == (0.0, 1.0)
     assert grouping.notes == [
-        "not grouped: the facts of 1 responses, as the model's replies could not be read"
+        "not grouped: the facts of 1 response, as the model's replies could not be read"
     ]
-    _, (row,) = score(knowledge, failing(lambda p: "Input: She dived" in p), bios(MERGED))
+    diving, (row,) = score(knowledge, failing(lambda p: "Input: She dived" in p), bios(MERGED))
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 1)
     assert row["dfactscore"] == row["dfactscore_min"] == pytest.approx(2 / 3)
     assert row["dfactscore_max"] == 1.0
+    for system, whose in (("s", "s"), (None, "texts without a system")):
+        claims = diving.claims.assign(system=system)
+        said = " ".join(str(factaudit.compare(claims, diving.verdicts)).split())
+        assert f"the score of {whose} is between 66.7 % and 100.0 %." in said
     _, (row,) = score(
         knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n")), bios(MERGED)
     )

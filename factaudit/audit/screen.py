@@ -265,9 +265,16 @@ def tabulate_scores(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[s
     varied = [key for key in ("dataset", "evaluator") if len({row[key] for row in rows}) > 1]
     named = []
     for row in rows:
-        names = ["all systems" if is_total_key(row["system"]) else row["system"]]
-        named.append((", ".join(names + [row[key] for key in varied]), row))
+        names = [_name_system(row), *(row[key] for key in varied)]
+        named.append((", ".join(names), row))
     return _tabulate_figures("system", columns, named)
+
+
+def _name_system(row: Row) -> str:
+    """Whose scores a row has; claims need not name a system."""
+    if is_total_key(row["system"]):
+        return "all systems"
+    return row["system"] or "texts without a system"
 
 
 def _find_score(run: AuditedRun) -> str | None:
@@ -276,16 +283,19 @@ def _find_score(run: AuditedRun) -> str | None:
 
 
 def _warn_of_open_scores(run: AuditedRun) -> Iterator[Advice]:
-    """Between which values the score of all systems lies, whatever facts without a verdict had
-    been, where these leave open more than `MAX_OPEN_SCORE`."""
+    """Between which values the score of all systems (or of the only one) lies, whatever facts
+    without a verdict had been, where these leave open more than `MAX_OPEN_SCORE`."""
     name = _find_score(run)
-    for row in run.rows(name) if name else ():
-        key = _SCORES[name or ""]
+    if name is None:
+        return
+    key, rows = _SCORES[name], run.rows(name)
+    # A run of one system has no row of all systems.
+    for row in [one for one in rows if is_total_key(one["system"])] or rows[:1]:
         least, most = row.get(f"{key}_min"), row.get(f"{key}_max")
-        if is_total_key(row["system"]) and least is not None and most - least > MAX_OPEN_SCORE:
-            text = "Some facts have no verdict. Whatever these had been, the score of all systems"
+        if least is not None and most is not None and most - least > MAX_OPEN_SCORE:
+            text = "Some facts have no verdict. Whatever these had been, the score of {whose}"
             text += f" is between {{{key}_min:percent}} and {{{key}_max:percent}}."
-            yield Advice("Beware", fill(text, row))
+            yield Advice("Beware", fill(text, row | {"whose": _name_system(row)}))
 
 
 def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:

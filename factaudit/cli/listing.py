@@ -34,7 +34,7 @@ def list_command(what: str) -> Outcome:
                     if isinstance(value, dict)
                     else str(value)
                 )
-                lines.append(f"    {key:<8}{told}")
+                lines.append(f"    {key.replace('_', ' '):<7} {told}")
     return Outcome(lines, {"what": what, "entries": entries})
 
 

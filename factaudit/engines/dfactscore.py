@@ -51,6 +51,7 @@ from factaudit.engines.passages import VerifiedFacts, build_claims
 from factaudit.engines.pipeline import Pipeline
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
+from factaudit.text.display_text import format_count
 
 _CITATION = re.compile(r"\s*\[\d+\]")
 
@@ -95,7 +96,8 @@ def dfactscore(
     claims = build_claims(grouped, candidates, models.retriever, by_person=True)
     if n := sum(one.groups is None for one in grouped):
         claims.notes.append(
-            f"not grouped: the facts of {n:,} responses, as the model's replies could not be read"
+            f"not grouped: the facts of {format_count(n, 'response')}, as the model's replies could"
+            " not be read"
         )
     return VerifiedFacts(claims.table, verify(claims, models, journal, progress), claims.notes)
 
