@@ -67,11 +67,10 @@ def convert_aggrefact(
             provenance = {"repository": HUB_REPOSITORY, "split": chosen, "revision": commit}
         else:
             files[source] = split or parse_split_name(source)
-    tables = [read_table(path) for path in files]
-    tables = [
-        table if "split" in table else table.assign(split=name)
-        for table, name in zip(tables, files.values(), strict=True)
-    ]
+    tables = []
+    for path, name in files.items():
+        table = read_table(path)
+        tables.append(table if "split" in table else table.assign(split=name))
     claims = combine_claims(tables, [*map(str, files)])
     claims["task"] = claims["task"].fillna(claims["dataset"].map(find_dataset_task))
     n_datasets = format_count(claims["dataset"].nunique(), "dataset")

@@ -84,9 +84,10 @@ def read_log(name: str, paths: Sequence[Path], given: ColumnMapping) -> OpenedTa
     if "label" in made:
         made["label"] = _read_words(made["label"], recipe)
     made = _add_evaluators(made, table, recipe, source)
-    for column in map(str, table.columns):
-        is_kept = _matches(column, recipe["fields"]) and not _matches(column, recipe["ignore"])
-        if (is_kept or column in {*named, "dataset"}) and column not in {*made, *renamed}:
+    kept = {*_match_fields(table, recipe["fields"])} - {*_match_fields(table, recipe["ignore"])}
+    for column in table:
+        is_wanted = column in kept or column in named or column == "dataset"
+        if is_wanted and column not in made and column not in renamed:
             made[column] = table[column]
     if "claim" not in {*made, *given.columns}:
         listed = ", ".join(map(str, table.columns[:20]))
@@ -133,9 +134,8 @@ def _read_samples(
         samples = [one | {"verdicts": _index_verdicts(one, recipe)} for one in samples]
     else:
         table = flatten_columns(read_table(path))
-        for pattern in recipe["first"]:
-            for column in fnmatch.filter(table, pattern):
-                table[column] = table[column].map(_take_first)
+        for column in _match_fields(table, recipe["first"]):
+            table[column] = table[column].map(_take_first)
         return None, flatten_columns(table)
     wanted = [one for key in ("id", "fields", *_ROLES, *_KINDS) for one in recipe[key]]
     heads = {one.partition(".")[0] for one in [*wanted, *named]}
@@ -178,8 +178,7 @@ def _find_roles(
     user's word goes first."""
     renamed: dict[str, str] = {}
     for ours in _ROLES:
-        fields = [one for pattern in recipe[ours] for one in fnmatch.filter(table, pattern)]
-        fields = [one for one in fields if table[one].notna().any()]
+        fields = [one for one in _match_fields(table, recipe[ours]) if table[one].notna().any()]
         if ours == "claim" and fields:
             _check_claims_are_no_verdicts(table[fields[0]], source)
         free = [one for one in fields if one not in named]
@@ -201,8 +200,9 @@ def _check_claims_are_no_verdicts(claims: pd.Series, source: str) -> None:
         raise describe_wrong_file(source, f"{message}; {WANTED_TABLE}")
 
 
-def _matches(column: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(column, one) for one in patterns)
+def _match_fields(table: pd.DataFrame, patterns: Sequence[str]) -> list[str]:
+    """The columns that fit patterns, those of the first pattern first."""
+    return [column for pattern in patterns for column in fnmatch.filter(table, pattern)]
 
 
 def _read_words(cells: pd.Series, recipe: Recipe) -> pd.Series:

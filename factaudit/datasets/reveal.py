@@ -31,9 +31,8 @@ class _Step(SourceRow):
     @property
     def label(self) -> int | None:
         words = normalise_words(self.attribution_label or "")
-        return next(
-            (value for start, value in _LABEL_STARTS.items() if words.startswith(start)), None
-        )
+        meant = (value for start, value in _LABEL_STARTS.items() if words.startswith(start))
+        return next(meant, None)
 
 
 def convert_reveal(sources: Sequence[Path]) -> Conversion:

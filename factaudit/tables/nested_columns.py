@@ -77,24 +77,22 @@ def _parse_texts(name: str, cells: list[Any]) -> list[Any]:
     """Cells as the objects, or the lists of texts or decimals, that all of them hold as text; else
     unchanged."""
     present = [cell for cell in cells if not is_missing_value(cell)]
-    text = (
-        _CODE_FENCE.sub("", present[0].strip()) if present and isinstance(present[0], str) else ""
-    )
-    if name in _AS_TEXT or not text:
+    if name in _AS_TEXT or not present or not isinstance(present[0], str):
         return cells
-    if _NESTED_TEXT.fullmatch(text):
-        parsed = [
-            parse_printed_value(_CODE_FENCE.sub("", cell.strip()))
-            if isinstance(cell, str)
-            else cell
-            for cell in cells
-        ]
-    else:
+    if not _NESTED_TEXT.fullmatch(_strip_code_fence(present[0])):
         return cells
+    parsed = [
+        parse_printed_value(_strip_code_fence(cell)) if isinstance(cell, str) else cell
+        for cell in cells
+    ]
     is_whole = all(
         is_missing_value(cell) or _is_nested(one) for cell, one in zip(cells, parsed, strict=True)
     )
     return parsed if is_whole else cells
+
+
+def _strip_code_fence(text: str) -> str:
+    return _CODE_FENCE.sub("", text.strip())
 
 
 def _is_nested(value: Any) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pandas.api.types import infer_dtype, is_numeric_dtype
 
 from factaudit.files import replace_file_atomically
 from factaudit.tables.column_parsing import TEXT_DTYPE
@@ -46,34 +48,30 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
         if kind == ".parquet":
             _write_parquet_table(_serialise_objects(table, serialise_lists=False), temporary)
             return
-        full = table.drop(
-            columns=[
-                c
-                for c in table.columns
-                if c not in _ALWAYS_WRITTEN_COLUMNS and _is_uninformative_column(table[c])
-            ]
-        )
+        names = [
+            name
+            for name in table
+            if name in _ALWAYS_WRITTEN_COLUMNS or not _is_uninformative_column(table[name])
+        ]
         if kind.startswith(".csv"):
-            # Most readers end a row at a lone carriage return, and pandas quotes it only if it
-            # quotes all texts.
-            texts = [
-                column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)
-            ]
-            returns = any(
-                full[column].astype(TEXT_DTYPE).str.contains("\r", regex=False).any()
-                for column in texts
-            )
-            quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-            text = _escape_formulas(_serialise_objects(full, serialise_lists=True)).to_csv(
-                index=False, lineterminator="\n", quoting=quoting
-            )
+            content = _format_csv(table[names]).encode()
         else:
-            text = "".join(dump_json_line(row) + "\n" for row in list_plain_rows(full))
-        # The gzip header has no name and no time stamp, so that the same table gives the same
-        # bytes.
-        temporary.write_bytes(
-            gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode()
-        )
+            rows = list_plain_rows(table[names])
+            content = "".join(dump_json_line(row) + "\n" for row in rows).encode()
+        if kind.endswith(".gz"):
+            # Without a name and a time stamp in the header the same table gives the same bytes.
+            content = gzip.compress(content, mtime=0)
+        temporary.write_bytes(content)
+
+
+def _format_csv(table: pd.DataFrame) -> str:
+    # Most readers end a row at a lone carriage return, and pandas quotes it only if it quotes all
+    # texts.
+    texts = (table[name] for name in table if not is_numeric_dtype(table[name].dtype))
+    has_returns = any(one.astype(TEXT_DTYPE).str.contains("\r", regex=False).any() for one in texts)
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
+    plain = _escape_formulas(_serialise_objects(table, serialise_lists=True))
+    return plain.to_csv(index=False, lineterminator="\n", quoting=quoting)
 
 
 def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
@@ -117,7 +115,7 @@ def _is_uninformative_column(values: pd.Series) -> bool:
 def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """The table with texts and column names that no spreadsheet runs as formulas."""
     for column in table.columns:
-        if not pd.api.types.is_numeric_dtype(table[column].dtype):
+        if not is_numeric_dtype(table[column].dtype):
             table[column] = table[column].map(
                 lambda cell: escape_spreadsheet_cell(cell) if isinstance(cell, str) else cell
             )
@@ -129,18 +127,17 @@ def _serialise_objects(table: pd.DataFrame, serialise_lists: bool) -> pd.DataFra
     (CSV) lists."""
     flat = table.copy(deep=False)
     for column in flat.columns:
-        is_object = flat[column].dtype == object
-        if not is_object or pd.api.types.infer_dtype(flat[column], skipna=True) == "string":
+        cells = flat[column]
+        if cells.dtype != object or cells.isna().all() or infer_dtype(cells) == "string":
             continue
-        if flat[column].isna().all():
-            continue
-        kinds = {type(value) for value in flat[column] if not is_missing_value(value)}
-        has_lists = bool(kinds & {list, np.ndarray})
-        if not kinds & {dict} and not (serialise_lists and has_lists):
-            try:
-                if _can_write_parquet_type(pa.array(flat[column], from_pandas=True).type):
-                    continue
-            except pa.ArrowException:
-                pass
-        flat[column] = flat[column].map(dump_json_line, na_action="ignore").astype(TEXT_DTYPE)
+        kinds = {type(value) for value in cells if not is_missing_value(value)}
+        unwanted = {dict, list, np.ndarray} if serialise_lists else {dict}
+        if kinds & unwanted or not _has_parquet_type(cells):
+            flat[column] = cells.map(dump_json_line, na_action="ignore").astype(TEXT_DTYPE)
     return flat
+
+
+def _has_parquet_type(cells: pd.Series) -> bool:
+    with suppress(pa.ArrowException):
+        return _can_write_parquet_type(pa.array(cells, from_pandas=True).type)
+    return False
