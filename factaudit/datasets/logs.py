@@ -85,7 +85,7 @@ def read_log(name: str, paths: Sequence[Path], given: ColumnMapping) -> OpenedTa
         made["label"] = _read_words(made["label"], recipe)
     made = _add_evaluators(made, table, recipe, source)
     kept = {*_match_fields(table, recipe["fields"])} - {*_match_fields(table, recipe["ignore"])}
-    for column in table:
+    for column in map(str, table.columns):
         is_wanted = column in kept or column in named or column == "dataset"
         if is_wanted and column not in made and column not in renamed:
             made[column] = table[column]
@@ -202,7 +202,8 @@ def _check_claims_are_no_verdicts(claims: pd.Series, source: str) -> None:
 
 def _match_fields(table: pd.DataFrame, patterns: Sequence[str]) -> list[str]:
     """The columns that fit patterns, those of the first pattern first."""
-    return [column for pattern in patterns for column in fnmatch.filter(table, pattern)]
+    columns = [*map(str, table.columns)]
+    return [column for pattern in patterns for column in fnmatch.filter(columns, pattern)]
 
 
 def _read_words(cells: pd.Series, recipe: Recipe) -> pd.Series:
