@@ -111,3 +111,11 @@ def test_rows_of_responses_without_claims_are_not_judged():
     assert judge(claims, ["always-yes"])["claim_id"].tolist() == claims["claim_id"].tolist()[:1]
     with pytest.raises(UsageError, match="nothing to judge"):
         judge(claims.iloc[1:], ["always-yes"])
+
+
+def test_a_log_gets_lines_with_whole_numbers_and_none_twice(claims, capsys, monkeypatch):
+    monkeypatch.setattr("factaudit.text.progress_lines.SECONDS_BETWEEN_LINES", 0)
+    judge(claims, [scripted(score=1.0)], progress=True)
+    lines = [one.strip() for one in capsys.readouterr().err.split("\n") if one.strip()]
+    said = [one.split(",")[0] for one in lines]
+    assert said[-2:] == ["s: 3 of 4 claims", "s: 4 of 4 claims"]

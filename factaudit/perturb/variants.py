@@ -65,8 +65,8 @@ def add_claim_variants(
         rows += _make_variants_of_kind(plain, rule, per_kind, seed)
     if not rows:
         raise UsageError(
-            "perturb: no rule can change any of these claims; rules change English text with"
-            " numbers, dates, negations or comparisons"
+            "perturb: no rule can change any of these claims; rules change plain sentences in"
+            " English (a number, a year, a spelling, a negation), and their documents"
         )
     table = validate_claims(pd.DataFrame([*plain, *rows]))
     owner = table["variant_of"].fillna(table["claim_id"])

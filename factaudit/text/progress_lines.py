@@ -8,6 +8,7 @@ from typing import Any
 #: Seconds between the lines, and before the first one.
 SECONDS_BETWEEN_LINES = 60.0
 _LINE = "{desc}: {n_fmt} of {total_fmt} {unit}s, {remaining} left\n"
+_LINE_WITHOUT_TOTAL = "{desc}: {n_fmt} {unit}s\n"
 
 
 def progress_bar(
@@ -26,11 +27,13 @@ def progress_bar(
     """
     from tqdm import tqdm
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"unit_scale": True}
     if not sys.stderr.isatty():
         seconds = SECONDS_BETWEEN_LINES
-        line = _LINE if total is not None else None
+        line = _LINE_WITHOUT_TOTAL if total is None else _LINE
         options = {"mininterval": seconds, "delay": seconds, "miniters": 1, "bar_format": line}
+        # Nothing is printed at the end, where the last line would be printed again.
+        options["leave"] = False
     return tqdm(
         of,
         desc=name,
@@ -38,6 +41,5 @@ def progress_bar(
         total=total,
         initial=done,
         disable=not shown,
-        unit_scale=True,
         **options,
     )
