@@ -13,7 +13,7 @@ from scripted_llm import Response
 
 from factaudit import Claim, UsageError, Verdict
 from factaudit.engines.citations import judge_citations, parse_cited_sentences
-from factaudit.evaluators.judging import NamedEvaluator
+from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 
 DOCS = (("A", "He sang in Rome."), ("B", "He danced in Oslo."), ("C", "Bees make honey."))
 
@@ -55,7 +55,8 @@ def test_sentences_with_their_citations():
 
 def cited(output: str) -> dict[str, Any]:
     (row,) = compute(
-        "citations", join(*judge_citations([response(output)], "unigram:threshold=0.9"))
+        "citations",
+        join(*judge_citations([response(output)], make_named_evaluator("unigram:threshold=0.9"))),
     )
     return row
 
@@ -92,10 +93,10 @@ def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out():
         Response("q", "N", "", "s", docs=DOCS),
         Response("p", "N", "No documents.", "s"),
     ]
-    (row,) = compute("citations", join(*judge_citations(rows, "unigram")))
+    (row,) = compute("citations", join(*judge_citations(rows, make_named_evaluator("unigram"))))
     assert (row["recall"], row["n_responses"], row["n_empty"]) == (0, 1, 1)
     with pytest.raises(UsageError, match="no response has documents"):
-        judge_citations(rows[2:], "unigram")
+        judge_citations(rows[2:], make_named_evaluator("unigram"))
 
 
 def test_a_judgement_without_a_verdict_counts_against_recall():

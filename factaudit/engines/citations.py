@@ -11,7 +11,7 @@ as in ALCE (where ``[0]``, though, is the last document). Recall and precision a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.engines.passages import validate_any_verdicts
 from factaudit.engines.responses import Response
 from factaudit.errors import UsageError
-from factaudit.evaluators.judging import NamedEvaluator, judge, make_named_evaluator
+from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.signature import hash_texts
 from factaudit.tables import validate_claims
 from factaudit.text.sentences import split_sentences
@@ -113,7 +113,7 @@ def _name_response(response: Response) -> Row:
 
 def judge_citations(
     responses: Sequence[Response],
-    evaluator: str | Mapping[str, Any] | NamedEvaluator,
+    evaluator: NamedEvaluator,
     *,
     journal: str | Path | None = None,
     progress: bool = False,
@@ -128,9 +128,6 @@ def judge_citations(
     Judging goes in three steps, so that nothing is asked in vain: whole citation sets, the single
     documents of the sets that passed, the sets without a document that does not suffice.
     """
-    named = evaluator
-    if not isinstance(named, NamedEvaluator):
-        named = make_named_evaluator(named)
     rows, told, wholes = [], [], []
     for response in responses:
         if not response.docs:
@@ -146,7 +143,7 @@ def judge_citations(
             rows.append(replace(one, docs=()).make_claim())
             # Not a judgement, but the evaluator's all the same: without any there would be nobody
             # to have a recall of 0.
-            uncited = {"evaluator": named.name, "prediction": 0, "raw": "cites no document"}
+            uncited = {"evaluator": evaluator.name, "prediction": 0, "raw": "cites no document"}
             told.append({"claim_id": rows[-1]["claim_id"], **uncited})
     tables = [pd.DataFrame(told, columns=["claim_id", "evaluator", "prediction", "raw"])]
     verdict: dict[_CitedSet, Any] = {}
@@ -157,7 +154,7 @@ def judge_citations(
         if new:
             claims = [one.make_claim() for one in new]
             table = validate_claims(pd.DataFrame(claims))
-            tables.append(judge(table, [named], journal=journal, progress=progress))
+            tables.append(judge(table, [evaluator], journal=journal, progress=progress))
             verdict.update(zip(new, tables[-1]["prediction"].fillna(-1), strict=True))
             rows.extend(claims)
 

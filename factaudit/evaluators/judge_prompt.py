@@ -113,10 +113,9 @@ class JudgePromptTemplate(BaseModel):
         """The score in [0, 1] of a reply, None where it states no answer, or contradicts it.
 
         With log-probabilities it is P(positive) / (P(positive) + P(negative)) at the answer's
-        token, where both are sums over the spellings among its likeliest alternatives (P(positive)
-        with ``of_all``); else 1 or 0. A score
-        never contradicts the answer: one that was drawn though it was the less likely is 1 or 0,
-        too.
+        token, where both are sums over the spellings among its likeliest alternatives; else 1 or 0.
+        Such a score never contradicts the answer: one that was drawn though it was the less likely
+        is 1 or 0, too. With ``of_all`` it is P(positive), whatever was drawn.
         """
         if self.json_field is None:
             stated = read_stated_verdict(text, self._parse_answer, last=self.last)

@@ -36,8 +36,8 @@ class LLMJudge(LLMSettings):
     """Asks a language model whether the document supports the claim.
 
     ``template`` is the name of one of ours or the path of a YAML file with the keys user, system,
-    positive, negative, max_tokens, last and json (`JudgePromptTemplate`; ``json: FIELD`` reads the
-    answer from a field of a JSON reply). Ours are default, short, reason, aggrefact
+    positive, negative, max_tokens, last, json and of_all (`JudgePromptTemplate`; ``json: FIELD``
+    reads the answer from a field of a JSON reply). Ours are default, short, reason, aggrefact
     (LLM-AggreFact's leaderboard), no-context (the claim alone: FActScore's "No-context LM"),
     bespoke-minicheck (for that model on Ollama, which brings the instructions itself) and
     bespoke-minicheck-system (for its plain weights on any other server:

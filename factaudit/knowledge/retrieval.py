@@ -16,6 +16,8 @@ from factaudit.signature import make_signature
 
 #: Passages per fact, as published.
 PASSAGES_PER_FACT = 5
+#: The sentence-transformers model of dense retrieval: GTR, as in the paper.
+DENSE_MODEL = "sentence-transformers/gtr-t5-large"
 #: Pages whose indexes are kept in memory.
 MAX_INDEXED_PAGES = 256
 
@@ -36,17 +38,13 @@ class PassageRetriever:
     """Ranks the passages of a page for a fact.
 
     Args:
-        method: ``bm25`` (over words between white space), ``dense`` (cosine of a
-            sentence-transformers model's embeddings) or ``all`` (the whole page, for evaluators
-            that chunk).
+        method: ``bm25`` (over words between white space), ``dense`` (cosine of the embeddings of
+            `DENSE_MODEL`) or ``all`` (the whole page, for evaluators that chunk).
         k: how many passages; ``all`` ignores it.
-        model: the sentence-transformers model (a name or a folder) of ``dense``; GTR as in the
-            original.
     """
 
     method: str = "bm25"
     k: int = PASSAGES_PER_FACT
-    model: str = "sentence-transformers/gtr-t5-large"
 
     def __post_init__(self) -> None:
         self._get_page_index = lru_cache(MAX_INDEXED_PAGES)(self._make_page_index)
@@ -56,7 +54,7 @@ class PassageRetriever:
         """The settings that choose passages, on one line."""
         if self.method == "all":
             return "all"
-        model = {"model": self.model} if self.method == "dense" else {}
+        model = {"model": DENSE_MODEL} if self.method == "dense" else {}
         return make_signature(self.method, {"k": self.k, **model})
 
     def retrieve(self, page: KnowledgePage, topic: str, fact: str) -> list[str]:
@@ -94,4 +92,4 @@ class PassageRetriever:
         except ImportError as error:
             said = "dense retrieval needs sentence-transformers: pip install 'factaudit[dense]'"
             raise FactauditError(said) from error
-        return SentenceTransformer(self.model)
+        return SentenceTransformer(DENSE_MODEL)

@@ -157,14 +157,14 @@ def extract_llm_answer(reply: ChatReply) -> ChatReply:
     if missing:
         told = f"{missing}\n{reply.text}" if reply.text.strip() else missing
         return replace(reply, status="unparsed", text="", tokens=None, error=told)
-    if is_refusal(text):
+    if _is_refusal(text):
         return replace(reply, status="refused", text=text.strip())
     if text == reply.text:
         return reply
     return replace(reply, text=text.strip(), tokens=reply.tokens if answer == reply.text else None)
 
 
-def is_refusal(text: str) -> bool:
+def _is_refusal(text: str) -> bool:
     """Whether a text begins as models do that decline a task; not one that says that something is
     unknown."""
     return len(text) < 2000 and _REFUSAL_PATTERN.match(text) is not None
