@@ -52,7 +52,8 @@ def find_candidates(
         titles = find_titles_of_same_name(unknown, knowledge.db.titles_and_redirects())
     elif unknown:
         raise UsageError(
-            "candidates are to be found: that needs a knowledge source (or give them, or docs)"
+            f"no candidates are given for {unknown[0]!r}: to find the people of this name, name a"
+            " knowledge source with --knowledge; or give the text candidates or docs"
         )
     named, found = [], []
     for one in responses:

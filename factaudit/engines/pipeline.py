@@ -42,6 +42,7 @@ from factaudit.llm.client import LLMClient
 from factaudit.llm.settings import LLMField
 from factaudit.settings.yaml_paths import YamlPathKind
 from factaudit.signature import hash_texts, make_signature
+from factaudit.text.display_text import format_count
 
 Say = Callable[[str], None]
 EvaluatorSpec = Annotated[str | dict[str, dict[str, Any] | None], YamlPathKind.EVALUATORS]
@@ -252,9 +253,11 @@ class Pipeline:
         facts."""
         if not responses:
             raise UsageError("there is no response to score")
-        if (self.decomposer or self.llm) is None and any(one.facts is None for one in responses):
+        n_without = sum(one.facts is None for one in responses)
+        if n_without and (self.decomposer or self.llm) is None:
             raise UsageError(
-                "facts are to be had from the responses: that needs an LLM (or give the facts)"
+                f"{n_without:,} of {format_count(len(responses), 'response')} without facts: name a"
+                " language model that finds them with --llm, or give the facts in the file"
             )
 
 

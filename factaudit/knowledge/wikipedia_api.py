@@ -107,5 +107,7 @@ def _query_api(api: str, **query: str) -> dict[str, Any]:
             return dict(reply.json().get("query", {}))
         problem = f"HTTP {reply.status_code}"
     except (OSError, ValueError, AttributeError) as error:  # the last: JSON, but no object
-        problem = str(error) or type(error).__name__
+        # Of a request that was repeated in vain, why the last attempt failed.
+        cause = getattr(error.args[0], "reason", None) if error.args else None
+        problem = str(cause or error) or type(error).__name__
     raise FactauditError(f"Wikipedia's API at {api} could not be asked: {problem}")
