@@ -212,6 +212,21 @@ def test_the_human_score_and_its_two_conventions():
     assert compute_factscore_agreement(none, irrelevant="unsupported")[0]["human"] == 0
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [1, 0, 3, 2]])
+def test_a_fact_that_is_put_to_several_people_has_the_labels_of_all_its_rows(order):
+    """One fact is true of Q and not of P; of the other one only Q was asked about."""
+    rows = [
+        {"fact_id": fact, "entity": entity, "label": label, "response_id": "r", "e": 1}
+        for fact, entity, label in (("f", "P", 0), ("f", "Q", 1), ("g", "P", None), ("g", "Q", 0))
+    ]
+    found = compute_factscore_agreement(judged([rows[at] for at in order], "e"))
+    assert {row["figure"]: row["human"] for row in found} == {
+        "init_score": 0.5,
+        "score": 0.5,
+        "same_facts": 0.5,
+    }
+
+
 def test_agreement_equals_scipys_and_leaves_nothing_out_silently():
     rng = np.random.default_rng(1)
     human = rng.integers(0, 21, 30) / 20

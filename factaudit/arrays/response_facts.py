@@ -30,8 +30,9 @@ class ResponseFacts:
     not annotated) and cluster (int). Responses about one topic may resemble each other, so they are
     a cluster; without topics, responses about one document are. first_rows: int (F,), the first row
     of each fact. response: int (F,). fact_of_claim: int (n,), the fact of each claim, -1 for none.
-    label: int8 (F,), as in `Judgements`. is_decomposed: bool (F,), False for a sentence that could
-    not be decomposed and stands for its facts (``undecomposed`` is 1 in the claims table).
+    label: int8 (F,), 1 if one of the fact's rows has the label 1, else 0 if one has the label 0,
+    else -1. is_decomposed: bool (F,), False for a sentence that could not be decomposed and stands
+    for its facts (``undecomposed`` is 1 in the claims table).
     """
 
     responses: pd.DataFrame
@@ -90,16 +91,21 @@ def collect_response_facts(judgements: Judgements) -> ResponseFacts:
     responses["cluster"] = number_clusters(
         responses["topic"].where(responses["topic"].notna(), document)
     )
-    label = judgements.label[first]
+    # A fact that people found true of one person and false of another is supported.
+    label = np.full(len(first), MISSING, dtype=np.int8)
+    np.maximum.at(label, member, judgements.label[rows])
     if HUMAN_FACT_COUNTS[0] in claims or HUMAN_FACT_COUNTS[0] in silent:
         for name in HUMAN_FACT_COUNTS:
             responses[name] = pd.to_numeric(responses[name]).to_numpy(np.float64, na_value=np.nan)
     else:
-        n_labels = [
-            np.bincount(response[label == value], minlength=len(responses)) for value in (1, 0, 2)
-        ]
-        for name, count in zip(HUMAN_FACT_COUNTS, n_labels, strict=True):
-            responses[name] = np.where(n_labels[0] + n_labels[1] > 0, count, np.nan)
+        # Labels do not say which facts are irrelevant.
+        n_supported, n_not_supported = (
+            np.bincount(response[label == value], minlength=len(responses)) for value in (1, 0)
+        )
+        is_labelled = n_supported + n_not_supported > 0
+        counts = (n_supported, n_not_supported, 0)
+        for name, count in zip(HUMAN_FACT_COUNTS, counts, strict=True):
+            responses[name] = np.where(is_labelled, count, np.nan)
     is_decomposed = own["undecomposed"].to_numpy(dtype=object)[start] != 1
     return ResponseFacts(
         responses, first, response, fact_of_claim, label, is_decomposed.astype(bool)
