@@ -28,7 +28,7 @@ from factaudit.arrays.response_means import (
     number_clusters,
     share_interval,
 )
-from factaudit.stats import name_ends
+from factaudit.stats import name_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import bounded_change_interval
 from factaudit.stats.mover import mover_weighted_sum
@@ -228,5 +228,5 @@ def estimate_merged_beyond_noise(
         shares[:, 0], (shares[:, 1], shares[:, 2]), np.array([1, -1])
     )
     for name, values in zip(NOISE_FIGURES, (rates, floors, (excess, *excess_ends)), strict=True):
-        figures |= {name: float(values[0]), **name_ends(name, values[1:])}
+        figures |= name_figure(name, values[0], values[1:])
     return figures

@@ -103,7 +103,7 @@ def collect_response_facts(judgements: Judgements) -> ResponseFacts:
             np.bincount(response[label == value], minlength=len(responses)) for value in (1, 0)
         )
         is_labelled = n_supported + n_not_supported > 0
-        counts = (n_supported, n_not_supported, 0)
+        counts = (n_supported, n_not_supported, np.zeros_like(n_supported))
         for name, count in zip(HUMAN_FACT_COUNTS, counts, strict=True):
             responses[name] = np.where(is_labelled, count, np.nan)
     is_decomposed = own["undecomposed"].to_numpy(dtype=object)[start] != 1

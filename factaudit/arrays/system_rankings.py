@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.arrays.figures import Figure, Tally
+from factaudit.arrays.figures import Tally
 from factaudit.arrays.judgements import LABEL, ClaimGroups, Judgements
+from factaudit.stats import name_figure
 from factaudit.stats.agreement import fisher_z_interval, kendall_tau, pearson
 from factaudit.stats.clustered_proportions import (
     ClusteredProportions,
@@ -29,6 +30,8 @@ from factaudit.stats.hypothesis_tests import (
 
 #: The level at which two systems differ significantly.
 ALPHA = 0.05
+#: Wider intervals of τ are not given: they would cover more than half of the possible values.
+MAX_TAU_INTERVAL_WIDTH = 1.0
 #: The columns of `RankingCase.rates`.
 SIDES = {"labelled": 0, "predicted": 1}
 
@@ -208,9 +211,10 @@ def _bound_pair_orders(
     return low, np.where((sign[1] > 0) & is_possible[1], 1, np.minimum(settled, 0))
 
 
-def correlate_rates(case: RankingCase, confidence: float | None) -> dict[str, Figure]:
-    """kendall_tau (tau-b) and pearson_r between the labelled and the predicted error rates, as
-    figures of one group.
+def correlate_rates(case: RankingCase, confidence: float | None) -> dict[str, float | None]:
+    """kendall_tau (tau-b) and pearson_r between the labelled and the predicted error rates, with
+    intervals unless ``confidence`` is None. An interval of τ that is wider than
+    `MAX_TAU_INTERVAL_WIDTH` is not given.
 
     The interval of τ contains all values that the data leave open: pairs whose rates do not differ
     significantly, by the labels or by the predictions, may be in either order. This is
@@ -220,18 +224,17 @@ def correlate_rates(case: RankingCase, confidence: float | None) -> dict[str, Fi
     x, y = (case.error_rates(side) for side in SIDES)
     tau, r = kendall_tau(x, y), pearson(x, y).point
     if confidence is None:
-        return {"kendall_tau": Figure(np.array([tau])), "pearson_r": Figure(np.array([r]))}
-    ends = {"kendall_tau": (np.nan, np.nan), "pearson_r": fisher_z_interval(r, len(x), confidence)}
+        return name_figure("kendall_tau", tau) | name_figure("pearson_r", r)
+    of_tau, of_r = (np.nan, np.nan), fisher_z_interval(r, len(x), confidence)
     if not np.isnan(tau):
         product = np.multiply(*(case.compare_pairs(side) for side in SIDES))
         p = np.maximum(*(case.test_pairs(side) for side in SIDES))
         settled, is_open = product[p < 1 - confidence].sum(), (p >= 1 - confidence) | (product == 0)
         low, high = ((settled + sign * is_open.sum()) / len(p) for sign in (-1, 1))
-        ends["kendall_tau"] = min(low, tau), max(high, tau)
-    return {
-        key: Figure(np.array([point]), interval=(np.array([low]), np.array([high])))
-        for (key, (low, high)), point in zip(ends.items(), (tau, r), strict=True)
-    }
+        low, high = min(low, tau), max(high, tau)
+        if high - low <= MAX_TAU_INTERVAL_WIDTH:
+            of_tau = low, high
+    return name_figure("kendall_tau", tau, of_tau) | name_figure("pearson_r", r, of_r)
 
 
 def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -27,7 +27,7 @@ from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.result_rows import Row, explain_row, group_rows
 from factaudit.audit.rates import compute_evaluator_rates
-from factaudit.stats import name_ends, none_if_undefined
+from factaudit.stats import name_figure
 from factaudit.stats.agreement import krippendorff_alpha, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import Scale, Statistic, interval, mean
@@ -103,10 +103,10 @@ def _measure_agreement(
             "fisher",
         )
     for name, (statistic, scale) in figures.items():
-        row[name] = none_if_undefined(statistic.point)
+        ends = None
         if intervals is not None:
             ends = interval(statistic, cluster, scale, intervals.confidence)
-            row |= name_ends(name, ends)
+        row |= name_figure(name, statistic.point, ends)
     why = ["" if len(total) else "no claim has two labels"]
     if n_annotators > 2:
         why.append("kappa is of two annotators only")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.figures import Figure, Shares
+from factaudit.arrays.figures import Shares
 from factaudit.arrays.judgements import Judgements, encode_claim_group_column
 from factaudit.arrays.response_facts import HUMAN_FACT_COUNTS
 from factaudit.audit.core.audit_declaration import (
@@ -33,10 +33,10 @@ from factaudit.audit.core.audit_declaration import (
 )
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
-from factaudit.audit.core.result_rows import Row, tabulate
+from factaudit.audit.core.result_rows import Row, explain_row, tabulate
 from factaudit.audit.surface_bias import RATE_LABELS, encode_task_groups, measure_surface_overlap
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.stats import divide_or_undefined
+from factaudit.stats import divide_or_undefined, name_ends, name_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
 from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval, slope, slope_bounds
@@ -299,7 +299,7 @@ def _fit_line(key: Row, part: _Part, covariate: Covariate, confidence: float | N
     line = slope(numbers[known], right.astype(np.float64))
     if len(right) < MIN_CLAIMS:
         line = Statistic.undefined(len(right))
-    bounds, ends = (line.point, line.point), (np.nan, np.nan)
+    bounds, ends = (line.point, line.point), None
     if not np.isnan(line.point) and (stated < 0).any():
         # The line through the scored claims may lead beyond 0 or 1 at an unscored claim; no
         # completion would.
@@ -307,29 +307,21 @@ def _fit_line(key: Row, part: _Part, covariate: Covariate, confidence: float | N
         bounds = min(least, line.point), max(most, line.point)
     if confidence is not None:
         ends = interval(line, cluster, confidence=confidence, min_clusters=MIN_CLUSTERS)
-    figures = {
-        name: Figure(
-            np.array([point]),
-            (np.array([least]), np.array([most])),
-            None if confidence is None else (np.array([low]), np.array([high])),
-        )
-        for name, point, (least, most), (low, high) in (
-            ("right", np.nan, (np.nan, np.nan), (np.nan, np.nan)),
-            ("difference", line.point, bounds, ends),
-        )
-    }
-    n_clusters = min(len(np.unique(cluster[right == value])) for value in (0, 1))
     row = key | {"value": SLOPE, "per": covariate.per, "n": len(right)}
-    row |= {"n_unscored": len(numbers) - len(right), "n_clusters": n_clusters}
-    reasons = {
-        f"no slope: fewer than {MIN_CLAIMS} scored claims, or all claims are alike in this": (
-            [np.isnan(line.point)]
-        ),
-        "a slope has no rate of a group": [True],
-    }
-    return tabulate([row], {}, figures, reasons, _FEW_CLUSTERS)
+    row["n_unscored"] = len(numbers) - len(right)
+    row["n_clusters"] = min(len(np.unique(cluster[right == value])) for value in (0, 1))
+    without = None if ends is None else _UNDEFINED
+    row |= name_figure("right", np.nan, without) | name_ends("right", _UNDEFINED, ("min", "max"))
+    row |= name_figure("difference", line.point, ends)
+    row |= name_ends("difference", bounds, ("min", "max"))
+    reasons = ["a slope has no rate of a group"]
+    if np.isnan(line.point):
+        reasons.insert(0, _NO_SLOPE)
+    return [explain_row(row, ("right", "difference"), reasons, _FEW_CLUSTERS)]
 
 
+_UNDEFINED = (np.nan, np.nan)
+_NO_SLOPE = f"no slope: fewer than {MIN_CLAIMS} scored claims, or all claims are alike in this"
 _FEW_CLUSTERS = "too few clusters, or all are right or wrong"
 
 

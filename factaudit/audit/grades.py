@@ -24,10 +24,10 @@ from factaudit.audit.core.audited_run import AuditedRun, open_share
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.result_rows import Row, explain_row
 from factaudit.errors import UsageError
-from factaudit.stats import name_ends, none_if_undefined
+from factaudit.stats import name_ends, name_figure
 from factaudit.stats.agreement import correlation_interval, spearman, weighted_kappa
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.influence import MIN_CLUSTERS, interval, mean
+from factaudit.stats.influence import MIN_CLUSTERS, Statistic, interval, mean
 from factaudit.tables import STATUSES, find_claim_positions
 from factaudit.tables.schema import GRADE_COLUMN
 
@@ -109,29 +109,28 @@ def _compare_grades(
         mean(given - people),
     )
     row: Row = {"n": len(given), "n_unscored": len(alone), "n_clusters": len(np.unique(cluster))}
-    row |= {"lowest": None, "highest": None} | dict.fromkeys(
-        ("kappa", "difference", "difference_min", "difference_max")
-    )
-    row["rho"] = none_if_undefined(rho.point)
-    if ends is not None:
-        row |= {"kappa": none_if_undefined(kappa.point), "difference": difference.point}
+    row |= {"lowest": None, "highest": None}
+    bounds = (np.nan, np.nan)
+    if ends is None:  # without a common scale only orders can be compared
+        kappa = difference = Statistic.undefined(len(given))
+    else:
         row |= {"lowest": ends[0], "highest": ends[1]}
-        row["difference_min"] = row["difference_max"] = difference.point
+        bounds = (difference.point, difference.point)
         if len(alone):
             # The bounds: all missing grades are at one end of the scale.
             total = given.sum() - people.sum()
             least, most = (float((total + (end - alone).sum()) / len(both)) for end in ends)
-            row["difference_min"] = min(least, difference.point)
-            row["difference_max"] = max(most, difference.point)
+            bounds = min(least, difference.point), max(most, difference.point)
+    row |= name_ends("difference", bounds, ("min", "max"))
+    of_rho = of_kappa = of_difference = None
     if intervals is not None:
         level = intervals.confidence
-        row |= name_ends("rho", correlation_interval(rho, cluster, level))
+        of_rho = correlation_interval(rho, cluster, level)
         of_kappa = correlation_interval(kappa, cluster, level, telling=given != people)
         of_difference = interval(difference, cluster, confidence=level)
-        unknown = (np.nan, np.nan)
-        row |= name_ends("kappa", of_kappa if ends is not None else unknown)
-        row |= name_ends("difference", of_difference if ends is not None else unknown)
-    return row
+    row |= name_figure("rho", rho.point, of_rho)
+    row |= name_figure("kappa", kappa.point, of_kappa)
+    return row | name_figure("difference", difference.point, of_difference)
 
 
 def _find_common_scale(given: np.ndarray, people: np.ndarray, scale: Scale | None) -> Scale | None:

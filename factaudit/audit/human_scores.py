@@ -39,10 +39,10 @@ from factaudit.audit.core.audit_declaration import (
     pick_shared_columns,
 )
 from factaudit.audit.core.result_rows import Row, explain_row
-from factaudit.stats import name_ends, none_if_undefined
+from factaudit.stats import name_figure
 from factaudit.stats.agreement import correlation_interval, pearson, spearman
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.influence import MIN_CLUSTERS, bounded_change_interval
+from factaudit.stats.influence import MIN_CLUSTERS, Statistic, bounded_change_interval
 
 _RESPONSE = ["system", "response_id"]
 #: The figures of D-FActScore that people's annotations give, named as in the rows of responses.
@@ -120,12 +120,12 @@ def compare_with_human_scores(
         "bias", predicted - human, intervals, bounded_change_interval, -1, cluster=own
     )
     for name, measure in (("pearson_r", pearson), ("spearman_r", spearman)):
-        correlation = measure(human, predicted)
-        is_known = len(score_pairs) > 2
-        row[name] = none_if_undefined(correlation.point) if is_known else None
+        correlation, ends = Statistic.undefined(len(own)), None
+        if len(own) > 2:
+            correlation = measure(human, predicted)
         if intervals is not None:
             ends = correlation_interval(correlation, own, intervals.confidence)
-            row |= name_ends(name, ends if is_known else (np.nan, np.nan))
+        row |= name_figure(name, correlation.point, ends)
     why = "" if len(score_pairs) else "no response has both scores"
     if len(score_pairs) and row["pearson_r"] is None:
         why = "correlations: fewer than three responses, or one score is constant"

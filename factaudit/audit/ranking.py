@@ -33,10 +33,8 @@ from factaudit.audit.core.result_rows import (
     Row,
     explain_row,
     group_rows,
-    pick_figure,
     tabulate,
 )
-from factaudit.stats import name_ends
 from factaudit.stats.agreement import MIN_CORRELATED_SYSTEMS
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.hypothesis_tests import MultiplicityCorrection, SystemPairTest
@@ -44,8 +42,6 @@ from factaudit.stats.hypothesis_tests import MultiplicityCorrection, SystemPairT
 #: The symbol of an order: system_a's error rate is significantly lower than system_b's, not
 #: significantly different, or significantly higher.
 ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
-#: Wider intervals of τ are not given: they would cover more than half of the possible values.
-MAX_TAU_INTERVAL_WIDTH = 1.0
 
 
 def compute_ranking_agreement(
@@ -87,16 +83,12 @@ def compute_ranking_agreement(
             row |= measure_orders(used, how) | _count_ranked_claims(case, used)
             is_enough = len(used.members) >= MIN_CORRELATED_SYSTEMS
             compared = used if is_enough else replace(used, members=used.members[:0])
-            figures = correlate_rates(compared, confidence)
-            for key, figure in figures.items():
-                row |= pick_figure(key, figure, 0)
-            low, high = figures["kendall_tau"].ends
-            if high - low > MAX_TAU_INTERVAL_WIDTH:
-                row |= name_ends("kendall_tau", (np.nan, np.nan))
+            row |= correlate_rates(compared, confidence)
             reasons = [
                 _LEFT_OUT if len(used.members) < len(case.systems) else "",
                 "" if is_enough else f"correlations need {MIN_CORRELATED_SYSTEMS} systems",
             ]
+            figures = ("kendall_tau", "pearson_r")
             rows.append(explain_row(row, figures, reasons, _NO_INTERVAL))
     return sorted(rows, key=lambda row: row["dataset"])
 

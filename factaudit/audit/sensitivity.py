@@ -37,7 +37,7 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.audited_run import AuditedRun
 from factaudit.audit.core.checks import Check
 from factaudit.audit.core.result_rows import Row, explain_row
-from factaudit.stats import name_ends, none_if_undefined
+from factaudit.stats import name_figure
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.influence import interval, mean
 
@@ -118,12 +118,13 @@ def _compare_with_base(responses: pd.DataFrame, intervals: ClusterBootstrap | No
     change = mean((both["score"] - both["score_base"]).to_numpy(dtype=float))
     least = mean_of_defined(both["score_min"] - both["score_max_base"])
     most = mean_of_defined(both["score_max"] - both["score_min_base"])
-    row["change"] = none_if_undefined(change.point)
-    row["change_min"] = None if least is None else min(change.point, least)
-    row["change_max"] = None if most is None else max(change.point, most)
+    ends = None
     if intervals is not None:
         cluster = both["cluster"].to_numpy(dtype=np.int64)
-        row |= name_ends("change", interval(change, cluster, confidence=intervals.confidence))
+        ends = interval(change, cluster, confidence=intervals.confidence)
+    row |= name_figure("change", change.point, ends)
+    row["change_min"] = None if least is None else min(change.point, least)
+    row["change_max"] = None if most is None else max(change.point, most)
     why = "" if len(both) else "no response is scored by both a variant and the base"
     return explain_row(row, ("score", "change"), [why], TOO_FEW_RESPONSES)
 

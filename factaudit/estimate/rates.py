@@ -33,7 +33,7 @@ from factaudit.estimate.methods import (
 )
 from factaudit.estimate.sample import LabelSample
 from factaudit.settings.python_errors import raise_python_errors
-from factaudit.stats import name_ends, none_if_undefined, use_one_blas_thread
+from factaudit.stats import name_ends, name_figure, none_if_undefined, use_one_blas_thread
 from factaudit.stats import posterior_comparison as posterior
 from factaudit.stats.sampling import simple_random_draw
 from factaudit.tables.annotations import (
@@ -293,8 +293,7 @@ def _append_estimates(
                     "n_unpredicted": int(n_unpredicted[at]),
                     "n_labels": int(estimation.n_labels[at]),
                     "n_undecided": int(estimation.n_undecided[at]),
-                    "rate": none_if_undefined(one.rate),
-                    **name_ends("rate", (one.low, one.high)),
+                    **name_figure("rate", one.rate, (one.low, one.high)),
                     **name_ends("rate", bounds, ("min", "max")),
                     "reason": join_reasons(flags),
                 }
@@ -347,8 +346,7 @@ def compare_pairs(estimation: Estimation) -> list[Row]:
         {
             "system_a": systems[one],
             "system_b": systems[other],
-            "difference": none_if_undefined(means[at]),
-            **name_ends("difference", (lows[at], highs[at])),
+            **name_figure("difference", means[at], (lows[at], highs[at])),
             "p_wrong": float(p_wrong[at]),
             "order": ("<" if means[at] < 0 else ">") if apart[at] else "?",
         }
@@ -369,8 +367,7 @@ def rank_systems(estimation: Estimation) -> list[Row]:
         {
             "system": estimation.corpus.systems[at],
             "p_best": none_if_undefined(p_best[i]),
-            "rank": none_if_undefined(rank[i]),
-            **name_ends("rank", (low[i], high[i])),
+            **name_figure("rank", rank[i], (low[i], high[i])),
         }
         for i, at in enumerate(members)
     ]

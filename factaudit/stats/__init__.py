@@ -42,6 +42,17 @@ def name_ends(
     return {f"{key}_{name}": none_if_undefined(end) for name, end in zip(names, ends, strict=True)}
 
 
+def name_figure(key: str, point: Any, ends: Iterable[Any] | None = None) -> dict[str, float | None]:
+    """A figure and the two ends of its interval by name, None where undefined. ends: None if no
+    intervals are wanted.
+
+    >>> name_figure("bias", 0.25, (0.125, np.nan))
+    {'bias': 0.25, 'bias_low': 0.125, 'bias_high': None}
+    """
+    named = {key: none_if_undefined(point)}
+    return named if ends is None else named | name_ends(key, ends)
+
+
 def divide_or_undefined(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
     """``numerator / denominator`` elementwise, NaN where the denominator is 0 or NaN.
 
