@@ -1,17 +1,48 @@
 """Knows the names that users give to columns and the words that they write into cells. The lists
-are data in vocabulary.yaml."""
+are data: vocabulary.yaml is English, vocabulary_other_languages.yaml has the same lists for others."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from factaudit.settings.yaml_file import read_shipped_yaml
 
-_LISTS = read_shipped_yaml("factaudit.tables", "vocabulary.yaml")
-_PATTERNS = {name: re.compile(text, re.IGNORECASE) for name, text in _LISTS.pop("patterns").items()}
+
+def _read_lists() -> dict[str, Any]:
+    """The English lists, each followed by the words in other languages. Names of columns stand
+    where the English list has a ``~``."""
+    lists = read_shipped_yaml("factaudit.tables", "vocabulary.yaml")
+    others = read_shipped_yaml("factaudit.tables", "vocabulary_other_languages.yaml")
+    names, other_names = lists["columns"], others.pop("columns")
+    for ours, known in names.items():
+        at = known.index(None) if None in known else len(known)
+        names[ours] = [*known[:at], *other_names.get(ours, ()), *known[at + 1 :]]
+    for kind, words in others.items():
+        lists[kind] = [*lists[kind], *words]
+    return lists
+
+
+def _compile_patterns(lists: Mapping[str, Any]) -> dict[str, re.Pattern[str]]:
+    """The patterns, in which ``{people}`` stands for the words for a single person, and
+    ``{errors_elsewhere}`` for those that smell of an error in another language."""
+    single = [word for word in lists["people"] if word not in lists["settled"]]
+    elsewhere = read_shipped_yaml("factaudit.tables", "vocabulary_other_languages.yaml")
+    parts = {"{people}": single, "{errors_elsewhere}": elsewhere["error_smells"]}
+    found = {}
+    for name, text in lists["patterns"].items():
+        for place, words in parts.items():
+            text = text.replace(place, "|".join(words))
+        found[name] = re.compile(text, re.IGNORECASE)
+    return found
+
+
+_LISTS = _read_lists()
+_PATTERNS = _compile_patterns(_LISTS)
+del _LISTS["patterns"]
 #: factaudit's name of a column -> names that users give it, the likelier first, as
 #: `normalise_words` writes them.
 COLUMN_NAMES: dict[str, list[str]] = _LISTS.pop("columns")
