@@ -1,48 +1,44 @@
-"""Knows the names that users give to columns and the words that they write into cells. The lists
-are data: vocabulary.yaml is English, vocabulary_other_languages.yaml has the same lists for others."""
+"""Knows the names that users give to columns and the words that they write into cells.
+
+The lists are data: vocabulary.yaml is English, and vocabulary_other_languages.yaml has the same
+lists for other languages.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
 from factaudit.settings.yaml_file import read_shipped_yaml
 
 
-def _read_lists() -> dict[str, Any]:
-    """The English lists, each followed by the words in other languages. Names of columns stand
-    where the English list has a ``~``."""
-    lists = read_shipped_yaml("factaudit.tables", "vocabulary.yaml")
-    others = read_shipped_yaml("factaudit.tables", "vocabulary_other_languages.yaml")
-    names, other_names = lists["columns"], others.pop("columns")
-    for ours, known in names.items():
+def _join_languages(english: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Each English list, followed by the words in other languages. Names of columns stand where the
+    English list has a ``~``."""
+    names = {}
+    for ours, known in english["columns"].items():
         at = known.index(None) if None in known else len(known)
-        names[ours] = [*known[:at], *other_names.get(ours, ()), *known[at + 1 :]]
-    for kind, words in others.items():
-        lists[kind] = [*lists[kind], *words]
-    return lists
+        names[ours] = [*known[:at], *others["columns"].get(ours, ()), *known[at + 1 :]]
+    lists = {kind: [*words, *others.get(kind, ())] for kind, words in english.items()}
+    return {**lists, "columns": names}
 
 
-def _compile_patterns(lists: Mapping[str, Any]) -> dict[str, re.Pattern[str]]:
-    """The patterns, in which ``{people}`` stands for the words for a single person, and
-    ``{errors_elsewhere}`` for those that smell of an error in another language."""
-    single = [word for word in lists["people"] if word not in lists["settled"]]
-    elsewhere = read_shipped_yaml("factaudit.tables", "vocabulary_other_languages.yaml")
-    parts = {"{people}": single, "{errors_elsewhere}": elsewhere["error_smells"]}
-    found = {}
-    for name, text in lists["patterns"].items():
-        for place, words in parts.items():
-            text = text.replace(place, "|".join(words))
-        found[name] = re.compile(text, re.IGNORECASE)
-    return found
+def _compile_pattern(text: str) -> re.Pattern[str]:
+    """A pattern in which ``{people}`` stands for the words for a single person, and
+    ``{errors_elsewhere}`` for what smells of an error in other languages."""
+    single = [word for word in _LISTS["people"] if word not in _LISTS["settled"]]
+    text = text.replace("{people}", "|".join(single))
+    text = text.replace("{errors_elsewhere}", "|".join(_OTHERS["error_smells"]))
+    return re.compile(text, re.IGNORECASE)
 
 
-_LISTS = _read_lists()
-_PATTERNS = _compile_patterns(_LISTS)
-del _LISTS["patterns"]
+_ENGLISH = read_shipped_yaml("factaudit.tables", "vocabulary.yaml")
+_OTHERS = read_shipped_yaml("factaudit.tables", "vocabulary_other_languages.yaml")
+_TEXTS = _ENGLISH.pop("patterns")
+_LISTS = _join_languages(_ENGLISH, _OTHERS)
+_PATTERNS = {name: _compile_pattern(text) for name, text in _TEXTS.items()}
 #: factaudit's name of a column -> names that users give it, the likelier first, as
 #: `normalise_words` writes them.
 COLUMN_NAMES: dict[str, list[str]] = _LISTS.pop("columns")
