@@ -19,6 +19,7 @@ from factaudit.stats import divide_or_undefined
 from factaudit.stats.clustered_proportions import (
     ClusterCounts,
     GroupClusterPairs,
+    IntervalEnds,
     count_codes_by_cluster,
     estimate_clustered_proportions,
 )
@@ -47,39 +48,52 @@ def compare_evaluators(
     # For each label, the claims that only one of the two flags.
     a_flags, b_flags = counts[:, :, 0, 1], counts[:, :, 1, 0]
     # On errors the one that flags is right, on other claims the one that passes.
-    a_is_right, b_is_right = (
-        np.stack([one[:, 0], other[:, 1]], 1)
-        for one, other in ((a_flags, b_flags), (b_flags, a_flags))
-    )
+    a_is_right = np.stack([a_flags[:, 0], b_flags[:, 1]], 1)
+    b_is_right = np.stack([b_flags[:, 0], a_flags[:, 1]], 1)
+    discordant = {
+        "bacc": (a_is_right, b_is_right, n),
+        "bias": (
+            a_flags.sum(1, keepdims=True),
+            b_flags.sum(1, keepdims=True),
+            n.sum(1, keepdims=True),
+        ),
+    }
+    is_known = {"bacc": scored.all(1), "bias": scored.any(1)}
+    own = {
+        "bacc": [compute_rates(tally, None)["bacc"] for tally in tallies],
+        "bias": [share_errors(tally, None).sum({0: -1, 1: 1}) for tally in tallies],
+    }
     figures = {}
-    for key, whole, hits, of, is_known in (
-        (
-            "bacc",
-            [compute_rates(tally, None)["bacc"] for tally in tallies],
-            np.hstack([a_is_right, b_is_right]),
-            np.hstack([n, n]),
-            scored.all(1),
-        ),
-        (
-            "bias",
-            [share_errors(tally, None).sum({0: -1, 1: 1}) for tally in tallies],
-            np.stack([a_flags.sum(1), b_flags.sum(1)], 1),
-            np.repeat(n.sum(1, keepdims=True), 2, 1),
-            scored.any(1),
-        ),
-    ):
-        (a_min, a_max), (b_min, b_max) = (figure.limits for figure in whole)
-        difference = np.where(is_known, whole[0].point - whole[1].point, np.nan)
-        figures[key] = Figure(difference, (a_min - b_max, a_max - b_min))
+    for key, (of_a, of_b) in own.items():
+        point = np.where(is_known[key], of_a.point - of_b.point, np.nan)
+        (a_min, a_max), (b_min, b_max) = of_a.limits, of_b.limits
+        figures[key] = Figure(point, (a_min - b_max, a_max - b_min))
         if confidence is not None:
-            terms = hits.shape[1] // 2
-            weights = np.repeat([1.0, -1.0], terms) / terms
-            shares = estimate_clustered_proportions(every.clusters, hits, of)
-            point, (low, high) = discordant_difference_interval(shares, weights, confidence)
-            moved = difference - point
-            ends = np.maximum(low + moved, -1), np.minimum(high + moved, 1)
+            ends = _difference_interval(every.clusters, *discordant[key], point, confidence)
             figures[key] = replace(figures[key], interval=ends)
     return figures
+
+
+def _difference_interval(
+    clusters: ClusterCounts,
+    only_a: np.ndarray,
+    only_b: np.ndarray,
+    n: np.ndarray,
+    difference: np.ndarray,
+    confidence: float,
+) -> IntervalEnds:
+    """The interval of a mean of J differences of shares, moved to ``difference``, (G,), which may
+    rest on more claims.
+
+    only_a, only_b, n: (kinds of clusters, J), the claims that only a has, that only b has, and all.
+    """
+    shares = estimate_clustered_proportions(
+        clusters, np.hstack([only_a, only_b]), np.hstack([n, n])
+    )
+    weights = np.repeat([1.0, -1.0], n.shape[1]) / n.shape[1]
+    point, (low, high) = discordant_difference_interval(shares, weights, confidence)
+    moved = difference - point
+    return np.maximum(low + moved, -1), np.minimum(high + moved, 1)
 
 
 # ---- two runs
