@@ -3,10 +3,9 @@ Donner 2008).
 
 A sum's interval is as far from its point as the terms' intervals are from theirs, the distances
 added as variances are, with the terms' correlation. So it is asymmetric where theirs are, stays in
-range near 0 and 1, and has no zero width where theirs have some. The difference of two classifiers
-on the same units is best computed from the discordant
-units alone: `discordant_difference_interval`; that of one classifier's two kinds of errors,
-`error_balance_interval`.
+range near 0 and 1, and has a width where theirs have one. The difference of two classifiers on the
+same units is best computed from the discordant units alone: `discordant_difference_interval`. That
+of one classifier's two kinds of errors is computed by `error_balance_interval`.
 """
 
 from __future__ import annotations

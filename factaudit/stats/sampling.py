@@ -195,7 +195,8 @@ def draw_first_phase(
     P(error).
 
     guess: float64 (N,), NaN where there is none; system: int (N,); stratum_codes: int (N,), codes
-    that strata do not cross where the budget allows.
+    that strata do not cross where the budget allows; has_second_phase: one label in a stratum is
+    then enough.
 
     >>> guess, system = np.linspace(0, 1, 60), np.repeat([0, 1], 30)
     >>> draw = draw_first_phase(guess, system, 12, np.random.default_rng(0))
