@@ -47,6 +47,7 @@ from factaudit.experiment.folder import (
 )
 from factaudit.experiment.inputs import (
     HUB_DATASET,
+    ExperimentInputs,
     ExperimentTablePaths,
     ForeignFormatSource,
     check_audit_specs,
@@ -79,6 +80,7 @@ from factaudit.tables.counts_table import read_counts
 from factaudit.tables.validation import find_claim_variants, make_empty_verdicts
 from factaudit.text.display_text import format_count
 
+_ANNOTATIONS = "annotations.parquet"
 #: Audits that read nothing but the texts of claims and documents, which DuckDB does not load.
 _AUDITS_OF_TEXTS = {"surface_bias", "chunking", "chunking_rates"}
 #: What only tables in memory allow.
@@ -249,90 +251,123 @@ def _has_failures(results: Results) -> bool:
 def _judge_and_audit_tables(
     experiment: Experiment, evaluators: Sequence[NamedEvaluator], folder: RunFolder, progress: bool
 ) -> Results:
-    """Judge the claims if needed, audit claims and verdicts in memory, and end the run."""
-    callers = [
-        (one.name, part)
-        for one in evaluators
-        for asked in one.evaluator_and_repeats
-        for part, _ in walk_evaluator_members(asked)
-    ]
-    read = read_experiment_inputs(experiment, needs_verdicts=not callers)
-    claims, verdicts, annotations, provenance = (
-        read.claims,
-        read.verdicts,
-        read.annotations,
-        read.provenance,
-    )
-    for note in read.notes:
-        folder.say(note)
-    n_variants = int(find_claim_variants(claims).sum())
-    more = f", and {format_count(n_variants, 'variant')}" * bool(n_variants)
-    datasets = format_count(claims["dataset"].nunique(), "data set")
-    folder.say(f"claims    {len(claims) - n_variants:>9,} in {datasets}{more}")
+    """Read the tables, judge the claims if needed, audit them in memory, and end the run."""
+    read = read_experiment_inputs(experiment, needs_verdicts=not evaluators)
+    _say_what_was_read(read, folder)
     calls: list[Row] = []
     if evaluators:
-        check_unique_evaluator_names(
-            evaluators, () if verdicts is None else verdicts["evaluator"].unique()
-        )
-        with count_run_llm_calls(callers, folder.work / "calls.json", experiment.max_cost) as calls:
-            judged = judge(claims, evaluators, journal=folder.work / "journal", progress=progress)
-        verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
-    said = None if annotations is None else list_annotator_judgements(annotations)
+        calls = _judge_claims(experiment, evaluators, read, folder, progress)
     (folder.path / DISPUTED_PAGE).unlink(missing_ok=True)
-    if verdicts is None and experiment.estimate is None and has_double_labels(said):
-        assert said is not None
-        verdicts = make_empty_verdicts()
-        _write_page_of_disputes(claims, said, folder, experiment.seed)
-    if verdicts is None:
-        work_to_do = (
-            "estimate from"
-            if experiment.estimate is not None and not experiment.audits
-            else "audit"
-        )
-        raise UsageError(
-            f"nothing to {work_to_do}: expected verdicts, evaluators, or a claims format that"
-            " brings verdicts (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes"
-            " verdicts), or files in which two annotators labelled the same claims"
-        )
-    for one in evaluators:
-        for part, _ in walk_evaluator_members(one.evaluator):
-            if found := getattr(part, "provenance", None):
-                provenance.append({"evaluator": one.name, **found})
-    for line in format_unscored_verdicts(verdicts, [one.name for one in evaluators]):
+    if read.verdicts is None:
+        read.verdicts = _go_on_without_verdicts(experiment, read, folder)
+    for line in format_unscored_verdicts(read.verdicts, [one.name for one in evaluators]):
         folder.say(line)
-    write_table(claims, folder.path / "claims.parquet")
-    if len(verdicts):
-        folder.say(
-            f"verdicts  {len(verdicts):>9,} by"
-            f" {format_count(verdicts['evaluator'].nunique(), 'evaluator')}"
-        )
-        write_table(verdicts, folder.path / "verdicts.parquet")
-    else:
-        (folder.path / "verdicts.parquet").unlink(missing_ok=True)
-    people = folder.path / "annotations.parquet"
-    people.unlink(missing_ok=True)
-    if annotations is not None:
-        write_table(annotations, people)
+    _write_tables(read, read.verdicts, folder)
     estimates = None
     if experiment.estimate is not None:
         estimates = experiment.estimate.estimate(
-            claims, verdicts, experiment.seed, experiment.confidence
+            read.claims, read.verdicts, experiment.seed, experiment.confidence
         )
-    inputs, notes, told = read.input_files, read.notes, select_detailed_verdicts(verdicts)
-    joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rule)
-    # these take most of the memory, and nothing below reads them
-    del read, claims, verdicts, annotations, said
-    signatures = {one.name: one.signature for one in evaluators}
-    results = compare(joined, **experiment.compare_arguments, signatures=signatures, inputs=inputs)
-    bare = replace(joined.judged)  # without what the audits cached, which nothing below reads
+    details = select_detailed_verdicts(read.verdicts)
+    joined = ComparisonTables.join(
+        read.claims, read.verdicts, read.annotations, experiment.label_rule
+    )
+    inputs, notes, provenance = read.input_files, read.notes, read.provenance
+    del read  # its tables take most of the memory, and nothing below reads them
+    results = compare(
+        joined,
+        **experiment.compare_arguments,
+        signatures={one.name: one.signature for one in evaluators},
+        inputs=inputs,
+    )
+    judged = replace(joined.judged)  # without what the audits cached, which nothing below reads
     del joined
     if notes:
         results.about["reading"] = notes
     if experiment.estimate is not None and estimates is not None:
         results = _add_estimates(results, experiment.estimate, estimates)
     results.calls.extend(calls)
-    shown = ClaimBrowser(bare, told, read_annotations(people) if people.is_file() else None)
-    return folder.finish(experiment, results, claim_browser=shown, provenance=provenance)
+    people = folder.path / _ANNOTATIONS
+    browser = ClaimBrowser(judged, details, read_annotations(people) if people.is_file() else None)
+    return folder.finish(experiment, results, claim_browser=browser, provenance=provenance)
+
+
+def _say_what_was_read(read: ExperimentInputs, folder: RunFolder) -> None:
+    for note in read.notes:
+        folder.say(note)
+    n_variants = int(find_claim_variants(read.claims).sum())
+    datasets = format_count(read.claims["dataset"].nunique(), "data set")
+    line = f"claims    {len(read.claims) - n_variants:>9,} in {datasets}"
+    if n_variants:
+        line += f", and {format_count(n_variants, 'variant')}"
+    folder.say(line)
+
+
+def _judge_claims(
+    experiment: Experiment,
+    evaluators: Sequence[NamedEvaluator],
+    read: ExperimentInputs,
+    folder: RunFolder,
+    progress: bool,
+) -> list[Row]:
+    """Add the evaluators' verdicts and their provenance to what was read. Returns the calls of
+    language models with their costs."""
+    known = () if read.verdicts is None else read.verdicts["evaluator"].unique()
+    check_unique_evaluator_names(evaluators, known)
+    callers = [
+        (one.name, part)
+        for one in evaluators
+        for asked in one.evaluator_and_repeats
+        for part, _ in walk_evaluator_members(asked)
+    ]
+    with count_run_llm_calls(callers, folder.work / "calls.json", experiment.max_cost) as calls:
+        judged = judge(read.claims, evaluators, journal=folder.work / "journal", progress=progress)
+    read.verdicts = (
+        judged if read.verdicts is None else merge_verdict_tables((read.verdicts, judged))
+    )
+    for one in evaluators:
+        for part, _ in walk_evaluator_members(one.evaluator):
+            # What an evaluator knows about itself only after it judged, such as its model's files.
+            if found := getattr(part, "provenance", None):
+                read.provenance.append({"evaluator": one.name, **found})
+    return calls
+
+
+def _go_on_without_verdicts(
+    experiment: Experiment, read: ExperimentInputs, folder: RunFolder
+) -> pd.DataFrame:
+    """An empty table of verdicts if two people labelled the same claims: then people are audited.
+
+    Raises `UsageError` if there is nothing to audit.
+    """
+    if experiment.estimate is None and read.annotations is not None:
+        judgements = list_annotator_judgements(read.annotations)
+        if has_double_labels(judgements):
+            _write_page_of_disputes(read.claims, judgements, folder, experiment.seed)
+            return make_empty_verdicts()
+    only_estimates = experiment.estimate is not None and not experiment.audits
+    raise UsageError(
+        f"nothing to {'estimate from' if only_estimates else 'audit'}: expected verdicts,"
+        " evaluators, or a claims format that brings verdicts (`factaudit judge CLAIMS --evaluator"
+        " NAME --out VERDICTS` makes verdicts), or files in which two annotators labelled the same"
+        " claims"
+    )
+
+
+def _write_tables(read: ExperimentInputs, verdicts: pd.DataFrame, folder: RunFolder) -> None:
+    """Write the run folder's tables. Those that this run does not have are removed: an earlier
+    run may have left them."""
+    write_table(read.claims, folder.path / "claims.parquet")
+    if len(verdicts):
+        evaluators = format_count(verdicts["evaluator"].nunique(), "evaluator")
+        folder.say(f"verdicts  {len(verdicts):>9,} by {evaluators}")
+        write_table(verdicts, folder.path / "verdicts.parquet")
+    else:
+        (folder.path / "verdicts.parquet").unlink(missing_ok=True)
+    if read.annotations is not None:
+        write_table(read.annotations, folder.path / _ANNOTATIONS)
+    else:
+        (folder.path / _ANNOTATIONS).unlink(missing_ok=True)
 
 
 def _write_page_of_disputes(
