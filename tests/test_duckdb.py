@@ -222,6 +222,11 @@ WRONG = [
         {"repeat": 0.5},
         "row 2, column 'repeat': expected a whole number from 0 on, or nothing, found 0.5",
     ),
+    (
+        "verdicts",
+        {"repeat": 2**31},
+        "row 2, column 'repeat': expected a number below 2,147,483,648, found 2147483648",
+    ),
 ]
 
 

@@ -109,6 +109,10 @@ def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
     assert "&lt;b&gt;x&lt;/b&gt;" in text
     assert text.count("<script") == 1
     assert text.count('<th scope="row">') == 4
+    # What is required of all evaluators stands there once for each task.
+    required = text.split("<h2>What is required</h2>")[1].split("</ul>")[0]
+    tasks = {task for line in lines for task, row in line["decisions"].items() if row["required"]}
+    assert required.count("<li>") == len(tasks)
 
 
 def test_a_leaderboard_sorts_within_the_same_claims_only(tmp_path):

@@ -184,7 +184,7 @@ def test_repeats_are_part_of_a_verdicts_key(claims, tmp_path, suffix):
         read_verdicts(tmp_path / f"v{suffix}", tmp_path / f"2{suffix}")
 
 
-@pytest.mark.parametrize("wrong", [-1, 0.5, "twice", 1e12])
+@pytest.mark.parametrize("wrong", [-1, 0.5, "twice"])
 def test_a_repeat_is_a_whole_number(wrong):
     table = pd.DataFrame(
         {"claim_id": "a", "evaluator": "e", "score": [0.7], "repeat": [wrong]}, dtype=object

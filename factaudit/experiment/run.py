@@ -327,7 +327,7 @@ def _judge_claims(
     )
     for one in evaluators:
         for part, _ in walk_evaluator_members(one.evaluator):
-            # What an evaluator knows about itself only after it judged, such as its model's files.
+            # Only after judging does a model know which commit of the hub it was loaded from.
             if found := getattr(part, "provenance", None):
                 read.provenance.append({"evaluator": one.name, **found})
     return calls

@@ -48,13 +48,15 @@ def write_leaderboard(run_dirs: Sequence[Path], out: Path, title: str) -> list[P
     for group in groups:
         group["lines"].sort(key=_rank_line)
     lines = [line for group in groups for line in group["lines"]]
+    several = len({line["run"] for line in lines}) > 1
     script = read_page_script()
     template = make_html_template_environment().get_template("leaderboard.html.j2")
     page = template.render(
         title=title,
         groups=groups,
         tasks=list(dict.fromkeys(task for line in lines for task in line["decisions"])),
-        several=len({line["run"] for line in lines}) > 1,
+        several=several,
+        required=_group_requirements(lines, several),
         signatures=list(dict.fromkeys(line["signature"] for line in lines)),
         style=read_style_sheet(),
         script=script,
@@ -63,6 +65,20 @@ def write_leaderboard(run_dirs: Sequence[Path], out: Path, title: str) -> list[P
     write_text(out / "index.html", page)
     write_json(out / "leaderboard.json", {"title": title, "lines": lines})
     return [out / "index.html", out / "leaderboard.json"]
+
+
+def _group_requirements(
+    lines: Sequence[LeaderboardLine], several_runs: bool
+) -> dict[str, dict[str, list[str]]]:
+    """By task, what is required, and of which evaluators: the same is mostly required of all."""
+    by_task: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        name = f"{line['evaluator']} of {line['run']}" if several_runs else line["evaluator"]
+        for task, decision in line["decisions"].items():
+            if decision.get("required"):
+                requirements = by_task.setdefault(task, {})
+                requirements.setdefault(decision["required"], []).append(name)
+    return by_task
 
 
 def _format_heading(counts: Mapping[str, int | None]) -> str:

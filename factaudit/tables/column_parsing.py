@@ -92,8 +92,12 @@ def parse_repeat_column(
     if values is None:
         return pd.Series(0, index=index, dtype="int64")
     found = parse_number_column(values)
-    good = values.isna() | ((found >= 0) & (found < 2**31) & (found % 1 == 0))
-    problems.add_where(~good, "repeat", "expected a whole number from 0 on, or nothing", values)
+    whole = values.isna() | ((found >= 0) & (found % 1 == 0))
+    problems.add_where(~whole, "repeat", "expected a whole number from 0 on, or nothing", values)
+    # Nobody asks an evaluator so often: this is a column of something else, such as times.
+    large = whole & (found >= 2**31)
+    problems.add_where(large, "repeat", "expected a number below 2,147,483,648", values)
+    good = whole & ~large
     return found.where(good).fillna(0).astype("int64")
 
 
