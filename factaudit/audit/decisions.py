@@ -95,7 +95,10 @@ def may_publish_rates(run: AuditedRun, evaluator: str) -> Answer | None:
         figure += _word_worst_rate(rows, beyond, may, most)
     if may == "cannot tell":
         figure += _word_labels_needed(rows, most)
-    required = fill("each rate at most {most:limit} points off", {"most": most})
+    required = "at most {most:limit} points off"
+    if len(rows) > 1:
+        required = f"each of {{n}} rates{_word_places(rows, ', one per')}, {required}"
+    required = fill(required, {"n": len(rows), "most": most})
     return Answer("report a system's error rate", may, figure, required)
 
 
@@ -115,7 +118,7 @@ def _word_worst_rate(
         return fill(text, told)
     if len(rows) > 1 and single:
         return fill(f", and one of its {{n}} rates by {{off:rough}}, {more}", told)
-    text = ", and by {off:rough} for the worst of {n:number rate}" if len(rows) > 1 else ""
+    text = ", and by {off:rough} for the worst of its {n} rates" if len(rows) > 1 else ""
     if single:
         text += f", {more}"
     elif may == "no":
@@ -123,7 +126,7 @@ def _word_worst_rate(
     elif not all(has_interval(row, "bias") for row in rows):
         pass  # nothing can be said of significance
     elif may == "cannot tell" and worst > limit + 0.005:  # not "5 points, not more than 5 points"
-        text += f", not {more}"
+        text += "; the labels are too few to tell whether that is more than {limit:limit} points"
     elif may == "cannot tell":
         text += "; that every rate is at most {limit:limit} points off is not certain"
     return fill(text, told)
@@ -140,12 +143,17 @@ def _word_labels_needed(rows: Sequence[Row], limit: float) -> str:
         return ""
     # Rounded to two digits: 1,437 labels are about 1,400.
     told = {"needed": int(float(f"{needed:.2g}")), "have": round(np.median(have)), "limit": limit}
-    text = ". To know to within {limit:limit} points how far an uncorrected rate is off, you need"
-    text += " about {needed} labels"
-    units = ["system"] if any(not is_total_key(row["system"]) for row in known) else []
-    units += ["data set"] if len({row["dataset"] for row in known}) > 1 else []
-    text += f" of each {' and '.join(units)}" if units else ""
-    return fill(text + "; you have {have}", told)
+    text = ". Checking an uncorrected rate to within {limit:limit} points takes about {needed}"
+    text += f" labels{_word_places(known, ' of each')}; you have {{have}}"
+    return fill(text, told)
+
+
+def _word_places(rows: Sequence[Row], before: str) -> str:
+    """What each rate is of (a system, a data set, or both), after some words; "" where it is of all
+    claims."""
+    units = ["system"] if any(not is_total_key(row["system"]) for row in rows) else []
+    units += ["data set"] if len({row["dataset"] for row in rows}) > 1 else []
+    return f"{before} {' and '.join(units)}" if units else ""
 
 
 def list_system_biases(run: AuditedRun, evaluator: str) -> list[Row]:
@@ -192,8 +200,8 @@ def may_rank_systems(run: AuditedRun, evaluator: str) -> Answer | None:
     figure += "" if counts["n_reversed"] else " the wrong order"
     # Unscored claims may hide a difference, so the pairs are counted only where they cannot.
     if counts["n_one_sided"] and counts["n_not_alike_min"] == counts["n_not_alike_max"]:
-        figure += " (on {n_one_sided:number pair}, only the labels or only the evaluator finds a"
-        figure += " significant difference)"
+        figure += " (on {n_one_sided:number pair}, one of the two finds a significant difference,"
+        figure += " the other does not)"
     # The sums are rounded, because 0.1 · 30 is more than 3.
     told = counts | {
         "agreeing": count_agreeing_pairs(rows),

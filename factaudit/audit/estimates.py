@@ -319,10 +319,8 @@ def expect_corrected_rates(run: AuditedRun, biases: Sequence[Row]) -> str:
     text += " at most {n} labels" if len(n_labels) > 1 else " {n} labels"
     text += " per data set" if len(_list_quotable(run)) > 1 else ""
     has_systems = len(places) > len({dataset for dataset, _ in places})
-    text += " (for all systems together)" if has_systems else ""
+    text += " for all systems together" if has_systems else ""
     text += ", they are expected to be off by {expected:rough} on average"
-    text += (
-        f" ({100 * run.confidence:.3g} % CIs of about ±{{half:rough}}), where {{evaluator}}'s are"
-    )
-    text += " off by {raw:rough}."
+    text += f" ({100 * run.confidence:.3g} % CIs of about ±{{half:rough}}), instead of"
+    text += " {evaluator}'s {raw:rough}."
     return fill(text, told)
