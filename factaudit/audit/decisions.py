@@ -117,7 +117,7 @@ def _word_worst_rate(
         text = f", and {{beyond}} of its {{n}} rates by {more}, the worst by {{off:rough}}"
         return fill(text, told)
     if len(rows) > 1 and single:
-        return fill(f", and one of its {{n}} rates by {{off:rough}}, {more}", told)
+        return fill(f", and one rate by {{off:rough}}, {more}", told)
     text = ", and by {off:rough} for the worst of its {n} rates" if len(rows) > 1 else ""
     if single:
         text += f", {more}"
