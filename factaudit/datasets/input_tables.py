@@ -27,7 +27,12 @@ from factaudit.tables.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.tables.counts_table import is_counts_table
 from factaudit.tables.questions import AmbiguousReadingError
 from factaudit.tables.table_files import read_table
-from factaudit.tables.table_loading import LoadedTables, OpenedTable, load_tables
+from factaudit.tables.table_loading import (
+    LoadedTables,
+    OpenedTable,
+    load_tables,
+    report_unread_judgements,
+)
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
 Report = Callable[[str], None]
@@ -104,6 +109,8 @@ def _convert_published_data(
     chosen = match_column_patterns(evaluators.unique(), given.evaluator or ["*"])
     if not all(match_column_patterns(chosen, [one]) for one in given.evaluator):
         return None
+    further = converted.claims.drop(columns=given.ignore, errors="ignore")
+    report_unread_judgements([further], report_line)
     judged = converted.verdicts[evaluators.isin(chosen) & ~evaluators.isin(given.ignore)]
     return replace(converted, verdicts=None if judged.empty else judged)
 

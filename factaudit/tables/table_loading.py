@@ -298,16 +298,22 @@ def _load_standard_tables(
     table = combine_claims(claims, claim_names, REPEATED_ID_REMEDY) if claims else None
     judged = combine_verdicts(verdicts, verdict_names, table) if verdicts else None
     if table is not None and judged is not None:
-        own = {*OWN_COLUMNS["claims"], *OWN_COLUMNS["verdicts"]}
-        further = {
-            str(name): rows[name].head(MAX_PROFILED_ROWS).tolist()
-            for rows in (table, *verdicts)
-            for name in rows
-            if name not in own
-        }
-        if found := find_judged_columns(further):
-            report_line(f"ignored   {', '.join(found)}: --evaluator or --people reads it")
+        report_unread_judgements([table, *verdicts], report_line)
     said = combine_annotations(people, people_names, table) if people else None
     if table is not None and said is not None:
         table = fill_labels_by_majority(table, said)
     return LoadedTables(table, judged, None, said)
+
+
+def report_unread_judgements(tables: Sequence[pd.DataFrame], report_line: Report) -> None:
+    """Report the columns that may hold judgements and are not read, because the verdicts stand in
+    factaudit's columns, or in those of a published format."""
+    own = {*OWN_COLUMNS["claims"], *OWN_COLUMNS["verdicts"]}
+    further = {
+        str(name): rows[name].head(MAX_PROFILED_ROWS).tolist()
+        for rows in tables
+        for name in rows
+        if name not in own
+    }
+    if found := find_judged_columns(further):
+        report_line(f"ignored   {', '.join(found)}: --evaluator or --people reads it")

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import yaml
+from audit_tables import load_input_tables
 
 import factaudit as fa
 from factaudit import InputError
@@ -131,6 +132,25 @@ def test_further_judgements_are_told_and_change_nothing(tmp_path):
         named = load_tables(paths, parse_column_mapping_options(label=column)).claims
         assert named is not None
         assert named["label"].tolist() == people
+
+
+def test_a_judge_beside_the_columns_of_a_published_format_is_told(tmp_path):
+    """AggreFact's file has verdicts of its own; a column that a user added was lost unsaid."""
+    names = {"claim": "summary", "system": "model_name"}
+    table = pd.DataFrame(CLAIMS).rename(columns=names).drop(columns="claim_id", errors="ignore")
+    table = table.assign(model_name="m", cut="test", doc="a text", DAE_score=0.2, mine_judge="yes")
+    table.loc[::2, "mine_judge"] = "no"
+    table.to_csv(tmp_path / "aggre_fact_sota.csv", index=False)
+    for given, told, evaluators in (
+        ({}, ["ignored   mine_judge: --evaluator or --people reads it"], {"DAE"}),
+        ({"ignore": ["mine_judge"]}, [], {"DAE"}),
+        ({"evaluator": ["mine_judge"]}, [], {"mine_judge"}),
+    ):
+        said = []
+        loaded = load_input_tables([tmp_path / "aggre_fact_sota.csv"], given, said.append)
+        assert [line for line in said if "mine_judge: " in line] == told
+        assert loaded.verdicts is not None
+        assert {*loaded.verdicts["evaluator"]} == evaluators
 
 
 @pytest.mark.parametrize("mapping", [{}, {"columns": {"claim_id": "claim_id"}}])
