@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.audit import read_audit_names_and_options
-from factaudit.datasets import FORMATS, check_conversion_options, convert
+from factaudit.datasets import FORMATS, Conversion, check_conversion_options, convert
 from factaudit.datasets.input_tables import load_input_tables
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.evaluators.judging import make_named_evaluator
@@ -31,6 +31,7 @@ from factaudit.tables.annotations import (
     read_annotations,
     relabel_claims_by_annotations,
 )
+from factaudit.tables.table_loading import LoadedTables
 from factaudit.text.display_text import format_count
 
 #: The one data set that is named instead of read from files.
@@ -102,96 +103,118 @@ class ExperimentInputs:
     provenance: list[Row]
     notes: list[str]
 
+    def keep(self, claims: pd.DataFrame) -> None:
+        """Keep some of the claims, and what is said of them."""
+        self.claims = claims
+        self.verdicts = _select_rows_of_claims(self.verdicts, claims)
+        self.annotations = _select_rows_of_claims(self.annotations, claims)
+
+
+@dataclass
+class _Sources:
+    """What has been read so far. Tables are kept by the names of their files, for messages."""
+
+    claims: dict[str, pd.DataFrame] = field(default_factory=dict)
+    verdicts: dict[str, pd.DataFrame] = field(default_factory=dict)
+    annotations: list[pd.DataFrame] = field(default_factory=list)
+    provenance: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        read: LoadedTables | Conversion,
+        name: str,
+        name_of_verdicts: str,
+    ) -> None:
+        """Add tables that were read together."""
+        if read.claims is not None:
+            self.claims[name] = read.claims
+        if read.verdicts is not None:
+            self.verdicts[name_of_verdicts] = read.verdicts
+        if read.annotations is not None:
+            self.annotations.append(read.annotations)
+
 
 def read_experiment_inputs(
     experiment: ExperimentTablePaths, needs_verdicts: bool = True
 ) -> ExperimentInputs:
-    """Read all sources, which must exist. Raises `InputError` and `UsageError`."""
-    files = [item for item in experiment.claims if isinstance(item, str)]
-    claim_tables: dict[str, pd.DataFrame] = {}
-    verdict_tables: dict[str, pd.DataFrame] = {}
-    said: list[pd.DataFrame] = []
-    provenance, notes = list[Row](), list[str]()
-    mapped = bool(files) and experiment.mapping is not None
-    if mapped:
-        own = [*files, *experiment.verdicts, *experiment.annotations]
-        loaded = load_input_tables(
-            own, experiment.mapping, notes.append, needs_verdicts=needs_verdicts
-        )
-        if loaded.claims is None:
-            raise InputError(
-                ", ".join(files),
-                [Problem("these files have no claims; expected a table with one row per claim")],
-            )
-        claim_tables[", ".join(files)] = loaded.claims
-        if loaded.verdicts is not None:
-            verdict_tables[", ".join(experiment.verdicts) or files[0]] = loaded.verdicts
-        said += [] if loaded.annotations is None else [loaded.annotations]
-    elif files:
-        claim_tables[", ".join(files)] = read_claims(*files)
-    for item in experiment.claims:
-        if isinstance(item, str):
-            continue
-        converted = convert(item.format, item.source, **item.options)
-        name = f"{item.format} {', '.join(item.source)}"
-        claim_tables[name] = converted.claims
-        if converted.verdicts is not None:
-            verdict_tables[name] = converted.verdicts
-        said += [] if converted.annotations is None else [converted.annotations]
-        notes.extend(converted.notes)
-        if converted.provenance:
-            provenance.append({"format": item.format, **converted.provenance})
-    claims = merge_claim_tables(list(claim_tables.values()), list(claim_tables))
-    if not mapped:
-        verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
-        said += (
-            [read_annotations(*experiment.annotations, claims=claims)]
-            if experiment.annotations
-            else []
-        )
-    verdicts = (
-        merge_verdict_tables(list(verdict_tables.values()), list(verdict_tables))
-        if verdict_tables
-        else None
-    )
-    annotations = pd.concat(said, ignore_index=True) if said else None
+    """Read all sources, which must exist; keep the claims that the experiment is about; make their
+    labels and variants. Raises `InputError` and `UsageError`."""
+    inputs = _read_sources(experiment, needs_verdicts)
     if experiment.limit_documents is not None:
-        n_claims = len(claims)
-        claims = _select_first_documents(claims, experiment.limit_documents)
-        verdicts, annotations = (
-            _select_rows_of_claims(table, claims) for table in (verdicts, annotations)
-        )
-        notes.append(
-            f"limit     {len(claims):,} of {n_claims:,} claims: limit_documents is"
+        n_claims = len(inputs.claims)
+        inputs.keep(_select_first_documents(inputs.claims, experiment.limit_documents))
+        inputs.notes.append(
+            f"limit     {len(inputs.claims):,} of {n_claims:,} claims: limit_documents is"
             f" {experiment.limit_documents}"
         )
     if experiment.split is not None:
-        claims = select_claims_of_split(claims, experiment.split)
-        verdicts, annotations = (
-            _select_rows_of_claims(table, claims) for table in (verdicts, annotations)
+        inputs.keep(select_claims_of_split(inputs.claims, experiment.split))
+        inputs.notes.append(
+            f"split     {len(inputs.claims):,} claims of the split {experiment.split}"
         )
-        notes.append(f"split     {len(claims):,} claims of the split {experiment.split}")
     if experiment.label_rule is not None:
-        if annotations is None:
-            raise UsageError(
-                "label_rule: no file has annotations to make labels from; name a file of"
-                " annotations or leave out label_rule"
-            )
-        claims = relabel_claims_by_annotations(
-            claims, list_annotator_judgements(annotations), experiment.label_rule
-        )
-        notes.append(
-            f"labels    by {experiment.label_rule} of {annotations['annotator'].nunique()}"
-            " annotators"
-        )
+        _make_labels(inputs, experiment.label_rule)
     if experiment.perturb is not None:
-        n_claims = len(claims)
-        claims = add_claim_variants(claims, **experiment.perturb.model_dump(), seed=experiment.seed)
-        notes.append(
-            f"perturb   {format_count(len(claims) - n_claims, 'variant')} of {n_claims:,} claims"
-        )
+        n_claims = len(inputs.claims)
+        rules = experiment.perturb.model_dump()
+        inputs.claims = add_claim_variants(inputs.claims, **rules, seed=experiment.seed)
+        n_variants = format_count(len(inputs.claims) - n_claims, "variant")
+        inputs.notes.append(f"perturb   {n_variants} of {n_claims:,} claims")
+    return inputs
+
+
+def _read_sources(experiment: ExperimentTablePaths, needs_verdicts: bool) -> ExperimentInputs:
+    """The tables of files (read by the names of their columns where there is a mapping, else by our
+    schema) and of published formats."""
+    found = _Sources()
+    files = [one for one in experiment.claims if isinstance(one, str)]
+    by_names = bool(files) and experiment.mapping is not None
+    if by_names:
+        own = [*files, *experiment.verdicts, *experiment.annotations]
+        loaded = load_input_tables(own, experiment.mapping, found.notes.append, needs_verdicts)
+        if loaded.claims is None:
+            problem = Problem("these files have no claims; expected a table with one row per claim")
+            raise InputError(", ".join(files), [problem])
+        found.add(loaded, ", ".join(files), ", ".join(experiment.verdicts) or files[0])
+    elif files:
+        found.claims[", ".join(files)] = read_claims(*files)
+    for one in experiment.claims:
+        if isinstance(one, str):
+            continue
+        converted = convert(one.format, one.source, **one.options)
+        name = f"{one.format} {', '.join(one.source)}"
+        found.add(converted, name, name)
+        found.notes += converted.notes
+        if converted.provenance:
+            found.provenance.append({"format": one.format, **converted.provenance})
+    claims = merge_claim_tables([*found.claims.values()], [*found.claims])
+    if not by_names:
+        for path in experiment.verdicts:
+            found.verdicts[path] = read_verdicts(path, claims=claims)
+        if experiment.annotations:
+            found.annotations.append(read_annotations(*experiment.annotations, claims=claims))
+    verdicts = annotations = None
+    if found.verdicts:
+        verdicts = merge_verdict_tables([*found.verdicts.values()], [*found.verdicts])
+    if found.annotations:
+        annotations = pd.concat(found.annotations, ignore_index=True)
     read = list_file_checksums(find_input_files(experiment.table_paths))
-    return ExperimentInputs(claims, verdicts, annotations, read, provenance, notes)
+    return ExperimentInputs(claims, verdicts, annotations, read, found.provenance, found.notes)
+
+
+def _make_labels(inputs: ExperimentInputs, rule: str) -> None:
+    """Make the labels of the claims by a rule from those of the annotators. Raises `UsageError`
+    where there are none."""
+    if inputs.annotations is None:
+        raise UsageError(
+            "label_rule: no file has annotations to make labels from; name a file of"
+            " annotations or leave out label_rule"
+        )
+    said = list_annotator_judgements(inputs.annotations)
+    inputs.claims = relabel_claims_by_annotations(inputs.claims, said, rule)
+    n_annotators = inputs.annotations["annotator"].nunique()
+    inputs.notes.append(f"labels    by {rule} of {n_annotators} annotators")
 
 
 def _select_first_documents(claims: pd.DataFrame, n_documents: int) -> pd.DataFrame:
