@@ -20,6 +20,7 @@ from factaudit.text.rouge_overlap import (
 )
 from factaudit.text.scripts import (
     find_claims_in_other_script,
+    has_latin_words,
     is_latin_text,
     split_words_of_any_script,
 )
@@ -82,9 +83,8 @@ SIZE = st.integers(1, 20)
 def expected_precision(claim: str, doc: str | None) -> float:
     if doc is None or find_claims_in_other_script([claim], doc)[0]:
         return float("nan")
-    tokenizer, scorer = (
-        (TOKENIZER, SCORER) if is_latin_text(doc) else (ScriptTokenizer, SCRIPT_SCORER)
-    )
+    is_latin = is_latin_text(doc) or has_latin_words(claim)
+    tokenizer, scorer = (TOKENIZER, SCORER) if is_latin else (ScriptTokenizer, SCRIPT_SCORER)
     return (
         scorer.score(doc, claim)["rouge2"].precision
         if len(tokenizer.tokenize(claim)) > 1
@@ -96,7 +96,8 @@ def expected_diff(claim: str, doc: str | None, size: int) -> float:
     whole = expected_precision(claim, doc)
     if doc is None or whole != whole:
         return float("nan")
-    scorer = SCORER if is_latin_text(doc) else SCRIPT_SCORER
+    is_latin = is_latin_text(doc) or has_latin_words(claim)
+    scorer = SCORER if is_latin else SCRIPT_SCORER
     return whole - max(
         (
             scorer.score(part, claim)["rouge2"].precision
@@ -283,6 +284,14 @@ def test_overlap_with_a_chunk_by_hand():
     # crosses the first cut.
     claims = ["北京人口超过两千万", "首都人口"]
     assert rouge2_chunk_differences(claims, [CHINESE] * 2, [10])[0] == pytest.approx([1 / 8, 2 / 3])
+
+
+def test_a_claim_in_latin_script_has_the_tokens_of_rouge_score_on_any_document():
+    """A document of WiCE that is mostly names of a planet in other scripts moved an AUC."""
+    claim = "In Hebrew, Rahab (רהב) was selected for the planet Neptun (נפטון)."
+    doc = "The planet Rahab was selected. 海王星 해왕성 נפטון Нептун Νεπτούνια ดาวเนปจูน"
+    assert not is_latin_text(doc)
+    assert rouge2_precision([claim], [doc])[0] == SCORER.score(doc, claim)["rouge2"].precision > 0
 
 
 def test_claims_in_another_script_have_no_overlap():

@@ -1,8 +1,9 @@
 """How much of a claim's wording is in its document? ROUGE-2 precision (Lin 2004) and R2-diff (VC
 §4) measure it.
 
-Each distinct document is read once, with all the claims on it. Of a document in Latin script the
-tokens are those of the ``rouge-score`` package without stemming; of another, words of its script.
+Each distinct document is read once, with all the claims on it. Where the claim or the document is
+in Latin script, the tokens are those of the ``rouge-score`` package without stemming; elsewhere,
+words of any script.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from factaudit.text.chunks import find_document_chunk_spans, split_document_into_chunks
 from factaudit.text.scripts import (
     find_claims_in_other_script,
+    has_latin_words,
     is_latin_text,
     split_words_of_any_script,
 )
@@ -47,8 +49,9 @@ def split_rouge_tokens(text: str) -> list[bytes]:
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
     """The clipped share of each claim's bigrams that its document has.
 
-    In Latin script it equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``. The
-    tokens of documents in other scripts, and of claims on them, are `split_words_of_any_script`.
+    Where the claim or the document is in Latin script, it equals the precision of
+    ``RougeScorer(["rouge2"], use_stemmer=False)``. Elsewhere the tokens are
+    `split_words_of_any_script`.
 
     claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has
     fewer than two tokens or is in another script than its document (`find_claims_in_other_script`),
@@ -118,8 +121,9 @@ def locate_best_rouge_chunks(
 def _group_claims_by_document(
     claims: Sequence[str], docs: Sequence[str | None]
 ) -> Iterator[tuple[str, Callable[[str], Counter], dict[int, Counter]]]:
-    """Each distinct document once, with what counts a text's bigrams, and the bigrams of the claims
-    on it by their rows; claims without any, or in another script, are left out."""
+    """Each distinct document, once for each way to count a text's bigrams, with that way and the
+    bigrams of the claims on it by their rows; claims without any, or in another script, are left
+    out."""
     if len(claims) != len(docs):
         raise ValueError(
             f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents"
@@ -129,14 +133,15 @@ def _group_claims_by_document(
         if isinstance(doc, str):
             rows_of.setdefault(doc, []).append(row)
     for doc, rows in rows_of.items():
-        count_bigrams = _count_latin_bigrams if is_latin_text(doc) else _count_other_bigrams
-        is_other = find_claims_in_other_script([claims[row] for row in rows], doc)
-        bigrams = {
-            row: count_bigrams(claims[row])
-            for row, other in zip(rows, is_other, strict=True)
-            if not other
-        }
-        yield doc, count_bigrams, {row: own for row, own in bigrams.items() if own}
+        texts = {row: claims[row] for row in rows}
+        is_other = find_claims_in_other_script([*texts.values()], doc)
+        alike = [row for row, other in zip(rows, is_other, strict=True) if not other]
+        # A claim in English may be on a document that is mostly names in other scripts.
+        is_latin = {row: is_latin_text(doc) or has_latin_words(texts[row]) for row in alike}
+        for count_bigrams, way in ((_count_latin_bigrams, True), (_count_other_bigrams, False)):
+            counted = {row: count_bigrams(texts[row]) for row in alike if is_latin[row] is way}
+            if found := {row: own for row, own in counted.items() if own}:
+                yield doc, count_bigrams, found
 
 
 def _count_latin_bigrams(text: str) -> Counter:

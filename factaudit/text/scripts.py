@@ -51,6 +51,11 @@ def is_latin_text(text: str) -> bool:
     return share is None or share > 0.5
 
 
+def has_latin_words(text: str) -> bool:
+    """Whether most words of a text are in Latin script, and there are some."""
+    return (_compute_latin_share(text) or 0.0) > 0.5
+
+
 def find_claims_in_other_script(claims: Sequence[str], doc: str) -> list[bool]:
     """Which claims are in Latin script and their document is in another, or the reverse, so that no
     overlap of words can be told; a text without a letter is in none, so in no other.
