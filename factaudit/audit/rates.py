@@ -188,7 +188,7 @@ CHECKS = (
             " claim}{on}, {verdict}."
         ),
         beyond="more than {limit:limit} %",
-        advice="Judge them again; until then its figures are ranges.",
+        advice="Until these claims have verdicts, its figures are ranges.",
         claims="unscored",
         on_screen=True,
     ),
