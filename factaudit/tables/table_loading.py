@@ -217,10 +217,7 @@ def _load_by_names(
     mapped = apply_mapping_to_tables(proposal.placed, proposal.mapping)
     _report_all(mapped.notes, report_line)
     if mapped.claims is not None:
-        keys = ["dataset", "system", "response_id", "doc", "claim"]
-        if n_repeated := int(mapped.claims.duplicated(keys).sum()):
-            rows = "1 row has" if n_repeated == 1 else f"{n_repeated:,} rows have"
-            report_line(f"repeated  {rows} the claim and document of another row; each counts")
+        _report_repeated_claims(mapped.claims, report_line)
     if mapped.claims is not None and mapped.verdicts is not None:
         questions, lines = ask_about_directions(
             mapped.claims, mapped.verdicts, proposal.mapping, given
@@ -229,6 +226,14 @@ def _load_by_names(
             raise AmbiguousReadingError(source, questions, placed)
         _report_all(lines, report_line)
     return LoadedTables(mapped.claims, mapped.verdicts, proposal.mapping, mapped.annotations)
+
+
+def _report_repeated_claims(claims: pd.DataFrame, report_line: Report) -> None:
+    # Few claims have the text of another; only of these are the long documents compared.
+    alike = claims[claims["claim"].duplicated(keep=False)]
+    if n := int(alike.duplicated(["dataset", "system", "response_id", "doc", "claim"]).sum()):
+        rows = "1 row has" if n == 1 else f"{n:,} rows have"
+        report_line(f"repeated  {rows} the claim and document of another row; each counts")
 
 
 def _report_all(lines: Sequence[str], report_line: Report) -> None:
