@@ -104,7 +104,7 @@ class ExperimentInputs:
     notes: list[str]
 
     def keep(self, claims: pd.DataFrame) -> None:
-        """Keep some of the claims, and what is said of them."""
+        """Keep these claims, with their verdicts and annotations."""
         self.claims = claims
         self.verdicts = _select_rows_of_claims(self.verdicts, claims)
         self.annotations = _select_rows_of_claims(self.annotations, claims)
@@ -120,12 +120,7 @@ class _Sources:
     provenance: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def add(
-        self,
-        read: LoadedTables | Conversion,
-        name: str,
-        name_of_verdicts: str,
-    ) -> None:
+    def add(self, read: LoadedTables | Conversion, name: str, name_of_verdicts: str) -> None:
         """Add tables that were read together."""
         if read.claims is not None:
             self.claims[name] = read.claims

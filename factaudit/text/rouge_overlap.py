@@ -133,15 +133,16 @@ def _group_claims_by_document(
         if isinstance(doc, str):
             rows_of.setdefault(doc, []).append(row)
     for doc, rows in rows_of.items():
-        texts = {row: claims[row] for row in rows}
-        is_other = find_claims_in_other_script([*texts.values()], doc)
-        alike = [row for row, other in zip(rows, is_other, strict=True) if not other]
-        # A claim in English may be on a document that is mostly names in other scripts.
-        is_latin = {row: is_latin_text(doc) or has_latin_words(texts[row]) for row in alike}
-        for count_bigrams, way in ((_count_latin_bigrams, True), (_count_other_bigrams, False)):
-            counted = {row: count_bigrams(texts[row]) for row in alike if is_latin[row] is way}
-            if found := {row: own for row, own in counted.items() if own}:
-                yield doc, count_bigrams, found
+        is_other = find_claims_in_other_script([claims[row] for row in rows], doc)
+        found: dict[Callable[[str], Counter], dict[int, Counter]] = {}
+        for row, other in zip(rows, is_other, strict=True):
+            # A claim in English may be on a document that is mostly names in other scripts.
+            is_latin = is_latin_text(doc) or has_latin_words(claims[row])
+            count = _count_latin_bigrams if is_latin else _count_other_bigrams
+            if not other and (own := count(claims[row])):
+                found.setdefault(count, {})[row] = own
+        for count_bigrams, claim_bigrams in found.items():
+            yield doc, count_bigrams, claim_bigrams
 
 
 def _count_latin_bigrams(text: str) -> Counter:
