@@ -116,7 +116,7 @@ def compose_screen(results: Mapping[str, Any]) -> Screen:
         advice += [Advice(*one) for one in advise_on_estimates(run)]
     if not table:
         heads, table, most = *tabulate_scores(run), MAX_SYSTEMS
-        advice += list(_warn_of_open_scores(run))
+        advice += [*_warn_of_open_scores(run)][:MAX_FINDINGS]
     if not table:
         heads, table = tabulate_agreement(run)
     known = [at for at in range(len(heads)) if any(row[at] for row in table)]
@@ -260,21 +260,21 @@ def tabulate_scores(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[s
     name = _find_score(run)
     if name is None:
         return [], []
-    audit, rows = load_all_audits()[name], run.rows(name)
+    audit = load_all_audits()[name]
     columns = {key: audit.columns[key] for key in audit.plot.keys} if audit.plot else {}
+    return _tabulate_figures("system", columns, _name_scored_rows(run.rows(name)))
+
+
+def _name_scored_rows(rows: Sequence[Row]) -> list[tuple[str, Row]]:
+    """Rows of scores, each with whose scores it has: the system, and the data set and verifier
+    where there are several. Claims need not name a system."""
     varied = [key for key in ("dataset", "evaluator") if len({row[key] for row in rows}) > 1]
     named = []
     for row in rows:
-        names = [_name_system(row), *(row[key] for key in varied)]
-        named.append((", ".join(names), row))
-    return _tabulate_figures("system", columns, named)
-
-
-def _name_system(row: Row) -> str:
-    """Whose scores a row has; claims need not name a system."""
-    if is_total_key(row["system"]):
-        return "all systems"
-    return row["system"] or "texts without a system"
+        system = row["system"] or "texts without a system"
+        who = "all systems" if is_total_key(row["system"]) else system
+        named.append((", ".join([who, *(row[key] for key in varied)]), row))
+    return named
 
 
 def _find_score(run: AuditedRun) -> str | None:
@@ -288,14 +288,15 @@ def _warn_of_open_scores(run: AuditedRun) -> Iterator[Advice]:
     name = _find_score(run)
     if name is None:
         return
-    key, rows = _SCORES[name], run.rows(name)
+    key, named = _SCORES[name], _name_scored_rows(run.rows(name))
     # A run of one system has no row of all systems.
-    for row in [one for one in rows if is_total_key(one["system"])] or rows[:1]:
+    totals = [(who, row) for who, row in named if is_total_key(row["system"])]
+    for who, row in totals or named:
         least, most = row.get(f"{key}_min"), row.get(f"{key}_max")
         if least is not None and most is not None and most - least > MAX_OPEN_SCORE:
             text = "Some facts have no verdict. Whatever these had been, the score of {whose}"
             text += f" is between {{{key}_min:percent}} and {{{key}_max:percent}}."
-            yield Advice("Beware", fill(text, row | {"whose": _name_system(row)}))
+            yield Advice("Beware", fill(text, row | {"whose": who}))
 
 
 def tabulate_agreement(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:

@@ -29,9 +29,9 @@ The steps of the paper, in the order in which `factscore` takes them:
      asked only about facts that the LM finds supported;
    - or any other evaluator.
 
-   The LM is asked at temperature 0 for up to 50 tokens. Its reply must say true or false and not
-   contradict itself; else the fact has no verdict. ``parser: original`` reads replies as the
-   paper's code does, which finds a verdict in each of them (`factaudit.engines.verifier`).
+   The LM is asked at temperature 0 for up to 50 tokens. If its reply says neither true nor false,
+   or says both, the fact has no verdict. ``parser: original`` reads replies as the paper's code
+   does, which finds a verdict in each of them (`factaudit.engines.verifier`).
 
 5. *Score* (§3.1). f(y) of a response is the share of its facts that are supported
    (``init_score``); a fact without a verdict counts as not supported. The length penalty of the

@@ -256,8 +256,8 @@ class Pipeline:
         n_without = sum(one.facts is None for one in responses)
         if n_without and (self.decomposer or self.llm) is None:
             raise UsageError(
-                f"{n_without:,} of {format_count(len(responses), 'response')} without facts: name a"
-                " language model that finds them with --llm, or give the facts in the file"
+                f"facts are missing in {n_without:,} of {format_count(len(responses), 'response')}:"
+                " name a language model that finds them with --llm, or give the facts in the file"
             )
 
 

@@ -72,10 +72,10 @@ def make_merged_section(scored: Sequence[ScoredBiography]) -> Row | None:
         return None
     n_facts = sum(one.row["n_elsewhere"] for one in merged)
     text = (
-        f"In {format_count(len(merged), 'paragraph')}, the verifier and the groups of facts found"
-        f" {format_count(n_facts, 'fact')} told of one person but true of another person of the"
-        " same name. Such facts are in bold. Each fact has the colour of the person of whom it is"
-        " true."
+        f"The verdicts on the groups of facts show {format_count(n_facts, 'fact')} in"
+        f" {format_count(len(merged), 'paragraph')} told of one person but true of another person"
+        " of the same name. Such facts are in bold. Each fact has the colour of the person of whom"
+        " it is true."
     )
     if len(merged) > MAX_SHOWN_PARAGRAPHS:
         text += f" The {MAX_SHOWN_PARAGRAPHS} paragraphs with most of them are shown."

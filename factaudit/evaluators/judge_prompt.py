@@ -114,8 +114,8 @@ class JudgePromptTemplate(BaseModel):
 
         With log-probabilities it is P(positive) / (P(positive) + P(negative)) at the answer's
         token, where both are sums over the spellings among its likeliest alternatives; else 1 or 0.
-        Such a score never contradicts the answer: one that was drawn though it was the less likely
-        is 1 or 0, too. With ``of_all`` it is P(positive), whatever was drawn.
+        If the less likely answer was drawn, the score is 1 or 0 as well, so that it never
+        contradicts the answer. With ``of_all`` the score is always P(positive).
         """
         if self.json_field is None:
             stated = read_stated_verdict(text, self._parse_answer, last=self.last)
